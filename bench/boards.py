@@ -34,11 +34,11 @@ from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.rates import Rates
+from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
 from roundtrip.domain.check.evidence import Market
-from roundtrip.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres

@@ -27,20 +27,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.assembly import context
+from roundtrip.app.build import context
+from roundtrip.app.http_server import application, http_server, listen
 from roundtrip.chain.rpc.client import Meter, Node
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.networks import contracts_from
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.serving import application, http_server, listen
-from roundtrip.settings import Settings
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .figures import SIDE_BY_SIDE, Table, beside, keep

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from eth_abi.abi import decode, encode
 
-from roundtrip.networks import ROBINHOOD
+from roundtrip.config.networks import ROBINHOOD
 from roundtrip.venues import amm_v3, amm_v4, erc20, launchpad_curve
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder

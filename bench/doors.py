@@ -42,13 +42,13 @@ from roundtrip.api.documents.about import NOTE
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.app.http_server import http_server, listen
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.schema import Check
 from roundtrip.services.runtime.context import Context
-from roundtrip.serving import http_server, listen
 from roundtrip.store.accounts import accounts
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres

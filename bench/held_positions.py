@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from roundtrip.assembly import context
+from roundtrip.app.build import context
 from roundtrip.chain.rpc.client import Meter, Node
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import Market
 from roundtrip.devnet.node import NodeOptions
@@ -16,14 +18,12 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import MOST_POSITIONS, Position
-from roundtrip.networks import contracts_from
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.practice.account import practice_account
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import slot_of
-from roundtrip.settings import Settings
 from roundtrip.store.accounts import accounts
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import Kept, Slot

@@ -27,19 +27,19 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.assembly import context, spare_the_collector, worker
+from roundtrip.app.build import context, spare_the_collector, worker
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.node import RunningNode
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import parse_address
-from roundtrip.networks import contracts_from
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import Holders, HoldersParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.holders import books
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import asyncpg
 
+from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.market.profit import Position
-from roundtrip.networks import ROBINHOOD
 from roundtrip.store.index.positions import fills_of_wallets, reset_wallets
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.partitions import DAILY, DAY_S, partition_of

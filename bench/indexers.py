@@ -17,10 +17,10 @@ from urllib.parse import urlsplit
 import asyncpg
 import msgspec
 
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.types import Address
-from roundtrip.networks import contracts_from
 from roundtrip.venues.abi import keccak
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder

@@ -29,6 +29,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from conftest import PROJECT, context_for
+from roundtrip.app.http_server import application
+from roundtrip.config.settings import Settings
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.boards import BOARDS
 from roundtrip.console.routes import PAGES
@@ -36,8 +38,6 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
-from roundtrip.serving import application
-from roundtrip.settings import Settings
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from support.indexing import at, follow

@@ -25,18 +25,18 @@ import msgspec
 import uvloop
 from bench.check import PROJECT, figures, service
 
-from roundtrip.assembly import context
+from roundtrip.app.build import context
 from roundtrip.chain.rpc.client import Node
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.networks import contracts_from
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.simulate_schema import CallParams, SimulateParams
-from roundtrip.settings import Settings
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 VENUES = {"v3": "plain", "v4": "v4_eth", "curve": "curve", "graduated": "graduated"}

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import asyncpg
 
+from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
-from roundtrip.networks import ROBINHOOD
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.postgres import EmbeddedPostgres

@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roundtrip.assembly import spare_the_collector
+from roundtrip.app.build import spare_the_collector
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES

@@ -18,16 +18,16 @@ from pathlib import Path
 
 import uvloop
 
-from roundtrip.assembly import context
+from roundtrip.app.build import context
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.networks import contracts_from
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .figures import Table, keep

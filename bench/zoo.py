@@ -6,6 +6,7 @@ The tokens of the local chain (stories, launches), and the zoo of tests/truth, w
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.deploy import ETH_PRICE_USDG
 from roundtrip.devnet.hook_tokens import HOOKED
 from roundtrip.devnet.launch_samples import LAUNCHES, SHARE_PRICE_USDG, LaunchStory
@@ -15,7 +16,6 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.networks import contracts_from
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.abi import word
 from roundtrip.venues.base import Contracts, quote_name

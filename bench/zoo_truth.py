@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.deploy import Deployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.networks import contracts_from
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 

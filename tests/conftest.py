@@ -20,11 +20,11 @@ from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.client import Node
 from roundtrip.chain.rpc.dialect import ANVIL, Dialect
 from roundtrip.chain.simulate.rates import Rates
+from roundtrip.config.networks import CHAIN_ID, contracts_from
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database, server

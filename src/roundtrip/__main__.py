@@ -6,7 +6,7 @@ import signal
 # ignored: the processes that it starts would inherit that.
 signal.signal(signal.SIGUSR1, lambda number, frame: None)
 
-from roundtrip.cli import main  # noqa: E402
+from roundtrip.cli.main import main  # noqa: E402
 
 __all__ = ["main"]
 

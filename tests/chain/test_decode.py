@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -21,7 +22,6 @@ from roundtrip.domain.base.events import (
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.check.ticks import amounts
-from roundtrip.networks import contracts_from
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
 from support.wallet import calldata

@@ -9,8 +9,8 @@ import asyncpg
 import pytest
 
 from conftest import context_for
-from roundtrip import demo_cast
-from roundtrip.demo_cast import ACTS, AGE_S, CAST, Stage
+from roundtrip.devnet.demo import accounts
+from roundtrip.devnet.demo.accounts import ACTS, AGE_S, CAST, Stage
 from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, Crowd, visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
@@ -57,15 +57,15 @@ def held_by(rpc: SyncRpc, token: str, account: str) -> int:
 async def test_a_second_time_adds_nothing(
     alone: Context, rpc: SyncRpc, built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(demo_cast, "ACTS", tuple(act for act in ACTS if act[0] in BY_ITSELF))
-    await demo_cast.run(alone, built, rpc.url)
+    monkeypatch.setattr(accounts, "ACTS", tuple(act for act in ACTS if act[0] in BY_ITSELF))
+    await accounts.run(alone, built, rpc.url)
     first, block = await rows(alone), rpc.call("eth_blockNumber")
     assert {name: len(found) for name, found in first.items()} == {
         "mites": 4, "follows": 8, "rules": 4, "flags": 1, "marks": 8, "trades": 4
     }  # fmt: skip
     assert {bytes(row[1]) for row in first["mites"]} == {as_bytes(actor_address(name)) for name in CAST}
     assert {row[2].timestamp() for row in first["mites"]} == {NOW_S - AGE_S}
-    await demo_cast.run(alone, built, rpc.url)
+    await accounts.run(alone, built, rpc.url)
     assert await rows(alone) == first
     assert rpc.call("eth_blockNumber") == block
 
@@ -131,8 +131,8 @@ async def test_what_fails_is_logged_and_ends_it(
     async def does(stage: Stage) -> None:
         done.append("after")
 
-    monkeypatch.setattr(demo_cast, "ACTS", (("breaks", fails), ("after", does)))
-    await demo_cast.run(alone, built, rpc.url)
+    monkeypatch.setattr(accounts, "ACTS", (("breaks", fails), ("after", does)))
+    await accounts.run(alone, built, rpc.url)
     assert done == []
     assert "breaks" in capsys.readouterr().out
 

@@ -9,10 +9,12 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
-from roundtrip.assembly import context
+from roundtrip.app.build import context
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
@@ -23,11 +25,9 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Bought
 from roundtrip.domain.check.verdict import judge
-from roundtrip.networks import contracts_from
 from roundtrip.services.check.deep_round import gather_deep
 from roundtrip.services.check.pipeline import gather
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.dialects import DialectNode, Kind, parent_number
 from support.signing import Signer, prepared
 from support.simulated import simulated

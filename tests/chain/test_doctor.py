@@ -15,10 +15,10 @@ from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, exam
 from roundtrip.chain.rpc.client import Budget, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.networks import CHAIN_ID
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import HealthParams, health
 from support.dialects import DialectNode, Kind, parent_number

@@ -11,6 +11,7 @@ from roundtrip.chain.holders.views import was_made_in
 from roundtrip.chain.rpc.client import Asks, Meter, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
@@ -18,7 +19,6 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.networks import CHAIN_ID
 from roundtrip.services.runtime.context import Context
 from unit.venues.logs import TRANSFER
 

@@ -2,13 +2,13 @@
 
 from roundtrip.chain.holders.views import Funding, entry_point_txs, funding_txs, had_before, views_of
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.actors import FUNDER, SNIPERS
 from roundtrip.devnet.deploy import await_receipt
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.networks import CHAIN_ID
 from roundtrip.services.runtime.context import Context
 from unit.venues.logs import TRANSFER
 

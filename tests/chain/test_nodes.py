@@ -9,21 +9,21 @@ from typing import get_args
 import asyncpg
 import pytest
 
-from roundtrip.assembly import context
+from roundtrip.app.build import context
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.rpc.dialect_probe import speaks_as
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.config.networks import CHAIN_ID, contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
-from roundtrip.networks import CHAIN_ID, contracts_from
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.dialects import DialectNode
 from support.faulty_node import Batch
 from support.nodes import Quirk, QuirkyNode, nodes_of, over, pair, said

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from conftest import context_for
-from roundtrip.cli import app
+from roundtrip.cli.main import app
 from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker

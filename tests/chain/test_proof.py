@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from conftest import context_for
-from roundtrip.cli import app
+from roundtrip.cli.main import app
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc

@@ -12,10 +12,10 @@ from roundtrip.chain.blocks.spans import BlockRead, read_block, read_refs, read_
 from roundtrip.chain.rpc.client import Node, NodeAnswerTooLarge
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.networks import CHAIN_ID
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.nodes import pair
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import pytest
 
+from roundtrip.app.notifiers import outward
 from roundtrip.channels.post import Poster, Reply
 from roundtrip.channels.targets import target
 from roundtrip.channels.webhook import is_echo, message, new_secret
-from roundtrip.sending import outward
+from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.documents import blocks, run, text_of
 from support.serving import service
 

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundtrip.cli import app
+from roundtrip.cli.main import app
 from support.channels import OK, Street, answered
 from support.tables import own_database
 

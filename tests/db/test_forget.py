@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundtrip.cli import app
+from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.scorecard.scorecard import Score
 from roundtrip.store.check import evidence

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundtrip.cli import app
+from roundtrip.cli.main import app
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address

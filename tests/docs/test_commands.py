@@ -13,9 +13,9 @@ from typer.core import TyperGroup, TyperOption
 
 from roundtrip.api.http.app import documents
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.cli import COMMANDS, command
+from roundtrip.cli.main import COMMANDS, command
+from roundtrip.config.settings import Settings
 from roundtrip.console.routes import PAGES as CONSOLE
-from roundtrip.settings import Settings
 from support.documents import PAGES, PROJECT, WRITTEN, Part, lines, prose, spans
 
 RUN_BY: Mapping[str, str] = {

@@ -15,11 +15,11 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner
 
-from roundtrip.cli import app
+from roundtrip.cli.main import app
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.accounts import keys
-from roundtrip.settings import Settings
 from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied
 

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from roundtrip.api.operations.catalog import tools
+from roundtrip.cli.tour import Walked, demo, place_for, walked_on
 from roundtrip.devnet.world import Built, Places
 from roundtrip.tour.page import call, heading
 from roundtrip.tour.redact import fits, shape, shortened, stable
 from roundtrip.tour.steps import STEPS
 from roundtrip.tour.walk import shown
-from roundtrip.tour_commands import Walked, demo, place_for, walked_on
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tour.md"
 TOOLS = [tool.name for tool in tools()]

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from roundtrip.api.server.accept import Accepting
-from roundtrip.serving import listen
+from roundtrip.app.http_server import listen
 
 WAIT_S = 10
 

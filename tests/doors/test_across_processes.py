@@ -19,12 +19,12 @@ import redis
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.sharing.valkey import Valkey
-from roundtrip.assembly import context
+from roundtrip.app.build import context
+from roundtrip.app.http_server import shape_of_answers
+from roundtrip.config.networks import contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built
-from roundtrip.networks import contracts_from
 from roundtrip.services.runtime.context import Context
-from roundtrip.serving import shape_of_answers
-from roundtrip.settings import Settings
 from support.counting import Wall
 from support.databases import database
 from support.faulty_node import FaultyNode

@@ -13,13 +13,13 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from roundtrip.app.notifiers import outward
+from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.sending import outward
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.keys import Clock, Person, key_for, mite_of_key, random_context

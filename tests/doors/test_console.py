@@ -8,8 +8,8 @@ from urllib.parse import quote
 import aiohttp
 import pytest
 
-from roundtrip import serving
 from roundtrip.api.operations.catalog import OPERATIONS, tools
+from roundtrip.app import http_server
 from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
 from roundtrip.console.support.render import said, stranger
@@ -175,7 +175,7 @@ async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> 
 async def test_without_what_browsers_load_there_are_no_pages(
     indexed: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(serving.pages, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(http_server.pages, "__defaults__", (tmp_path,))
     async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
         async with browser.get(url, headers=BROWSER) as response:
             assert (response.status, response.content_type) == (200, "application/json")

@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
+from roundtrip.config.settings import Settings
 from roundtrip.console.pages.token import graph_of
 from roundtrip.console.support.render import Templates
 from roundtrip.devnet.compile import compile_contract
@@ -23,7 +24,6 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services.holders import book_reader
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.check import evidence
 from support.faulty_node import FaultyNode
 from support.holding_asked import Holding

@@ -11,12 +11,12 @@ import pytest
 
 from conftest import closed_database, context_for
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.credits import opening
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.accounts import credits
 from support.keys import Person, key_for
 from support.paying import Payer, some_address, with_payments

@@ -12,15 +12,15 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
-from roundtrip import metrics
 from roundtrip.api.dispatch import Door
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.chain.rpc.client import READ_METHODS, SORTS, Budget, Node
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.metrics import Measures
+from roundtrip.observability import prometheus
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.serving import service
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
@@ -92,7 +92,7 @@ async def told(ctx: Context) -> dict[str, set[str]]:
     settings = Settings(metrics_port=free_port(), anon_per_minute=1000)
     async with (
         service(ctx, settings) as url,
-        metrics.exported(settings, measures, metrics.of_service(ctx)),
+        prometheus.exported(settings, measures, prometheus.of_service(ctx)),
         aiohttp.ClientSession() as session,
     ):
         for path in ("/v1/health", "/v1/check/0x12"):
@@ -106,12 +106,12 @@ async def told(ctx: Context) -> dict[str, set[str]]:
         names = {"counter": (f"{plain}_total",), "histogram": (f"{plain}_bucket", f"{plain}_count")}
         for name in names.get(family.type, (plain,)):
             found[name] = set().union(*(one.labels for one in family.samples))
-    for what in metrics.DURATIONS:
+    for what in prometheus.DURATIONS:
         found[f"roundtrip_{what}_seconds_bucket"] |= {"name", "ended", "le"}
         found[f"roundtrip_{what}_seconds_count"] |= {"name", "ended"}
-    for what, (labels, _) in metrics.COUNTERS.items():
+    for what, (labels, _) in prometheus.COUNTERS.items():
         found[f"roundtrip_{what}_total"] |= set(labels)
-    for what in metrics.GAUGES:
+    for what in prometheus.GAUGES:
         found[f"roundtrip_{what}"] |= {"of"}
     return found
 

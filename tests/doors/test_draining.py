@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from roundtrip.api.server import drain
-from roundtrip.serving import http_server, inherited, listen
+from roundtrip.app.http_server import http_server, inherited, listen
 
 WAIT_S = 20
 ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"

@@ -11,10 +11,10 @@ import asyncpg
 import pytest
 import structlog
 
+from roundtrip.cli.terminal import log_to_stderr
 from roundtrip.domain.accounts import keys
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
-from roundtrip.terminal import log_to_stderr
 from support.keys import Clock, Person, key_for, random_context, revoke_of
 from support.serving import service
 

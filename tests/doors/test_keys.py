@@ -8,9 +8,9 @@ import aiohttp
 import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts.keys import is_key
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.keys import Clock, Person, random_context
 from support.serving import service
 

@@ -17,11 +17,11 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from roundtrip.app.notifiers import outward
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.sending import outward
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.paying import answer_of, mite_of, some_address

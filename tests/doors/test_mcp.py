@@ -13,9 +13,9 @@ from mcp.client.client import Client
 from roundtrip.api.documents.about import QUOTED_NOTE
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations.catalog import tools
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.serving import service
 
 

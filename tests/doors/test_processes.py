@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip import processes
-from roundtrip.processes import Child, ProcessEnded, Role, Supervisor
-from roundtrip.terminal import environment
+from roundtrip.app import supervisor as processes
+from roundtrip.app.supervisor import Child, ProcessEnded, Role, Supervisor
+from roundtrip.cli.terminal import environment
 
 PROJECT = Path(__file__).resolve().parents[2]
 WAIT_S = 30
@@ -193,7 +193,7 @@ import os, runpy, signal, sys
 how, script = sys.argv[1:]
 class Told:
     def find_spec(self, name, path=None, target=None):
-        if name == "roundtrip.cli":
+        if name == "roundtrip.cli.main":
             os.kill(os.getpid(), signal.SIGUSR1)
             print("told", flush=True)
 sys.meta_path.insert(0, Told())

@@ -25,11 +25,11 @@ from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
+from roundtrip.cli.terminal import log_to_stderr
 from roundtrip.console.support.live_stream import Live
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
-from roundtrip.terminal import log_to_stderr
 from support.keys import Clock, Person, key_for, random_context
 from support.serving import served, service
 

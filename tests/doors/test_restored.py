@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conftest import context_for
-from roundtrip.cli import app
+from roundtrip.cli.main import app
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context

@@ -18,8 +18,8 @@ from starlette.routing import Route
 from roundtrip.api.dispatch import error_reply
 from roundtrip.api.http import app as http
 from roundtrip.api.server import protocol, responses
+from roundtrip.app.http_server import http_server, listen
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.serving import http_server, listen
 from support.slow_clients import Slow
 
 WAIT_S = 20

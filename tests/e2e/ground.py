@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
-from roundtrip import tour_commands
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.cli import tour
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import LAUNCHERS
 from roundtrip.devnet.demo.crowd import Places, places, visitor
@@ -91,8 +91,8 @@ class Ground:
 @contextlib.asynccontextmanager
 async def standing(at: world.Places, built: world.Built) -> AsyncIterator[Ground]:
     """The ground, until the block ends. Raises TimeoutError where the cast does not come to its end."""
-    with tour_commands.place_for(at) as var:
-        async with tour_commands.demo(var) as running:
+    with tour.place_for(at) as var:
+        async with tour.demo(var) as running:
             url, rpc_url = running.place.url, running.place.rpc_url
             await _until_there(
                 url, _CAST_S, {"proven_calls": "rows", "league": "rows", "wallet_names": "rows"}

@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from e2e.browser import browsing, is_there, visiting
-from roundtrip import tour_commands
+from roundtrip.cli import tour
 from roundtrip.devnet import world
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -21,9 +21,9 @@ async def main() -> None:
     at = world.Places(PROJECT, PROJECT / "var")
     built = world.build(at, print)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tour_commands.place_for(at) as var:
+    with tour.place_for(at) as var:
         async with (
-            tour_commands.demo(var) as running,
+            tour.demo(var) as running,
             browsing() as browser,
             visiting(browser, running.place.url, SIZE, device_scale_factor=PIXELS) as visitor,
         ):

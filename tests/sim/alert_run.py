@@ -15,12 +15,12 @@ from random import Random
 
 import asyncpg
 
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.actors import TRADERS
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built, Places
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Who
-from roundtrip.networks import contracts_from
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from roundtrip.store.watch import alert_cursor, watches
 from roundtrip.sync.run import DATABASE_FAULTS

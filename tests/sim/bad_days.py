@@ -23,11 +23,11 @@ import aiohttp
 import asyncpg
 import uvloop
 
+from roundtrip.config.networks import contracts_from
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import TRADERS, Market
 from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.networks import contracts_from
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.migrate import migrate
 from sim import arena

@@ -18,7 +18,8 @@ from typing import Any, TypeVar
 import asyncpg
 import structlog
 
-from roundtrip import processes, serving
+from roundtrip.app import http_server
+from roundtrip.app import supervisor as processes
 from roundtrip.devnet.world import Built, Places, write_description
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError
@@ -210,7 +211,7 @@ class Service:
         (self.folder / "clock").write_bytes(struct.pack("<d", 0.0))
         log = self.folder / "log"
         said = 'log="$0"; exec "$@" 2>>"$log"'
-        with serving.listen("127.0.0.1", 0, "port") as listening:
+        with http_server.listen("127.0.0.1", 0, "port") as listening:
             self.base_url = "http://{}:{}".format(*listening.getsockname()[:2])
             roles = [
                 processes.serving(listening, SERVING),

@@ -11,13 +11,13 @@ import asyncpg
 import pytest
 
 from conftest import PROJECT, context_for
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from sim import arena

@@ -9,9 +9,9 @@ from typing import Any
 
 import aiohttp
 
+from roundtrip.config.settings import Settings
 from roundtrip.console.support.page_request import COOKIE
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from support.keys import Clock, Person
 from support.serving import service
 from support.watching import SETTINGS

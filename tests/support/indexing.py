@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from roundtrip.assembly import following
+from roundtrip.app.build import following
+from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built
-from roundtrip.networks import CHAIN_ID, Network, contracts_from
-from roundtrip.settings import Settings
 from roundtrip.store.index import cursor as chain
 from roundtrip.sync.run import Progress
 from support.databases import connected

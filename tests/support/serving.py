@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 
+from roundtrip.app.http_server import application, http_server, listen
+from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
-from roundtrip.serving import application, http_server, listen
-from roundtrip.settings import Settings
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 

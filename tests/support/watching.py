@@ -13,11 +13,11 @@ import msgspec
 from roundtrip.api.documents.tool_schemas import answer_schema
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
+from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
-from roundtrip.settings import Settings
 from roundtrip.store.watch import alerts
 from support.cases.base import WALLET
 from support.doors import Came, over_bare_mcp

@@ -4,8 +4,8 @@ import pytest
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
 
-from roundtrip.cli import _in_a_line
-from roundtrip.settings import Settings
+from roundtrip.cli.main import _in_a_line
+from roundtrip.config.settings import Settings
 
 
 @pytest.mark.parametrize(

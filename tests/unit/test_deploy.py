@@ -16,10 +16,10 @@ import yaml
 from deploy import bill
 from deploy.lint import UNITS
 
-from roundtrip import cli
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.cli import main
+from roundtrip.config.settings import Settings
 from roundtrip.devnet.artifacts import PACKAGES
-from roundtrip.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]
 DEPLOY = PROJECT / "deploy"
@@ -38,7 +38,7 @@ LONG = ("serve", "sync", "work")
 
 def parsed(arguments: list[str]) -> dict[str, Any]:
     """What a command of ours makes of these words. Raises click.UsageError."""
-    command = cli.command(arguments[0])
+    command = main.command(arguments[0])
     return command.make_context(arguments[0], arguments[1:]).params
 
 

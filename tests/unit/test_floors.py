@@ -169,7 +169,7 @@ def test_a_module_imports_only_from_floors_below_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["from roundtrip.api import http", "from ..chain import rpc", "import roundtrip.cli"]
+    "source", ["from roundtrip.api import http", "from ..chain import rpc", "import roundtrip.cli.main"]
 )
 def test_a_breach_is_seen(source: str) -> None:
     assert len(breaches(PACKAGE / "domain" / "types.py", source)) == 1

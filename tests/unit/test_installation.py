@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.installation import NPM, NotInstalled, laid_out
+from roundtrip.config.resources import NPM, NotInstalled, laid_out
 
 PROJECT = Path(__file__).resolve().parents[2]
 SAID: list[str] = []

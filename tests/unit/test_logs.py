@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.contextvars import bound_contextvars
 
-from roundtrip import logs
 from roundtrip.domain.accounts import keys
+from roundtrip.observability import logs
 
 KEY, SESSION = keys.written(b"\x01" * 32), keys.written(b"\x02" * 32, keys.SESSION_PREFIX)
 

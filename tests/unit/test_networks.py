@@ -4,8 +4,8 @@ from dataclasses import MISSING, fields, replace
 
 import pytest
 
+from roundtrip.config.networks import ROBINHOOD, contracts_from
 from roundtrip.domain.base.types import parse_address
-from roundtrip.networks import ROBINHOOD, contracts_from
 from roundtrip.venues import amm_v3, amm_v4, launchpad_pool
 from roundtrip.venues.base import Contracts
 

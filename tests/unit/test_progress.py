@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from structlog.testing import capture_logs
 
-from roundtrip.progress import Left, Lines, shown
+from roundtrip.cli.progress import Left, Lines, shown
 from roundtrip.sync.run import Progress as Step
 
 

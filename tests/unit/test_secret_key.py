@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from roundtrip.sending import secret_key
-from roundtrip.settings import Settings
+from roundtrip.app.notifiers import secret_key
+from roundtrip.config.settings import Settings
 
 KEY = base64.b64encode(b"k" * 32).decode()
 

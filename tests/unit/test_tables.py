@@ -8,10 +8,10 @@ from typing import get_args
 from roundtrip import venues
 from roundtrip.api.operations import boards
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.cli import COMMANDS
+from roundtrip.cli.main import COMMANDS
+from roundtrip.config.settings import Settings
 from roundtrip.console.pages.boards import BOARDS as SHOWN
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.settings import Settings
 
 PROJECT = Path(__file__).resolve().parents[2]
 PACKAGE = PROJECT / "src" / "roundtrip"

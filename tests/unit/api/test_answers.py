@@ -9,8 +9,8 @@ from roundtrip.api.server.drain import ANSWERS_S, DRAIN_S
 from roundtrip.api.sharing import single_flight as answers_module
 from roundtrip.api.sharing.shared_single_flight import Spans
 from roundtrip.api.sharing.single_flight import SETTLE_S, Asker, Shared, SharedAnswers
+from roundtrip.app.supervisor import END_S
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-from roundtrip.processes import END_S
 from support.answering import PATIENT_S
 
 

@@ -9,7 +9,6 @@ import jsonschema
 import msgspec
 import pytest
 
-from roundtrip import publish_commands
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import (
     answer_schema,
@@ -21,6 +20,7 @@ from roundtrip.api.documents.tool_schemas import (
 )
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import Operation
+from roundtrip.cli import publish
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check import policy_tables as explained
 from roundtrip.domain.check.flags import FLAGS
@@ -156,7 +156,7 @@ def test_every_schema_in_the_manual_is_json() -> None:
 def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:
     page = (DOCS / "verdicts.md").read_text()
     (tmp_path / "verdicts.md").write_text(verdicts_markdown(page, replace(POLICY, version="older")))
-    publish_commands.publish(tmp_path)
+    publish.publish(tmp_path)
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert written.keys() == {"api.md", "llms.txt", "openapi.json", "tools.json", "verdicts.md"}
     assert msgspec.json.decode(written["tools.json"]) == tools_json()

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.simulate.request import Results
 from roundtrip.chain.simulate.token_facts import facts_plan, read_launch
+from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Launch, Missing, PoolLaunch
-from roundtrip.networks import ROBINHOOD
 from roundtrip.venues import BY_KIND, amm_v3, launchpad_v1
 from roundtrip.venues.base import Call, Contracts, Listed, Log
 from unit.chain.launch_records import record as record_of_v2

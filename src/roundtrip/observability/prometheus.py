@@ -22,11 +22,11 @@ import roundtrip
 from roundtrip.chain.rpc.background import beside
 from roundtrip.chain.rpc.client import Node
 from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.config.settings import Settings
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import ServiceStatus, service_status
-from roundtrip.settings import Settings
 
 _TRY_AGAIN_S = 1.0
 _TRIES_OF_A_HANDOVER = 60

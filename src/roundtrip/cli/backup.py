@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from roundtrip import assembly
-from roundtrip.settings import Settings
+from roundtrip.app import build
+from roundtrip.config.settings import Settings
 from roundtrip.store.maintenance.backup import BackupError, back_up, is_signed
 from roundtrip.store.maintenance.backup import restore as restore_from
-from roundtrip.terminal import environment, run
+
+from .terminal import environment, run
 
 _WRITTEN = "written to {file}, {size:.1f} MB. The key of channels' secrets is not in it: keep that, too."
 
@@ -27,8 +28,8 @@ def backup(
 
 
 async def _backup(settings: Settings, file: Path, small: bool) -> None:
-    async with assembly.database(settings, joins=True) as database_url:
-        await back_up(database_url, file, _with_password, assembly.backup_key(settings), whole=not small)
+    async with build.database(settings, joins=True) as database_url:
+        await back_up(database_url, file, _with_password, build.backup_key(settings), whole=not small)
 
 
 def restore(
@@ -42,13 +43,13 @@ def restore(
 
 
 async def _restore(settings: Settings, file: Path, trust: bool) -> None:
-    if not trust and not is_signed(file, assembly.backup_key(settings)):
+    if not trust and not is_signed(file, build.backup_key(settings)):
         raise BackupError(
             "the file was changed, or is not signed with this service's key, and nothing was restored. Put "
             "back the key that was kept (secret.key, ROUNDTRIP_SECRET_KEY), or say --trust if you know where "
             "the file comes from"
         )
-    async with assembly.database(settings) as database_url:
+    async with build.database(settings) as database_url:
         await restore_from(database_url, file)
     print("restored: start what serves it")
 

@@ -13,30 +13,31 @@ from pydantic import ValidationError
 from pydantic_settings import SettingsError
 from typer.core import TyperCommand, TyperGroup
 
+from roundtrip.app.recursion_limit import bound_recursion
 from roundtrip.domain.base.errors import CannotRun
-from roundtrip.recursion import bound_recursion
-from roundtrip.terminal import console
+
+from .terminal import console
 
 COMMANDS = MappingProxyType(
     {
-        "demo": ("demo_commands", "demo"),
-        "devnet": ("demo_commands", "devnet"),
-        "tour": ("tour_commands", "tour"),
-        "serve": ("serve_commands", "serve"),
-        "sync": ("index_commands", "sync"),
-        "rebuild": ("index_commands", "rebuild"),
-        "forget": ("index_commands", "forget"),
-        "origin": ("index_commands", "origin"),
-        "keys": ("key_commands", "app"),
-        "deliveries": ("delivery_commands", "app"),
-        "work": ("work_commands", "work"),
-        "migrate": ("work_commands", "migrate"),
-        "backup": ("backup_commands", "backup"),
-        "restore": ("backup_commands", "restore"),
-        "doctor": ("work_commands", "doctor"),
-        "verify": ("proof_commands", "verify_proof"),
-        "verify-trade": ("proof_commands", "verify_trade"),
-        "publish": ("publish_commands", "publish"),
+        "demo": ("demo", "demo"),
+        "devnet": ("demo", "devnet"),
+        "tour": ("tour", "tour"),
+        "serve": ("serve", "serve"),
+        "sync": ("index", "sync"),
+        "rebuild": ("index", "rebuild"),
+        "forget": ("index", "forget"),
+        "origin": ("index", "origin"),
+        "keys": ("keys", "app"),
+        "deliveries": ("deliveries", "app"),
+        "work": ("operate", "work"),
+        "migrate": ("operate", "migrate"),
+        "backup": ("backup", "backup"),
+        "restore": ("backup", "restore"),
+        "doctor": ("operate", "doctor"),
+        "verify": ("verify", "verify_proof"),
+        "verify-trade": ("verify", "verify_trade"),
+        "publish": ("publish", "publish"),
     }
 )
 """By its name, the module that a command is in, and what it is called there: a function, or an application of
@@ -54,7 +55,7 @@ class _Commands(TyperGroup):
 def command(name: str) -> TyperCommand | TyperGroup:
     """One of ``COMMANDS``, its module read."""
     module, called = COMMANDS[name]
-    found: typer.Typer | Callable[..., None] = getattr(import_module(f"roundtrip.{module}"), called)
+    found: typer.Typer | Callable[..., None] = getattr(import_module(f"roundtrip.cli.{module}"), called)
     bound_recursion()
     if not isinstance(found, typer.Typer):
         alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 import structlog
 
 from roundtrip.devnet.actors import DUMPER
-from roundtrip.devnet.demo.crowd import Crowd, visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built
@@ -45,6 +44,8 @@ from roundtrip.store.community import flags, public_names
 from roundtrip.store.index import addresses, cursor, tokens
 from roundtrip.store.wallets import wallets
 from roundtrip.store.watch import alert_cursor
+
+from .crowd import Crowd, visitor
 
 CAST = ("trader 2", "trader 10", "trader 11", "trader 12")
 """Whose mites they are: wallets that traded for nine days, each paid by another, and none by the funder of

@@ -16,16 +16,18 @@ from typing import Annotated
 import aiohttp.web
 import typer
 
-from roundtrip import installation, serving
+from roundtrip.app import http_server
+from roundtrip.config import resources
+from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.demo.wallet import Wallet
 from roundtrip.devnet.node import free_port
-from roundtrip.settings import Settings
-from roundtrip.terminal import console, environment, run
 from roundtrip.tour.page import page
 from roundtrip.tour.redact import Words, words
 from roundtrip.tour.steps import Ground
 from roundtrip.tour.walk import Place, Told, walk
+
+from .terminal import console, environment, run
 
 WALLET = 7
 """Which of the local chain's accounts walks: one that bought launches."""
@@ -74,7 +76,7 @@ def tour(
     """Writes docs/tour.md: every tool once, called on a demo."""
     settings = Settings()
     var = settings.var.absolute()
-    places = world.Places(installation.project(var, print), var)
+    places = world.Places(resources.project(var, print), var)
     with console.status("preparing the local chain"):
         built = _built(places, url)
     written: list[str] = []
@@ -193,7 +195,7 @@ async def _receiver(port: int = 0) -> AsyncIterator[str]:
     app.router.add_post("/alerts", take)
     runner = aiohttp.web.AppRunner(app, access_log=None)
     await runner.setup()
-    listening: socket.socket = serving.listen("127.0.0.1", port, "another one")
+    listening: socket.socket = http_server.listen("127.0.0.1", port, "another one")
     await aiohttp.web.SockSite(runner, listening).start()
     try:
         yield "http://{}:{}/alerts".format(*listening.getsockname()[:2])

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from roundtrip.domain.base.errors import CannotRun
 
-_CHECKOUT = Path(__file__).resolve().parents[2]
-_CARRIED = Path(__file__).resolve().parent / "carried"
+_CHECKOUT = Path(__file__).resolve().parents[3]
+_CARRIED = Path(__file__).resolve().parents[1] / "carried"
 IS_WHEEL = _CARRIED.is_dir()
 LIBRARIES = (_CARRIED if IS_WHEEL else _CHECKOUT) / "node_modules"
 """Where what pages load lies."""

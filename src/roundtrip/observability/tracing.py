@@ -7,10 +7,10 @@ import contextlib
 import importlib
 from collections.abc import AsyncIterator
 
+from roundtrip.config.settings import Settings
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.settings import Settings
 
-_SENDS = "roundtrip.otlp"
+_SENDS = "roundtrip.observability.otlp"
 
 
 @contextlib.asynccontextmanager

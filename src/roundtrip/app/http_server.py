@@ -32,6 +32,8 @@ from roundtrip.api.server.protocol import BoundedProtocol, Places, spare_files
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
+from roundtrip.config.resources import LIBRARIES
+from roundtrip.config.settings import Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
 from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
@@ -39,13 +41,12 @@ from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address
-from roundtrip.installation import LIBRARIES
-from roundtrip.recursion import bound_recursion
 from roundtrip.services.accounts.credits import opening
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import IsHolder, OwnToken, nobody_holds
 from roundtrip.services.runtime.newest_block import is_newest
-from roundtrip.settings import Settings
+
+from .recursion_limit import bound_recursion
 
 log = structlog.get_logger(__name__)
 

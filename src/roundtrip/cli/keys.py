@@ -9,13 +9,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly
+from roundtrip.app import build
+from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, parse_address
-from roundtrip.settings import Settings
 from roundtrip.store.accounts import accounts
 from roundtrip.store.accounts.accounts import Key
-from roundtrip.terminal import console, run
+
+from .terminal import console, run
 
 app = typer.Typer(no_args_is_help=True, add_completion=False, help="Keys of callers: list them, revoke one.")
 
@@ -37,7 +38,7 @@ def list_keys(
 
 
 async def _list(settings: Settings, wallet: Address | None) -> None:
-    async with assembly.connected(settings) as connection:
+    async with build.connected(settings) as connection:
         found = await accounts.every_key(connection, wallet)
     table = Table("id", "kind", "mite", "wallet", "start", "label", "made", "revoked")
     for key in found:
@@ -61,7 +62,7 @@ def revoke(
 
 
 async def _revoke(settings: Settings, which: str) -> None:
-    async with assembly.connected(settings) as connection:
+    async with build.connected(settings) as connection:
         found = await _meant(connection, which)
         if len(found) != 1:
             # What was given may be a key: it is not repeated.

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from pydantic.alias_generators import to_camel
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from roundtrip.installation import IS_WHEEL
+from .resources import IS_WHEEL
 
 
 class NodeSetting(BaseModel):

@@ -11,9 +11,9 @@ from roundtrip.channels.post import Poster
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import BadTarget, target
 from roundtrip.channels.telegram import Telegram
+from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.services.runtime.notifiers import Bot, Outward
-from roundtrip.settings import Settings
 
 
 class BadSetting(CannotRun):

@@ -16,16 +16,20 @@ from typing import Annotated
 import typer
 from rich.status import Status
 
-from roundtrip import assembly, demo_cast, installation, metrics, processes, serving, spans
+from roundtrip.app import build, http_server
+from roundtrip.app import supervisor as processes
 from roundtrip.chain.rpc.background import beside
+from roundtrip.config import resources
+from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
+from roundtrip.config.settings import Settings
+from roundtrip.devnet import live_actors, world
+from roundtrip.devnet.demo import accounts
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES
-from roundtrip.networks import CHAIN_ID, Network, contracts_from
-from roundtrip.settings import Settings
+from roundtrip.observability import prometheus, tracing
 from roundtrip.store.server import valkey
-from roundtrip.terminal import console, environment, is_on_terminal, log_to_stderr, run
 
-from .devnet import live_actors, world
+from .terminal import console, environment, is_on_terminal, log_to_stderr, run
 
 DEMO_BLOCK_TIME_S = 1.0
 _MEMORY_WARNING_BYTES = 4 * 2**30
@@ -36,7 +40,7 @@ _Welcome = Callable[..., None]
 def _places(settings: Settings) -> world.Places:
     var = settings.var.absolute()
     with console.status("looking for the local chain's node") as status:
-        project = installation.project(
+        project = resources.project(
             var, lambda step: status.update(step) if console.is_terminal else print(step)
         )
     return world.Places(project, var)
@@ -83,7 +87,7 @@ def demo(actors: Actors = False, several: Several = 1, genesis_s: Genesis = None
     """A local chain, a database and the service, with sample tokens to try it on."""
     settings = of_ones_own(Settings())
     log_to_stderr()
-    with serving.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
+    with http_server.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
         places = _places(settings)
         _free(settings.rpc_port)
         built = _built(places, genesis_s)
@@ -122,16 +126,16 @@ async def _serve_demo(
     network = Network(CHAIN_ID, contracts, rpc_url, None)
     local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
     async with (
-        assembly.database(settings) as database_url,
-        assembly.context(settings, rpc_url, contracts, database_url) as ctx,
-        assembly.beside_serving(local, network, database_url, ctx),
-        beside(demo_cast.run(ctx, built, rpc_url), "cast"),
-        metrics.exported(settings, ctx.measures, metrics.of_service(ctx)),
-        spans.sent(settings, ctx.measures, "demo"),
+        build.database(settings) as database_url,
+        build.context(settings, rpc_url, contracts, database_url) as ctx,
+        build.beside_serving(local, network, database_url, ctx),
+        beside(accounts.run(ctx, built, rpc_url), "cast"),
+        prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx)),
+        tracing.sent(settings, ctx.measures, "demo"),
     ):
         welcome()
-        await serving.http_server(
-            serving.application(settings, ctx),
+        await http_server.http_server(
+            http_server.application(settings, ctx),
             settings.most_connections,
             settings.trusted_proxies,
             measures=ctx.measures,
@@ -151,8 +155,8 @@ async def _serve_demo_in(
         processes.Role("sync", ("sync",), processes.FOLLOWS, 2),
         processes.Role("work", ("work",), processes.WORKS),
     ]
-    async with assembly.database(settings) as database_url:
-        await assembly.migrated(database_url)
+    async with build.database(settings) as database_url:
+        await build.migrated(database_url)
         async with _shared(settings) as redis_url:
             ours = environment(
                 ROUNDTRIP_DATABASE_URL=database_url,
@@ -164,7 +168,7 @@ async def _serve_demo_in(
                 ROUNDTRIP_ANON_PER_MINUTE=str(settings.anon_per_minute),
             )
             supervisor = processes.Supervisor(
-                roles, ours, on_terminal=is_on_terminal(), of_place=metrics.ports(settings.metrics_port)
+                roles, ours, on_terminal=is_on_terminal(), of_place=prometheus.ports(settings.metrics_port)
             )
             async with beside(_cast(settings, built, rpc_url, database_url), "cast"):
                 await supervisor.run(lambda running: welcome(_roles_of(running)))
@@ -173,8 +177,8 @@ async def _serve_demo_in(
 async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_url: str) -> None:
     """In the process that starts the others, as long as it takes."""
     contracts = contracts_from(built.contracts)
-    async with assembly.context(settings, rpc_url, contracts, database_url) as ctx:
-        await demo_cast.run(ctx, built, rpc_url)
+    async with build.context(settings, rpc_url, contracts, database_url) as ctx:
+        await accounts.run(ctx, built, rpc_url)
 
 
 def _shared(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
@@ -263,7 +267,7 @@ def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.
 def _free(port: int) -> None:
     """Raises PortTaken when somebody listens on the local node's port."""
     if port:
-        serving.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
+        http_server.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
 
 
 def devnet(

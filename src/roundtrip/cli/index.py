@@ -6,17 +6,19 @@ from typing import Annotated
 import asyncpg
 import typer
 
-from roundtrip import assembly, metrics, processes, spans
+from roundtrip.app import build, supervisor
 from roundtrip.chain.holders.origins import Never
+from roundtrip.config.networks import Network
+from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, parse_address
-from roundtrip.networks import Network
-from roundtrip.progress import shown
-from roundtrip.settings import Settings
+from roundtrip.observability import prometheus, tracing
 from roundtrip.store.index.origins import Origin
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT
-from roundtrip.terminal import console, log_to_stderr, run
+
+from .progress import shown
+from .terminal import console, log_to_stderr, run
 
 _NO, _UNKNOWN = 1, 2
 
@@ -39,13 +41,13 @@ def sync(
         run(_who(settings))
         return
     log_to_stderr()
-    assembly.spare_the_collector()
-    run(_sync(settings, assembly.network_of(settings), any_fork))
+    build.spare_the_collector()
+    run(_sync(settings, build.network_of(settings), any_fork))
 
 
 async def _who(settings: Settings) -> None:
-    async with assembly.database(settings, joins=True) as database_url:
-        found = await assembly.leading(database_url)
+    async with build.database(settings, joins=True) as database_url:
+        found = await build.leading(database_url)
     print("none leads" if found is None else f"{found} leads")
     if found is None:
         raise SystemExit(_NO)
@@ -55,24 +57,24 @@ async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
     measures = Measures()
     with shown(console) as tell:
         async with (
-            assembly.database(settings) as database_url,
-            assembly.following(settings, network, database_url, tell, any_fork, measures) as sync,
-            metrics.exported(settings, measures),
-            spans.sent(settings, measures, "sync"),
+            build.database(settings) as database_url,
+            build.following(settings, network, database_url, tell, any_fork, measures) as sync,
+            prometheus.exported(settings, measures),
+            tracing.sent(settings, measures, "sync"),
         ):
-            print(f"{processes.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
+            print(f"{supervisor.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
             await sync.run()
 
 
 def rebuild() -> None:
     """Makes positions and profits again from the trades, while everything goes on."""
     settings = Settings()
-    run(_rebuild(settings, assembly.network_of(settings)))
+    run(_rebuild(settings, build.network_of(settings)))
 
 
 async def _rebuild(settings: Settings, network: Network) -> None:
-    async with assembly.database(settings) as database_url:
-        made = await assembly.rebuilt(database_url, network)
+    async with build.database(settings) as database_url:
+        made = await build.rebuilt(database_url, network)
     print(f"made again: {made} positions")
 
 
@@ -93,9 +95,9 @@ def forget(
 
 
 async def _forget(settings: Settings) -> None:
-    async with assembly.database(settings) as database_url:
+    async with build.database(settings) as database_url:
         try:
-            await assembly.forgotten(database_url)
+            await build.forgotten(database_url)
         except asyncpg.LockNotAvailableError:
             print("roundtrip: a table is in use just now, nothing was done: try it again")
             raise SystemExit(_NO) from None
@@ -110,13 +112,13 @@ def origin(wallet: Annotated[str, typer.Argument(help="The wallet's address.")])
         print(f"roundtrip: {error}")
         raise SystemExit(_UNKNOWN) from None
     settings = Settings()
-    run(_origin(settings, assembly.network_of(settings), address))
+    run(_origin(settings, build.network_of(settings), address))
 
 
 async def _origin(settings: Settings, network: Network, wallet: Address) -> None:
-    async with assembly.database(settings) as database_url:
+    async with build.database(settings) as database_url:
         try:
-            found = await assembly.found_origin(settings, network, database_url, wallet)
+            found = await build.found_origin(settings, network, database_url, wallet)
         except RoundtripError as error:
             print(f"{wallet}: could not be found out. {error.message}")
             raise SystemExit(_UNKNOWN) from None

@@ -12,7 +12,7 @@ from typing import Any
 import uvloop
 from rich.console import Console
 
-from roundtrip import logs
+from roundtrip.observability import logs
 
 _UNBROKEN = 300
 # Where nobody watches, a line is not broken at the width of a window that there is not.

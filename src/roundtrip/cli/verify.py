@@ -9,11 +9,13 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly, verify
-from roundtrip.networks import network_from
+from roundtrip import verify
+from roundtrip.app import build
+from roundtrip.config.networks import network_from
+from roundtrip.config.settings import Settings
 from roundtrip.services.check.proof_file import MOST_FILE_BYTES, read_claim
-from roundtrip.settings import Settings
-from roundtrip.terminal import console
+
+from .terminal import console
 
 
 def verify_proof(
@@ -26,13 +28,13 @@ def verify_proof(
 ) -> None:
     """Makes a check again from its proof: exit 0 all of it holds, 1 something does not, 2 not found out."""
     try:
-        trusted = network_from(network) if network else assembly.network_of(Settings())
+        trusted = network_from(network) if network else build.network_of(Settings())
         with file.open("rb") as opened:
             claim = read_claim(opened.read(MOST_FILE_BYTES + 1))
     except (ValueError, OSError) as error:
         console.print(f"roundtrip: {error}", markup=False)
         raise SystemExit(2) from None
-    found = asyncio.run(assembly.verified_proof(claim, trusted, rpc))
+    found = asyncio.run(build.verified_proof(claim, trusted, rpc))
     table = Table("", "holds", "seen")
     for row in found:
         table.add_row(row.what, {True: "yes", False: "NO", None: "unknown"}[row.holds], Text(row.seen))

@@ -8,11 +8,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from roundtrip import assembly
+from roundtrip.app import build
+from roundtrip.config.settings import Settings
 from roundtrip.domain.watch.channels import Illegal
-from roundtrip.settings import Settings
 from roundtrip.store.delivery import deliveries
-from roundtrip.terminal import console, run
+
+from .terminal import console, run
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, help="Messages to channels: list a channel's, send one again."
@@ -31,7 +32,7 @@ def list_deliveries(
 
 
 async def _list(settings: Settings, channel_id: int) -> None:
-    async with assembly.connected(settings) as connection:
+    async with build.connected(settings) as connection:
         found = await deliveries.log(connection, channel_id, _MOST_LISTED)
     table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
     for one in found:
@@ -53,7 +54,7 @@ def resend(
 
 
 async def _resend(settings: Settings, which: int) -> None:
-    async with assembly.connected(settings) as connection, connection.transaction():
+    async with build.connected(settings) as connection, connection.transaction():
         try:
             before = await deliveries.resend(connection, which, datetime.fromtimestamp(time.time(), UTC))
         except Illegal:

@@ -7,10 +7,13 @@ from typing import Annotated
 import structlog
 import typer
 
-from roundtrip import assembly, metrics, processes, serving, spans
-from roundtrip.networks import Network
-from roundtrip.settings import Settings
-from roundtrip.terminal import environment, is_on_terminal, log_to_stderr, run
+from roundtrip.app import build, http_server
+from roundtrip.app import supervisor as processes
+from roundtrip.config.networks import Network
+from roundtrip.config.settings import Settings
+from roundtrip.observability import prometheus, tracing
+
+from .terminal import environment, is_on_terminal, log_to_stderr, run
 
 
 def serve(
@@ -25,10 +28,10 @@ def serve(
     """The service, on the network that is set."""
     settings = Settings()
     log_to_stderr()
-    network = assembly.network_of(settings)
-    assembly.spare_the_collector()
+    network = build.network_of(settings)
+    build.spare_the_collector()
     given = settings.host, settings.port, "ROUNDTRIP_PORT"
-    with serving.listen(*given) if descriptor is None else serving.inherited(descriptor) as listening:
+    with http_server.listen(*given) if descriptor is None else http_server.inherited(descriptor) as listening:
         if several > 1:
             run(_serve_in(several, settings, listening, whole))
         else:
@@ -40,14 +43,14 @@ async def _serve_in(several: int, settings: Settings, listening: socket.socket, 
         structlog.get_logger().warning(
             "without ROUNDTRIP_REDIS_URL each process has limits, shared answers and checks of its own"
         )
-    async with assembly.database(settings) as database_url:
-        await assembly.migrated(database_url)
+    async with build.database(settings) as database_url:
+        await build.migrated(database_url)
         role = processes.serving(listening, several, *(["--all"] if whole else []))
         ours = environment(
             ROUNDTRIP_DATABASE_URL=database_url, ROUNDTRIP_PORT=str(listening.getsockname()[1])
         )
         supervisor = processes.Supervisor(
-            [role], ours, on_terminal=is_on_terminal(), of_place=metrics.ports(settings.metrics_port)
+            [role], ours, on_terminal=is_on_terminal(), of_place=prometheus.ports(settings.metrics_port)
         )
         await supervisor.run(lambda _: print(_said_at(listening), flush=True))
 
@@ -59,18 +62,20 @@ def _said_at(listening: socket.socket) -> str:
 async def _serve(
     settings: Settings, network: Network, listening: socket.socket, whole: bool, shares: bool
 ) -> None:
-    given = (settings, assembly.node_urls(settings, network), network.contracts)
+    given = (settings, build.node_urls(settings, network), network.contracts)
     async with contextlib.AsyncExitStack() as stack:
-        database_url = await stack.enter_async_context(assembly.database(settings))
-        opening = assembly.context(*given, database_url, network.look_back_blocks)
+        database_url = await stack.enter_async_context(build.database(settings))
+        opening = build.context(*given, database_url, network.look_back_blocks)
         ctx = await stack.enter_async_context(opening)
         if whole:
-            beside = assembly.beside_serving(settings, network, database_url, ctx)
+            beside = build.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
-        await stack.enter_async_context(metrics.exported(settings, ctx.measures, metrics.of_service(ctx)))
-        await stack.enter_async_context(spans.sent(settings, ctx.measures, "serve"))
-        await serving.http_server(
-            serving.application(settings, ctx),
+        await stack.enter_async_context(
+            prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx))
+        )
+        await stack.enter_async_context(tracing.sent(settings, ctx.measures, "serve"))
+        await http_server.http_server(
+            http_server.application(settings, ctx),
             settings.most_connections,
             settings.trusted_proxies,
             lambda: print(_said_at(listening), flush=True),

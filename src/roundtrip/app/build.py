@@ -29,6 +29,8 @@ from roundtrip.chain.rpc.dialect_probe import speaks_as
 from roundtrip.chain.rpc.endpoints import Endpoint, NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.chain.simulate.rates import Rates
+from roundtrip.config.networks import CHAIN_ID, ROBINHOOD, Network, network_from
+from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY
@@ -37,15 +39,12 @@ from roundtrip.jobs.alerts.loop import Alerts
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
 from roundtrip.jobs.registry import KINDS
-from roundtrip.networks import CHAIN_ID, ROBINHOOD, Network, network_from
-from roundtrip.sending import outward, secret_key
 from roundtrip.services.check.proof_file import Claim, Held
 from roundtrip.services.check.proof_replay import Trusted, verified
 from roundtrip.services.runtime.book_cache import Books, reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import check_key
 from roundtrip.services.wallets.origins import find_out
-from roundtrip.settings import Settings
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
 from roundtrip.store.index.origins import Origin
@@ -58,6 +57,8 @@ from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts
+
+from .notifiers import outward, secret_key
 
 _POOL_CONNECTIONS = 11
 _JOB_CONNECTIONS = 8

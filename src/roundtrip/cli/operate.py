@@ -5,31 +5,33 @@ import asyncio
 from rich.markup import escape
 from rich.table import Table
 
-from roundtrip import assembly, metrics, processes, spans
+from roundtrip.app import build, supervisor
 from roundtrip.chain.doctor import NEEDED
-from roundtrip.networks import Network
-from roundtrip.settings import Settings
-from roundtrip.terminal import console, log_to_stderr, run
+from roundtrip.config.networks import Network
+from roundtrip.config.settings import Settings
+from roundtrip.observability import prometheus, tracing
+
+from .terminal import console, log_to_stderr, run
 
 
 def work() -> None:
     """Only the work that is to be done later, and alerts, on the network that is set."""
     settings = Settings()
     log_to_stderr()
-    assembly.spare_the_collector()
-    run(_work(settings, assembly.network_of(settings)))
+    build.spare_the_collector()
+    run(_work(settings, build.network_of(settings)))
 
 
 async def _work(settings: Settings, network: Network) -> None:
-    given = (settings, assembly.node_urls(settings, network), network.contracts)
+    given = (settings, build.node_urls(settings, network), network.contracts)
     async with (
-        assembly.database(settings) as database_url,
-        assembly.context(*given, database_url, network.look_back_blocks) as ctx,
-        metrics.exported(settings, ctx.measures, metrics.of_service(ctx)),
-        spans.sent(settings, ctx.measures, "work"),
+        build.database(settings) as database_url,
+        build.context(*given, database_url, network.look_back_blocks) as ctx,
+        prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx)),
+        tracing.sent(settings, ctx.measures, "work"),
     ):
-        print(f"{processes.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
-        await assembly.worked(ctx)
+        print(f"{supervisor.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
+        await build.worked(ctx)
 
 
 def migrate() -> None:
@@ -39,8 +41,8 @@ def migrate() -> None:
 
 
 async def _migrate(settings: Settings) -> None:
-    async with assembly.database(settings) as database_url:
-        applied = await assembly.migrated(database_url)
+    async with build.database(settings) as database_url:
+        applied = await build.migrated(database_url)
     print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
 
 
@@ -48,7 +50,7 @@ def doctor() -> None:
     """What works of each node and the network, what is missing and what that costs; exit 1: no check can be
     made."""
     settings = Settings()
-    found = asyncio.run(assembly.examined(settings, assembly.network_of(settings)))
+    found = asyncio.run(build.examined(settings, build.network_of(settings)))
     for host, rows in found:
         table = Table("", "state", "seen", "what that costs", title=escape(host), title_justify="left")
         for row in rows:

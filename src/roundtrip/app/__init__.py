@@ -1,0 +1,1 @@
+"""Builds the service from settings and runs its processes."""

@@ -1,0 +1,1 @@
+"""Settings, networks, and the files that come with the package."""
