@@ -37,7 +37,7 @@ pictures: $(VENV)/.installed node_modules/.installed
 
 # The OpenAPI document against the service, 2,000 cases and more: two minutes. make test has some 400 of them.
 schemathesis: $(VENV)/.installed node_modules/.installed
-	@SCHEMATHESIS_EXAMPLES=140 $(BIN)/python -m pytest -q -n 0 -s tests/doors/test_schemathesis.py
+	@SCHEMATHESIS_EXAMPLES=140 $(BIN)/python -m pytest -q -n 0 -s tests/doors/http/test_schemathesis.py
 
 lint: $(VENV)/.installed
 	@$(BIN)/ruff check .

@@ -1,9 +1,9 @@
 """A plausible history of a busy chain, made up from a seed: who there is, what is launched, who trades what.
 
 A token's whole life is played at once, in the order of its blocks: stories of wallets (in, perhaps in again,
-perhaps out) against a pool whose price follows them, each trade folded by ``domain/market/profit.py`` as the sync
-folds it. So positions, closings and curves are what the trades make of them, to the last unit. What a life
-leaves for later days waits in ``Rows`` until their turn.
+perhaps out) against a pool whose price follows them, each trade folded by ``domain/market/profit.py``, as the
+sync folds it. So positions, closings and curves are what the trades make of them, to the last unit. What a
+life leaves for later days waits in ``Rows`` until their turn.
 """
 
 import random

@@ -10,7 +10,7 @@ from support.documents import PAGES, PROJECT, blocks
 RUN_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "bash"): "docs/test_examples.py",
     ("README.md", "json"): "docs/test_examples.py",
-    ("docs/api.md", "json"): "unit/api/test_publish.py",
+    ("docs/api.md", "json"): "unit/api/documents/test_tool_schemas.py",
     ("docs/architecture.md", "text"): "docs/test_house.py",
     ("docs/credits.md", "bash"): "docs/test_credits_page.py",
     ("docs/holders.md", "bash"): "docs/test_examples.py",

@@ -19,26 +19,26 @@ from roundtrip.console.routes import PAGES as CONSOLE
 from support.documents import PAGES, PROJECT, WRITTEN, Part, lines, prose, spans
 
 RUN_BY: Mapping[str, str] = {
-    "demo": "chain/test_demo.py",
-    "devnet": "chain/test_devnet.py",
+    "demo": "chain/devnet/test_demo.py",
+    "devnet": "chain/devnet/test_devnet.py",
     "tour": "docs/test_tour_page.py",
-    "serve": "doors/test_processes.py",
+    "serve": "doors/server/test_processes.py",
     "sync": "docs/test_operations_page.py",
     "rebuild": "docs/test_operations_page.py",
     "forget": "docs/test_operations_page.py",
     "origin": "docs/test_operations_page.py",
     "keys list": "docs/test_operations_page.py",
-    "keys revoke": "db/test_key_commands.py",
+    "keys revoke": "db/accounts/test_key_commands.py",
     "deliveries list": "docs/test_operations_page.py",
-    "deliveries resend": "db/test_delivery_commands.py",
-    "backup": "db/test_backup.py",
-    "restore": "db/test_backup.py",
-    "work": "doors/test_processes.py",
+    "deliveries resend": "db/delivery/test_delivery_commands.py",
+    "backup": "db/maintenance/test_backup.py",
+    "restore": "db/maintenance/test_backup.py",
+    "work": "doors/server/test_processes.py",
     "migrate": "docs/test_operations_page.py",
     "doctor": "docs/test_operations_page.py",
     "verify": "docs/test_examples.py",
     "verify-trade": "docs/test_examples.py",
-    "publish": "unit/api/test_publish.py",
+    "publish": "unit/api/documents/test_tool_schemas.py",
 }
 """Every command: the test, below tests/, that has it do what it does."""
 FILLED: Mapping[str, str] = {

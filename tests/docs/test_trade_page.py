@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from chain.test_demo import Demo
+from chain.devnet.test_demo import Demo
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from support.documents import blocks, text_of

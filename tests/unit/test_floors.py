@@ -1,4 +1,5 @@
-"""The rule of floors: a module imports only from floors to its left, and the domain stands alone."""
+"""Floors and rooms: a module imports only from floors below its own, rooms have no circle, the domain imports
+nothing else."""
 
 import ast
 import re
@@ -21,24 +22,16 @@ MAY_IMPORT: dict[str, set[str]] = {
     "store": {"domain", "venues"},
     "channels": {"domain"},
     "sync": {"domain", "venues", "chain", "store"},
-    "progress": {"sync"},
     "services": {"domain", "venues", "chain", "store", "channels"},
     "jobs": {"domain", "venues", "chain", "store", "channels", "sync", "services"},
     "api": {"domain", "venues", "chain", "store", "services", "jobs"},
     "console": {"domain", "services", "api"},
-    "devnet": {"domain", "venues"},
-    "networks": {"domain", "venues"},
-    "sending": {"channels", "domain", "services", "settings"},
-    "installation": {"domain"},
-    "metrics": {"chain", "domain", "services", "settings"},
-    "otlp": {"domain"},
-    "spans": {"domain", "settings"},
-    "settings": {"installation"},
-    "verify": set(),
-    "assembly": {
+    "config": {"domain", "venues"},
+    "observability": {"config", "domain", "chain", "services"},
+    "app": {
+        "config",
         "domain",
         "venues",
-        "networks",
         "chain",
         "store",
         "channels",
@@ -46,89 +39,31 @@ MAY_IMPORT: dict[str, set[str]] = {
         "services",
         "jobs",
         "api",
-        "sending",
-        "settings",
+        "console",
     },
-    "serving": {"domain", "services", "api", "console", "installation", "recursion", "settings"},
-    "cli": {
-        "domain",
-        "recursion",
-        "terminal",
-        "backup_commands",
-        "delivery_commands",
-        "demo_commands",
-        "index_commands",
-        "key_commands",
-        "proof_commands",
-        "publish_commands",
-        "serve_commands",
-        "tour_commands",
-        "work_commands",
-    },
-    "recursion": set(),
-    "processes": {"domain", "store"},
-    "logs": {"domain"},
-    "terminal": {"logs"},
-    "demo_cast": {"devnet", "domain", "services", "store"},
+    "verify": set(),
+    "devnet": {"domain", "venues"},
     "tour": {"api", "devnet", "domain"},
-    "tour_commands": {"devnet", "installation", "serving", "settings", "terminal", "tour"},
-    "demo_commands": {
-        "metrics",
-        "spans",
-        "assembly",
+    "cli": {
+        "api",
+        "app",
         "chain",
-        "demo_cast",
+        "config",
         "devnet",
-        "installation",
-        "networks",
-        "processes",
-        "serving",
-        "settings",
-        "store",
-        "terminal",
-    },
-    "index_commands": {
-        "metrics",
-        "spans",
-        "processes",
-        "assembly",
-        "chain",
         "domain",
-        "networks",
-        "progress",
-        "settings",
+        "observability",
+        "services",
         "store",
-        "terminal",
-    },
-    "backup_commands": {"assembly", "settings", "store", "terminal"},
-    "delivery_commands": {"assembly", "domain", "settings", "store", "terminal"},
-    "key_commands": {"assembly", "domain", "settings", "store", "terminal"},
-    "proof_commands": {"assembly", "networks", "services", "settings", "terminal", "verify"},
-    "publish_commands": {"api", "domain"},
-    "serve_commands": {
-        "assembly",
-        "metrics",
-        "networks",
-        "processes",
-        "serving",
-        "settings",
-        "spans",
-        "terminal",
-    },
-    "work_commands": {
-        "assembly",
-        "chain",
-        "metrics",
-        "networks",
-        "processes",
-        "settings",
-        "spans",
-        "terminal",
+        "sync",
+        "tour",
+        "verify",
     },
     "__main__": {"cli"},
     "__init__": set(),
 }
-"""Every floor and the floors below it. ``settings`` is read by the command line and what it assembles."""
+"""Every floor and the floors below it."""
+MOST_MODULES = 25
+"""In one folder."""
 
 
 def floor(path: Path) -> str:
@@ -169,10 +104,10 @@ def test_a_module_imports_only_from_floors_below_it(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "source", ["from roundtrip.api import http", "from ..chain import rpc", "import roundtrip.cli.main"]
+    "source", ["from roundtrip.api import http", "from ...chain import rpc", "import roundtrip.cli.main"]
 )
 def test_a_breach_is_seen(source: str) -> None:
-    assert len(breaches(PACKAGE / "domain" / "types.py", source)) == 1
+    assert len(breaches(PACKAGE / "domain" / "base" / "types.py", source)) == 1
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
@@ -198,6 +133,50 @@ def test_there_is_no_import_cycle() -> None:
 
     for name in graph:
         visit(name, ())
+
+
+def room_imports() -> dict[str, set[str]]:
+    """Of each folder the folders that its modules import from."""
+    rooms = {".".join(["roundtrip", *p.relative_to(PACKAGE).with_suffix("").parts]): p for p in MODULES}
+    graph: dict[str, set[str]] = {}
+    for path in MODULES:
+        own = path.parent.relative_to(PACKAGE).as_posix()
+        graph.setdefault(own, set())
+        for _, name in imports(path):
+            if name in rooms:
+                graph[own].add(rooms[name].parent.relative_to(PACKAGE).as_posix())
+    return {own: others - {own} for own, others in graph.items()}
+
+
+def circle(graph: dict[str, set[str]]) -> list[str]:
+    """Folders that import each other in a circle; empty: none."""
+    done: set[str] = set()
+
+    def visit(room: str, above: tuple[str, ...]) -> list[str]:
+        if room in above:
+            return [*above[above.index(room) :], room]
+        if room in done:
+            return []
+        for other in sorted(graph[room]):
+            if found := visit(other, (*above, room)):
+                return found
+        done.add(room)
+        return []
+
+    return next((found for room in sorted(graph) if (found := visit(room, ()))), [])
+
+
+def test_rooms_do_not_import_each_other_in_a_circle() -> None:
+    assert circle(room_imports()) == []
+    assert circle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+
+
+def test_no_room_is_too_wide() -> None:
+    widths: dict[str, int] = {}
+    for path in MODULES:
+        room = path.parent.relative_to(PACKAGE).as_posix()
+        widths[room] = widths.get(room, 0) + 1
+    assert {room: count for room, count in widths.items() if count > MOST_MODULES} == {}
 
 
 def test_the_domain_needs_no_third_party_package() -> None:
@@ -285,6 +264,6 @@ def test_reading_and_plain_words_are_no_alarm() -> None:
 
 def test_only_the_command_line_reads_the_environment() -> None:
     for path in MODULES:
-        if floor(path) not in ("settings", "terminal"):
+        if path.relative_to(PACKAGE).as_posix() not in ("config/settings.py", "cli/terminal.py"):
             assert "os.environ" not in path.read_text(), path
             assert "getenv" not in path.read_text(), path

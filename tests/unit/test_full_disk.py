@@ -7,7 +7,7 @@ from pathlib import Path
 
 LOGS = """
 import resource, structlog
-from roundtrip.terminal import log_to_stderr
+from roundtrip.cli.terminal import log_to_stderr
 
 def most(size):
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))

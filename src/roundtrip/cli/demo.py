@@ -19,11 +19,11 @@ from rich.status import Status
 from roundtrip.app import build, http_server
 from roundtrip.app import supervisor as processes
 from roundtrip.chain.rpc.background import beside
+from roundtrip.cli import demo_accounts
 from roundtrip.config import resources
 from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet import live_actors, world
-from roundtrip.devnet.demo import accounts
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import STORIES
 from roundtrip.observability import prometheus, tracing
@@ -129,7 +129,7 @@ async def _serve_demo(
         build.database(settings) as database_url,
         build.context(settings, rpc_url, contracts, database_url) as ctx,
         build.beside_serving(local, network, database_url, ctx),
-        beside(accounts.run(ctx, built, rpc_url), "cast"),
+        beside(demo_accounts.run(ctx, built, rpc_url), "cast"),
         prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx)),
         tracing.sent(settings, ctx.measures, "demo"),
     ):
@@ -178,7 +178,7 @@ async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_u
     """In the process that starts the others, as long as it takes."""
     contracts = contracts_from(built.contracts)
     async with build.context(settings, rpc_url, contracts, database_url) as ctx:
-        await accounts.run(ctx, built, rpc_url)
+        await demo_accounts.run(ctx, built, rpc_url)
 
 
 def _shared(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:

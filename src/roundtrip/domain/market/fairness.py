@@ -8,8 +8,8 @@ is old that was met a day before what is looked at began. Then:
 - All the rest belong to one purse: young wallets of young funders, and young ones that a bridge or a
   contract paid. Twenty fresh funders that each pay one fresh wallet are no crowd.
 
-Who waits a day with wallets prepared can still make a crowd. ``store/boards/winners.py`` says the same in SQL; tests
-hold both against each other.
+Who waits a day with wallets prepared can still make a crowd. ``store/boards/winners.py`` says the same in
+SQL; tests compare both.
 """
 
 from collections.abc import Hashable, Mapping

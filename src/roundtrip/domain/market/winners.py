@@ -4,8 +4,8 @@ A closing counts where its token is fair, and its wallet stands apart from the t
 winners is advice on whom to follow, so whatever a deployer could arrange alone counts for nothing:
 
 - A young token: its first day is the deployer's own doing.
-- A crowd out of one purse: buyers are counted as ``domain/market/fairness.py`` says, by what was there a day before
-  the token began.
+- A crowd out of one purse: buyers are counted as ``domain/market/fairness.py`` says, by what was there a day
+  before the token began.
 - The deployer, whoever paid him, whomever he paid, and whoever shares his funder; of an exchange's customers
   those that it paid within a day of him.
 

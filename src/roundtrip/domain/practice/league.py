@@ -1,10 +1,11 @@
 """The practice league: who made the most profit with pretend eth in a week, by sells that count.
 
 A sell counts where its token is fair and the seller stands apart from its deployer, as
-``domain/market/winners.py`` says: what a deployer could arrange alone counts for nothing. Losses count as gains do.
+``domain/market/winners.py`` says: what a deployer could arrange alone counts for nothing. Losses count as
+gains do.
 A sell counts where it was priced in a place that is not the seller's to make. Weeks are those of
-``domain/practice/practice.py``, by our clock. ``store/practice/league.py`` says the same in SQL; tests hold both
-against each other.
+``domain/practice/practice.py``, by our clock. ``store/practice/league.py`` says the same in SQL; tests
+compare both.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Fields of answers that hold text by strangers, described so in every schema.
 
-``tests/unit/api/test_strangers_text.py`` has the closed list of them.
+``tests/unit/api/documents/test_strangers_text.py`` has the closed list of them.
 """
 
 from typing import Annotated

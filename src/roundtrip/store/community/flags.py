@@ -17,8 +17,8 @@ from roundtrip.store.server.hex import as_address, as_bytes, as_text
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What a flag is held against: so many tokens (what 0.1 eth bought) and where the token keeps balances
-    (layout and base of ``chain/simulate/balance_slots.py``); the pool or curve that it was traded in most and the liquidity
-    there; what its deployer held. None: not of its kind, or there is none."""
+    (layout and base of ``chain/simulate/balance_slots.py``); the pool or curve that it was traded in most
+    and the liquidity there; what its deployer held. None: not of its kind, or there is none."""
 
     held_raw: int | None = None
     slot: tuple[str, int] | None = None

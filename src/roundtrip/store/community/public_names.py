@@ -1,5 +1,5 @@
-"""What enough people call wallets, or mark them as: counted as ``domain/community/marks.py`` says, kept whole, and read
-by a key. Tests hold both against each other."""
+"""What enough people call wallets, or mark them as: counted as ``domain/community/marks.py`` says, kept
+whole, and read by a key. Tests compare both."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

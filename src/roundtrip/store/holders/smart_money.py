@@ -123,10 +123,10 @@ async def biggest_wins(
     connection: asyncpg.Connection, wallets: Collection[Address], fairness: Fairness = FAIRNESS
 ) -> dict[Address, Win]:
     """The closing with the most profit of each wallet, of those that count for boards
-    (``domain/market/winners.py``): of tokens that a crowd bought, whose deployer the wallet stands apart from. Any
-    other win can be made up, by whoever makes a token and buys it from himself. Of each wallet's newest
-    ``MOST_CLOSINGS`` and of what boards remember; who never won is not among them. For a few hundred wallets
-    at most."""
+    (``domain/market/winners.py``): of tokens that a crowd bought, whose deployer the wallet stands apart
+    from. Any other win can be made up, by whoever makes a token and buys it from himself. Of each wallet's
+    newest ``MOST_CLOSINGS`` and of what boards remember; who never won is not among them. For a few hundred
+    wallets at most."""
     ids = await ids_of(connection, wallets)
     whose = {number: wallet for wallet, number in ids.items()}
     rows = await connection.fetch(

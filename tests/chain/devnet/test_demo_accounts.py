@@ -1,0 +1,146 @@
+"""The demo's cast over the built chain: what it does it does once, and it is in nobody's way."""
+
+import threading
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import asyncpg
+import pytest
+
+from conftest import context_for
+from roundtrip.cli import demo_accounts
+from roundtrip.cli.demo_accounts import ACTS, AGE_S, CAST, Stage
+from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, Crowd, visitor
+from roundtrip.devnet.sync_rpc import SyncRpc
+from roundtrip.devnet.trading import actor_address
+from roundtrip.devnet.world import Built
+from roundtrip.services.runtime.context import Context
+from roundtrip.store.server.hex import as_bytes
+from support.holding_asked import copied
+from support.keys import NOW_S
+from support.wallet import calldata
+
+BY_ITSELF = ("caught up", "join", "watch", "flag", "practise", "crowd", "deployer leaves", "mark")
+"""Acts that need nobody who counts winners."""
+
+
+@pytest.fixture
+async def alone(rpc: SyncRpc, built: Built, database_url: str, indexed_url: str) -> AsyncIterator[Context]:
+    """A context over the local chain and a database that nobody else has."""
+    async with (
+        copied(database_url, indexed_url) as url,
+        asyncpg.create_pool(url, min_size=1, max_size=4) as pool,
+        context_for(rpc.url, built, pool) as found,
+    ):
+        await found.heads.refresh()
+        yield replace(found, now_s=lambda: NOW_S)
+
+
+async def rows(ctx: Context) -> dict[str, list[Any]]:
+    asked = {
+        "mites": "SELECT designation, wallet, made_at, keys_made FROM accounts.mite ORDER BY id",
+        "follows": "SELECT * FROM accounts.follow ORDER BY mite_id, wallet",
+        "rules": "SELECT * FROM accounts.rule ORDER BY id",
+        "flags": "SELECT * FROM accounts.flag ORDER BY id",
+        "marks": "SELECT * FROM accounts.mark ORDER BY mite_id, wallet",
+        "trades": "SELECT * FROM accounts.practice_trade ORDER BY id",
+    }
+    return {name: [tuple(row) for row in await ctx.pool.fetch(sql)] for name, sql in asked.items()}
+
+
+def held_by(rpc: SyncRpc, token: str, account: str) -> int:
+    call = {"to": token, "data": calldata("balanceOf(address)", account)}
+    return int(rpc.call("eth_call", call, "latest"), 16)
+
+
+async def test_a_second_time_adds_nothing(
+    alone: Context, rpc: SyncRpc, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(demo_accounts, "ACTS", tuple(act for act in ACTS if act[0] in BY_ITSELF))
+    await demo_accounts.run(alone, built, rpc.url)
+    first, block = await rows(alone), rpc.call("eth_blockNumber")
+    assert {name: len(found) for name, found in first.items()} == {
+        "mites": 4, "follows": 8, "rules": 4, "flags": 1, "marks": 8, "trades": 4
+    }  # fmt: skip
+    assert {bytes(row[1]) for row in first["mites"]} == {as_bytes(actor_address(name)) for name in CAST}
+    assert {row[2].timestamp() for row in first["mites"]} == {NOW_S - AGE_S}
+    await demo_accounts.run(alone, built, rpc.url)
+    assert await rows(alone) == first
+    assert rpc.call("eth_blockNumber") == block
+
+
+async def test_the_crowd_comes_out_of_many_purses_and_some_win(
+    alone: Context, rpc: SyncRpc, built: Built
+) -> None:
+    crowd = Crowd(rpc, built, threading.Event())
+    assert not crowd.has_come()
+    crowd.come()
+    assert crowd.has_come()
+    token = crowd.places.crowded.token
+    held = [
+        int(
+            rpc.call("eth_call", {"to": token, "data": calldata("balanceOf(address)", visitor(n))}, "latest"),
+            16,
+        )
+        for n in range(len(GIVERS))
+    ]
+    assert all(held)
+    assert max(held[:WINNERS]) < min(held[WINNERS:])
+    left, leaver = crowd.places.left.token, actor_address(crowd.places.leaver)
+    assert held_by(rpc, left, leaver) > 0
+    crowd.deployer_leaves()
+    assert held_by(rpc, left, leaver) == 0
+    block = rpc.call("eth_blockNumber")
+    crowd.deployer_leaves()
+    assert rpc.call("eth_blockNumber") == block
+
+
+async def test_who_practises_has_a_purse_of_his_own_that_is_not_the_deployers(
+    alone: Context, rpc: SyncRpc, built: Built
+) -> None:
+    crowded = Crowd(rpc, built, threading.Event()).places.crowded.token
+    of = (
+        "SELECT address.address AS wallet, origin.funder_id, origin.funded_s FROM facts.origin AS origin"
+        " JOIN facts.address AS address ON address.id = origin.wallet_id WHERE address.address = ANY($1)"
+    )
+    found = await alone.pool.fetch(of, [as_bytes(actor_address(name)) for name in CAST])
+    purses = {row["funder_id"] for row in found}
+    assert len(purses) == len(CAST)
+    deployer = await alone.pool.fetchrow(
+        "SELECT launch.deployer_id, origin.funder_id FROM facts.launch AS launch"
+        " JOIN facts.address AS token ON token.id = launch.token_id"
+        " JOIN facts.origin AS origin ON origin.wallet_id = launch.deployer_id WHERE token.address = $1",
+        as_bytes(crowded),
+    )
+    assert purses.isdisjoint({deployer["funder_id"], deployer["deployer_id"]})
+
+
+async def test_what_fails_is_logged_and_ends_it(
+    alone: Context,
+    rpc: SyncRpc,
+    built: Built,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def fails(stage: Stage) -> None:
+        raise OSError("the node is gone")
+
+    done: list[str] = []
+
+    async def does(stage: Stage) -> None:
+        done.append("after")
+
+    monkeypatch.setattr(demo_accounts, "ACTS", (("breaks", fails), ("after", does)))
+    await demo_accounts.run(alone, built, rpc.url)
+    assert done == []
+    assert "breaks" in capsys.readouterr().out
+
+
+async def test_a_crowd_that_is_over_sends_nothing(rpc: SyncRpc, built: Built) -> None:
+    over = threading.Event()
+    over.set()
+    block = rpc.call("eth_blockNumber")
+    with pytest.raises(OSError, match="ends"):
+        Crowd(rpc, built, over).come()
+    assert rpc.call("eth_blockNumber") == block

@@ -1,0 +1,165 @@
+"""What the table says to readers, and the files that are written from it."""
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from roundtrip.api.documents.openapi import openapi_json
+from roundtrip.api.documents.tool_schemas import (
+    answer_schema,
+    api_markdown,
+    params_schema,
+    policy_tables,
+    tools_json,
+    verdicts_markdown,
+)
+from roundtrip.api.operations.catalog import OPERATIONS, tools
+from roundtrip.api.operations.operation import Operation
+from roundtrip.cli import publish
+from roundtrip.domain.base.policy import POLICY, Policy
+from roundtrip.domain.check import policy_tables as explained
+from roundtrip.domain.check.flags import FLAGS
+from roundtrip.domain.check.verdict import CODES
+
+DOCS = Path(__file__).resolve().parents[4] / "docs"
+ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
+
+
+def schemas(row: Operation) -> list[dict[str, Any]]:
+    return [params_schema(row), answer_schema(row)]
+
+
+def pairs(schema: object) -> Iterator[tuple[str, Any]]:
+    """Every key of every object in it, with its value."""
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            yield key, value
+            yield from pairs(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from pairs(value)
+
+
+def test_the_tool_table_has_the_specifications_shape() -> None:
+    table = tools_json()
+    assert list(table) == ["about", "tools"]
+    assert isinstance(table["about"], str)
+    for tool, row in zip(table["tools"], tools(), strict=True):
+        assert list(tool) == ["type", "function", "needsKey", "writes"]
+        assert list(tool["function"]) == ["name", "description", "parameters"]
+        assert (tool["type"], tool["function"]["name"]) == ("function", row.name)
+        assert tool["function"]["description"] == row.tool_description()
+        assert tool["function"]["parameters"] == params_schema(row)
+        assert (tool["needsKey"], tool["writes"]) == (row.key, row.writes)
+
+
+def test_descriptions_are_one_line_whatever_python_made_of_the_docstring() -> None:
+    whole = openapi_json()
+    # Whose own description has paragraphs.
+    del whole["info"]
+    documents = [tools_json(), whole, *(schema for row in OPERATIONS for schema in schemas(row))]
+    told = [text for document in documents for key, text in pairs(document) if key == "description"]
+    assert [text for text in told if isinstance(text, str) and ("\n" in text or "  " in text)] == []
+
+
+def test_only_tools_are_in_the_tool_table() -> None:
+    names = [tool["function"]["name"] for tool in tools_json()["tools"]]
+    assert names == [row.name for row in OPERATIONS if row.on_mcp]
+    assert "health" not in names
+
+
+def test_the_published_tables_are_the_policys() -> None:
+    page = (DOCS / "verdicts.md").read_text()
+    assert page == verdicts_markdown(page, POLICY)
+
+
+def test_the_tables_speak_of_every_code_flag_and_threshold() -> None:
+    assert sorted(row.name for row in explained.codes(POLICY)) == sorted(CODES)
+    assert [row.name for row in explained.flags(POLICY)] == list(FLAGS)
+    assert [row.name for row in explained.thresholds(POLICY)] == [f.name for f in fields(Policy)]
+    tables = (explained.codes, explained.flags, explained.thresholds)
+    assert all(row.when for table in tables for row in table(POLICY))
+
+
+def test_another_policy_is_another_table() -> None:
+    other = replace(POLICY, warn_loss_bps=1234, high_creator_tax_bps=777, version="other")
+    tables = policy_tables(other)
+    assert "12.34 %" in tables
+    assert "7.77 %" in tables
+    assert "version other" in tables
+
+
+def test_the_reader_is_told_that_names_are_strangers_text() -> None:
+    assert "written by strangers" in tools_json()["about"]
+
+
+@ROWS
+def test_a_schema_stands_alone(row: Operation) -> None:
+    for schema in schemas(row):
+        assert schema["type"] == "object"
+        assert isinstance(schema["properties"], dict)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        found = {value for key, value in pairs(schema) if key == "$ref"}
+        assert found == {f"#/$defs/{name}" for name in schema.get("$defs", {})}
+
+
+@ROWS
+def test_asking_twice_gives_a_schema_of_its_own(row: Operation) -> None:
+    first = params_schema(row)
+    first["properties"]["intruder"] = {}
+    assert "intruder" not in params_schema(row)["properties"]
+
+
+@ROWS
+def test_parameters_are_closed_and_answers_are_complete(row: Operation) -> None:
+    assert params_schema(row)["additionalProperties"] is False
+    answer = answer_schema(row)
+    for part in (answer, *answer.get("$defs", {}).values()):
+        if part.get("type") == "object":
+            assert set(part["required"]) == set(part["properties"])
+
+
+def test_the_checks_parameter_is_the_specifications_address() -> None:
+    (row,) = [row for row in OPERATIONS if row.name == "check_token"]
+    schema = params_schema(row)
+    assert schema["required"] == ["address"]
+    assert schema["properties"]["address"]["pattern"] == "^0x[0-9a-fA-F]{40}$"
+
+
+def test_names_and_paths_are_unique() -> None:
+    assert len({row.name for row in OPERATIONS}) == len(OPERATIONS)
+    paths = [(row.method, row.path) for row in OPERATIONS if row.path]
+    assert len(set(paths)) == len(paths)
+
+
+@ROWS
+def test_the_manual_has_every_operation(row: Operation) -> None:
+    manual = api_markdown()
+    assert manual.count(f"## {row.title}\n") == 1
+    assert row.description in manual
+    assert (f"`{row.method} {row.path}`" in manual) is (row.path is not None)
+    assert (f"- Tool: `{row.name}`" in manual) is row.on_mcp
+
+
+def test_every_schema_in_the_manual_is_json() -> None:
+    blocks = api_markdown().split("```json\n")[1:]
+    assert len(blocks) == 2 * len(OPERATIONS) + sum(row.path_answer is not None for row in OPERATIONS)
+    for block in blocks:
+        assert msgspec.json.decode(block.split("\n```")[0])["type"] == "object"
+
+
+def test_the_published_files_are_what_publish_would_write_today(tmp_path: Path) -> None:
+    page = (DOCS / "verdicts.md").read_text()
+    (tmp_path / "verdicts.md").write_text(verdicts_markdown(page, replace(POLICY, version="older")))
+    publish.publish(tmp_path)
+    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert written.keys() == {"api.md", "llms.txt", "openapi.json", "tools.json", "verdicts.md"}
+    assert msgspec.json.decode(written["tools.json"]) == tools_json()
+    assert written["api.md"].decode() == api_markdown()
+    kept = {name: (DOCS / name).read_bytes() for name in written if (DOCS / name).exists()}
+    assert kept == {name: written[name] for name in kept}, "run: roundtrip publish"

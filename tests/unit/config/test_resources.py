@@ -1,0 +1,104 @@
+"""What a wheel carries, and how it lays out what comes not by pip."""
+
+import re
+import stat
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from roundtrip.config.resources import NPM, NotInstalled, laid_out
+
+PROJECT = Path(__file__).resolve().parents[3]
+SAID: list[str] = []
+
+
+def carried(folder: Path) -> Path:
+    (folder / "contracts").mkdir(parents=True)
+    (folder / "contracts" / "token.vy").write_text("# a token")
+    (folder / "package-lock.json").write_text("{}")
+    (folder / "node_modules").mkdir()
+    return folder
+
+
+def npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """Puts another npm before the real one."""
+    folder.mkdir(exist_ok=True)
+    program = folder / "npm"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_it_is_laid_out_once_and_again_for_another_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    npm(tmp_path / "bin", monkeypatch, 'mkdir node_modules && echo "$@" >> ../asked')
+    given, folder, said = carried(tmp_path / "carried"), tmp_path / "project", list[str]()
+    for _ in range(2):
+        assert laid_out(given, folder, said.append) == folder
+    assert (tmp_path / "asked").read_text().splitlines() == [" ".join(NPM[1:])]
+    assert said == ["installing the local chain's node"]
+    assert (folder / "contracts" / "token.vy").read_text() == "# a token"
+    (given / "contracts" / "token.vy").write_text("# another")
+    laid_out(given, folder, said.append)
+    assert (folder / "contracts" / "token.vy").read_text() == "# another"
+    assert len(said) == 2
+
+
+def test_what_npm_could_not_install_is_told_and_tried_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, folder = carried(tmp_path / "carried"), tmp_path / "project"
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(NotInstalled, match="npm"):
+        laid_out(given, folder, SAID.append)
+    npm(tmp_path / "bin", monkeypatch, "echo no network >&2; exit 1")
+    with pytest.raises(NotInstalled, match="no network"):
+        laid_out(given, folder, SAID.append)
+    npm(tmp_path / "bin", monkeypatch, "mkdir node_modules")
+    assert laid_out(given, folder, SAID.append) == folder
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    into = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(into)],
+        cwd=PROJECT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (built,) = into.glob("*.whl")
+    return zipfile.ZipFile(built)
+
+
+def test_a_wheel_carries_all_that_the_package_reads(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    read = [
+        path for path in (PROJECT / "src" / "roundtrip").rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    ]  # fmt: skip
+    assert {path.relative_to(PROJECT / "src").as_posix() for path in read} <= names
+    contracts = {path.relative_to(PROJECT).as_posix() for path in (PROJECT / "contracts").rglob("*.vy")}
+    assert {f"roundtrip/carried/{path}" for path in contracts} <= names
+    loaded = {
+        "htmx.org/dist/htmx.min.js",
+        "htmx-ext-sse/dist/sse.min.js",
+        "uplot/dist/uPlot.iife.min.js",
+        "uplot/dist/uPlot.min.css",
+    }
+    assert {f"roundtrip/carried/node_modules/{path}" for path in loaded} <= names
+    assert {"roundtrip/carried/package-lock.json", "roundtrip/carried/.npmrc"} <= names
+    assert not any("anvil" in name for name in names if "node_modules" in name)
+
+
+def test_a_wheel_asks_for_what_was_tested() -> None:
+    """The versions of the lock; and nothing that only tests need."""
+    asked = set(tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"])
+    locked = dict(re.findall(r"^([\w.-]+)==([^ ;\\]+)", (PROJECT / "requirements.lock").read_text(), re.M))
+    runs = (PROJECT / "requirements.in").read_text().split("# what builds")[0].splitlines()
+    named = {line.partition("==")[0] for line in runs if line and not line.startswith("#")}
+    assert asked == {f"{name}=={locked[name]}" for name in named}
