@@ -19,7 +19,7 @@ class Carried(BuildHookInterface[Any]):
         carried = [root / "contracts", root / "package.json", root / "package-lock.json", root / ".npmrc"]
         libraries = root / "node_modules"
         if not libraries.is_dir():
-            raise FileNotFoundError("node_modules is missing: make wheel has npm install it first")
+            raise FileNotFoundError("node_modules is missing: make write NAME=wheel has npm install it first")
         for library in sorted(path.parent for path in libraries.glob("[a-z]*/dist")):
             loaded = (one for kind in _LOADED for one in sorted((library / "dist").glob(kind)))
             carried += [library / "LICENSE", *loaded]

@@ -1,6 +1,6 @@
 """How quick the answers out of the index are, with little in it and with much.
 
-    make bench-boards, or: PYTHONPATH=src python -m bench.boards [--trades 2400000 24000000] [--reuse]
+    make bench NAME=boards, or: PYTHONPATH=src python -m bench.boards [--trades 2400000 24000000] [--reuse]
         [--only winners ...] [--runs 200] [--explain winners]
 
 A generator (``index_filler``) fills one database for each number of trades: a day is as busy in each, the

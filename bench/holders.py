@@ -1,6 +1,6 @@
 """How long it takes to tell who holds a token: read whole for the first time, and again a little later.
 
-    make bench-holders, or: PYTHONPATH=src python -m bench.holders [--transfers 10000 1000000] [--reuse]
+    make bench NAME=holders, or: PYTHONPATH=src python -m bench.holders [--transfers 10000 1000000] [--reuse]
 
 A local chain with one token for each size (``crowd_token``), a database with an empty index, and a process of
 its own that asks as the service does, jobs and all: until the answer is complete, then after 100 new

@@ -1,6 +1,6 @@
 """How fast the chain is read into the database, beside Ponder and beside reading with nothing around it.
 
-    make bench-index, or: PYTHONPATH=src python -m bench.index [--blocks 3000] [--runs 3] [--only sync]
+    make bench NAME=index, or: PYTHONPATH=src python -m bench.index [--blocks 3000] [--runs 3] [--only sync]
 
 One busy chain on one local node, one PostgreSQL server for everybody, each run into an empty database:
 

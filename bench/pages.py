@@ -1,6 +1,6 @@
 """What pages weigh, and how soon a token's page is there.
 
-    make bench-pages, or: PYTHONPATH=src:tests python -m bench.pages [--runs 200]
+    make bench NAME=pages, or: PYTHONPATH=src:tests python -m bench.pages [--runs 200]
 
 Weights: every page of the table, each of an account's rooms and each board, with all that it loads (scripts,
 styles, icons, and the pieces that come by themselves), in bytes that nothing has compressed. Nobody has
@@ -28,7 +28,6 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from conftest import PROJECT, context_for
 from roundtrip.app.http_server import application
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages.account import ROOMS
@@ -40,6 +39,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from support.fixtures import PROJECT, context_for
 from support.indexing import at, follow
 from support.keys import Person
 from support.serving import served

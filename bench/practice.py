@@ -1,6 +1,6 @@
 """How quick practice answers: the league with many accounts in it, and an account that holds all it may.
 
-    make bench-practice, or: PYTHONPATH=src:tests python -m bench.practice [--accounts 100000] [--runs 200]
+    make bench NAME=practice FLAGS="[--accounts 100000] [--runs 200]"
 
 The league: one week of so many accounts, nine in ten of them entered, a third of them agents, many of equal
 profit, and the week before; every row was changed some times, and is asked for before and after the database

@@ -1,6 +1,6 @@
 """How long it takes to find whom a happening is to be told to, among few rules and among many.
 
-    make bench-rules, or: PYTHONPATH=src python -m bench.rules [--rules 10000 100000] [--happenings 20000]
+    make bench NAME=rules FLAGS="[--rules 10000 100000] [--happenings 20000]"
 
 Rules of fifty a mite, and what mites follow, drawn by seed: a third by wallet, the others about follows,
 deployers, tokens and anybody, most with a threshold; wallets and tokens are as unequally popular among

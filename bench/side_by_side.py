@@ -3,9 +3,9 @@
     make bench, or: PYTHONPATH=src:tests python -m bench.side_by_side [--only techniques doors]
 
 Each bench is a process of its own, at a size that fits into a quarter of an hour in all; each alone measures
-more (make bench-index, bench-doors, bench-boards, bench-holders). The page goes to var/bench.md: it is what
-stands in the README. Who holds a token is asked at a million transfers where an earlier run of
-``make bench-holders`` has made them (half an hour), else at a hundred thousand.
+more (make bench NAME=index, doors, boards, holders). The page goes to var/bench.md: it is what the README
+shows. Who holds a token is asked at a million transfers where an earlier run of
+``make bench NAME=holders`` has made them (half an hour), else at a hundred thousand.
 """
 
 import argparse

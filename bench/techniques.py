@@ -1,6 +1,6 @@
 """Our check beside the techniques that others use: who is right about which token, and how soon.
 
-    make bench-techniques, or: PYTHONPATH=src:tests python -m bench.techniques [--rounds 3] [--misses]
+    make bench NAME=techniques, or: PYTHONPATH=src:tests python -m bench.techniques [--rounds 3] [--misses]
 
 Every token of the zoo (``zoo``), on one local node, asked in turns by each technique (``other_techniques``)
 and by our check, cold; then real wallets trade each token (``zoo_truth``). Printed: the table, and with

@@ -209,7 +209,7 @@ _COPYLEFT = re.compile("GPL|MPL|EPL|CDDL|BUSL|EUPL|OSL|SSPL")
 _INTRODUCTION = """# Licences
 
 Written by `python -m deploy.bill`, out of the locks and what each package says of itself; a test holds it
-against them. `make sbom` writes the same as CycloneDX into `dist/`. It is no legal advice.
+against them. `make write NAME=sbom` writes the same as CycloneDX into `dist/`. It is no legal advice.
 
 **This project names no licence of its own yet.** Until it does nobody but its owners may copy it.
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -16,6 +15,7 @@ from roundtrip.services.holders.book_reader import Bounds
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import FaultyNode
+from support.fixtures import context_for
 from support.holding import Stage
 from support.keys import Clock, random_context
 from support.made_index import MadeIndex

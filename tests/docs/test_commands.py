@@ -52,7 +52,7 @@ FILLED: Mapping[str, str] = {
     "URL": "http://127.0.0.1:8545",
 }
 """What stands for somebody's own: an example of it."""
-UNTRIED = frozenset({"clean"})
+UNTRIED = frozenset({"help"})
 """Targets that say by their name what they do."""
 OF_THE_MACHINE = frozenset({"etc", "opt", "usr", "dev", "run", "tmp", "proc"})
 """Where a path of somebody's machine begins, and no address of ours."""
@@ -140,18 +140,17 @@ def test_a_target_is_there_and_knows_its_settings(part: Part) -> None:
     targets = [word for word in given if "=" not in word]
     assert set(targets) <= set(TARGETS)
     made = (PROJECT / "Makefile").read_text()
-    recipes = "".join(made.partition(f"\n{target}:")[2].partition("\n\n")[0] for target in targets)
     for word in given:
         name = word.partition("=")[0]
-        assert word in targets or f"$({name})" in recipes or f"({name})," in recipes, word
+        assert word in targets or f"$({name})" in made or f"({name})," in made, word
 
 
-def test_make_itself_takes_every_target() -> None:
-    done = subprocess.run(
-        ["make", "-n", *sorted({word for part in MAKE for word in words(part)[1:] if "=" not in word})],  # noqa: S607
-        cwd=PROJECT, capture_output=True, text=True,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("command", sorted({shlex.join(words(part)[1:]) for part in MAKE}))
+def test_make_itself_takes_every_target(command: str) -> None:
+    if command != "long" and command != "write":  # Named alone: these need NAME.
+        asked = ["/usr/bin/env", "make", "-n", *shlex.split(command)]
+        done = subprocess.run(asked, cwd=PROJECT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 def test_every_target_is_told_of_somewhere() -> None:

@@ -1,4 +1,4 @@
-"""``make pictures``: the verdict card that the README shows, light and dark, into docs/pictures."""
+"""``make write NAME=pictures``: the README's verdict card, light and dark, into docs/pictures."""
 
 import asyncio
 from pathlib import Path

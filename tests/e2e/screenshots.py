@@ -1,4 +1,4 @@
-"""``make screenshots``: every page, light and dark, on a phone and a desktop, into var/screenshots."""
+"""``make write NAME=screenshots``: every page, light and dark, small and large, into var/screenshots."""
 
 import asyncio
 import shutil

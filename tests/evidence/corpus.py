@@ -1,7 +1,7 @@
 """Evidence of the local chain's sample tokens, kept as documents, and what each of them is judged.
 
-make evidence    makes the documents anew from the local chain, and judges them
-make rejudge     judges them again: what a change of the policy does is then a diff of verdicts.md
+make write NAME=evidence    makes the documents anew from the local chain, and judges them
+make write NAME=rejudge     judges them again: what a change of the policy does is then a diff of verdicts.md
 """
 
 import argparse
@@ -11,7 +11,6 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
-from conftest import PROJECT, context_for, no_database
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
@@ -24,6 +23,7 @@ from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather
 from roundtrip.services.check.schema import present
+from support.fixtures import PROJECT, context_for, no_database
 
 FOLDER = Path(__file__).parent
 VERDICTS = FOLDER / "verdicts.md"
@@ -40,8 +40,8 @@ ALIKE = frozenset(
 
 HEAD = """# What the kept evidence is judged
 
-Written by `make rejudge` from the documents in this folder; do not edit by hand. `make evidence` makes the
-documents anew. A change of the policy shows here as a diff, in whole.
+Written by `make write NAME=rejudge` from the documents in this folder; do not edit by hand.
+`make write NAME=evidence` makes the documents anew. A change of the policy shows here as a diff, in whole.
 
 | evidence | code | level | flags | loss (bps) | text |
 |---|---|---|---|---|---|

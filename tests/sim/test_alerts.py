@@ -11,7 +11,7 @@ from sim import arena
 from sim.alert_run import followed, run
 
 SEEDS = (*range(1, 8), 232)
-"""``make sweep`` runs more of them. 232: a crash takes a rule back that was heard of already."""
+"""``make long NAME=sweep`` runs more of them. 232: a crash takes a rule back that was heard of already."""
 
 
 @pytest.fixture(scope="session")

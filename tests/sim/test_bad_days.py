@@ -1,4 +1,4 @@
-"""What of bad days takes seconds; the whole service through all of them is ``make bad-days``."""
+"""What of bad days takes seconds; the whole service through all of them is ``make long NAME=bad-days``."""
 
 import re
 from collections.abc import AsyncIterator
@@ -10,7 +10,6 @@ import aiohttp
 import asyncpg
 import pytest
 
-from conftest import PROJECT, context_for
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -24,6 +23,7 @@ from sim import arena
 from sim.bad_faults import DAY_S, FAULTS, HOUR_S, NO_LOG, NO_TABLES
 from sim.bad_service import Disk, fill
 from support.databases import connected
+from support.fixtures import PROJECT, context_for
 from support.keys import Clock, Person, key_for, random_context
 from support.serving import service
 

@@ -12,7 +12,7 @@ from sim.digest import DIGESTED, LEFT_OUT, NO_FACTS, difference, digest
 from sim.run import run
 
 SEEDS = range(1, 5)
-"""``make sweep`` runs more of them."""
+"""``make long NAME=sweep`` runs more of them."""
 _TABLES = (
     "SELECT c.relname FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace"
     " WHERE n.nspname = 'facts' AND c.relkind IN ('r', 'p') AND NOT c.relispartition"

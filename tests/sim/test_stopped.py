@@ -12,7 +12,6 @@ from pathlib import Path
 
 import asyncpg
 
-from conftest import context_for
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -20,6 +19,7 @@ from roundtrip.domain.market.chain_stats import BEHIND_S
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.system.health import Health, HealthParams, health
 from support.databases import database
+from support.fixtures import context_for
 
 WAIT_S = 60.0
 

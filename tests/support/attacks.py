@@ -7,7 +7,6 @@ from math import isqrt, log
 
 from eth_abi.abi import encode
 
-from conftest import PROJECT
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MAX, PERMIT2, ZERO, Deployer, calldata, put_token, v3_pool, v4_pool
@@ -22,6 +21,7 @@ from roundtrip.domain.check.price import token_usd
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.pipeline import gather
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
+from support.fixtures import PROJECT
 
 V3 = (PoolPlan(),)
 V4 = (PoolPlan("eth", version=4),)

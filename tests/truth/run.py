@@ -1,6 +1,7 @@
 """Thousands of composed tokens: what the check says of each beside what real wallets meet.
 
-``python -m truth.run N [SEED]`` or ``python -m truth.run --case '{...}'``; best called by ``make truth``.
+``python -m truth.run N [SEED]`` or ``python -m truth.run --case '{...}'``; best called by
+``make long NAME=truth``.
 """
 
 import argparse
@@ -10,10 +11,10 @@ import sys
 import time
 from collections import Counter
 
-from conftest import PROJECT
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
+from support.fixtures import PROJECT
 from truth.cases import Case, drawn, parse
 from truth.trial import Trial, tried
 

@@ -4,7 +4,6 @@ import hashlib
 from dataclasses import dataclass, replace
 from functools import cache
 
-from conftest import PROJECT, context_for, no_database
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
@@ -16,6 +15,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, Missing, Refused, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather
+from support.fixtures import PROJECT, context_for, no_database
 from truth import rules
 from truth.cases import SETTLED_S, Case
 from truth.reality import BPS, ZERO, Chain, Met, met_everywhere
@@ -73,7 +73,7 @@ class Trial:
         lines += [f"  wrong words: {words}" for words in (self.wrong_words() or self.overlooked(),) if words]
         lines += [f"  {met}" for met in self.met]
         lines += [f"  simulated otherwise: {cell}" for cell in self.cells]
-        return "\n".join([*lines, f"  again: make truth CASE='{self.case.text()}'"])
+        return "\n".join([*lines, f"  again: make long NAME=truth CASE='{self.case.text()}'"])
 
 
 def _named(pool: PoolPlan | None) -> str:

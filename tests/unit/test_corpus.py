@@ -15,7 +15,7 @@ NOT_IN_THE_ZOO = {"no_contract", "quote_asset"}
 
 def test_every_document_is_judged_as_the_table_says() -> None:
     assert table() == VERDICTS.read_text(), (
-        "see the whole effect with: make rejudge && git diff tests/evidence"
+        "see the whole effect with: make write NAME=rejudge && git diff tests/evidence"
     )
 
 
@@ -23,7 +23,7 @@ def test_every_document_is_judged_as_the_table_says() -> None:
 def test_a_document_is_canonical_and_of_this_release(name: str) -> None:
     document = documents()[name]
     evidence = canonical_json.load(Evidence, document)
-    assert canonical_json.dump(evidence) == document, "make it anew with: make evidence"
+    assert canonical_json.dump(evidence) == document, "make it anew with: make write NAME=evidence"
     assert evidence.schema == EVIDENCE_SCHEMA
 
 

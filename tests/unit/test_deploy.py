@@ -1,5 +1,5 @@
 """What runs it as a service says nothing that the service does not know. Nobody runs these files here: the
-tools of those who do look at them by make lint-deploy."""
+tools of those who do look at them by make write NAME=deploy."""
 
 import json
 import os

@@ -7,7 +7,6 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from conftest import closed_database
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -17,6 +16,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import Batch
+from support.fixtures import closed_database
 from support.mining import by_hand
 from support.nodes import QuirkyNode, node_of, over, pair
 from support.paying import USDG, Shop, a_shop, answer_of, mite_of, refusal, some_address, with_payments

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from conftest import closed_database
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
+from support.fixtures import closed_database
 from support.keys import Clock, Person, asked, key_for, mite_of_key, random_context, revoke_of
 
 TOOL = next(one for one in OPERATIONS if one.name == "my_mite")

@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.launchpad import Launch, graduate, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -27,6 +26,7 @@ from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
+from support.fixtures import context_for
 from support.indexing import at, follow
 from support.nodes import node_of
 from support.trader import Market, Trader

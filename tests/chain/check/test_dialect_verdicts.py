@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from conftest import PROJECT, context_for
 from roundtrip.app.build import context
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
@@ -29,6 +28,7 @@ from roundtrip.services.check.deep_round import gather_deep
 from roundtrip.services.check.pipeline import gather
 from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind, parent_number
+from support.fixtures import PROJECT, context_for
 from support.signing import Signer, prepared
 from support.simulated import simulated
 from support.wallet import Step, calldata

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Budget
 from roundtrip.devnet.compile import compile_contract
@@ -15,6 +14,7 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
+from support.fixtures import PROJECT
 from support.nodes import node_of
 from truth.animals import Animal
 

@@ -7,7 +7,6 @@ import asyncpg
 import msgspec
 import pytest
 
-from conftest import closed_database, context_for, no_database
 from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError
 from roundtrip.devnet import deploy as chain
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -27,6 +26,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes
 from support.dialects import DialectNode, Kind
+from support.fixtures import closed_database, context_for, no_database
 
 NET = """
 SELECT address.address, sum(CASE WHEN buys THEN token_raw ELSE -token_raw END) AS net FROM facts.trade

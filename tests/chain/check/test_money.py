@@ -2,7 +2,6 @@
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.rpc.client import Meter, RpcCall
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.devnet.compile import compile_contract
@@ -16,6 +15,7 @@ from roundtrip.domain.check.evidence import Bought, Missing, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ from typing import cast
 import asyncpg
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
@@ -24,6 +23,7 @@ from roundtrip.services.runtime.newest_block import is_newest, reach
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PrepareSellParams
 from support.faulty_node import FaultyNode
+from support.fixtures import PROJECT
 from support.made_index import MadeIndex
 from support.signing import Signer
 from support.simulated import pay, simulated, transfer

@@ -11,7 +11,6 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
-from conftest import context_for
 from roundtrip.cli.main import app
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
@@ -23,6 +22,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind
 from support.faulty_node import FaultyNode
+from support.fixtures import context_for
 from support.serving import service
 
 TEN = {

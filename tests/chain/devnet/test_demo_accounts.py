@@ -8,7 +8,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.cli import demo_accounts
 from roundtrip.cli.demo_accounts import ACTS, AGE_S, CAST, Stage
 from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, Crowd, visitor
@@ -17,6 +16,7 @@ from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_bytes
+from support.fixtures import context_for
 from support.holding_asked import copied
 from support.keys import NOW_S
 from support.wallet import calldata

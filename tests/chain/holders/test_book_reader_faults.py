@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from conftest import closed_database
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
@@ -19,6 +18,7 @@ from roundtrip.services.runtime.book_cache import MOST_READING, Books, reading_b
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
+from support.fixtures import closed_database
 from support.holding_asked import Holding
 from support.reading import (
     NOT_TODAY,

@@ -10,7 +10,6 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner, Result
 
-from conftest import context_for
 from roundtrip.cli.main import app
 from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
@@ -22,6 +21,7 @@ from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, Origin
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, FUNDED_LATE, LATE, NOBODY, START, Archive
+from support.fixtures import context_for
 from support.nodes import QuirkyNode
 from support.tables import emptied, own_database
 

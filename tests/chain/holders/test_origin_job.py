@@ -8,7 +8,6 @@ from functools import partial
 import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.devnet import world
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
@@ -20,6 +19,7 @@ from roundtrip.store.server import jobs
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
 from support.faulty_node import FaultyNode
+from support.fixtures import context_for
 
 WAIT_S = 30
 DAY_S = 86_400

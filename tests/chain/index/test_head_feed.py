@@ -8,11 +8,11 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from conftest import PROJECT
 from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, Hint, Patience
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.sync_rpc import SyncRpc
+from support.fixtures import PROJECT
 from support.scripted_ws import PATH, ScriptedWs, ToldNode, head_frame, header, log_frame, scripted
 
 WAIT_S = 10.0

@@ -9,7 +9,6 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.blocks.heads import Head
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -23,6 +22,7 @@ from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
+from support.fixtures import context_for
 
 WAIT_S = 30
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)

@@ -10,7 +10,6 @@ from typing import Any
 import asyncpg
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.blocks.heads import Head
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import launchpad
@@ -38,6 +37,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
 from support.actors import code_of
 from support.databases import connected
+from support.fixtures import context_for
 from support.ground import Ground, view
 from support.holding_asked import copied
 from support.indexing import cursor

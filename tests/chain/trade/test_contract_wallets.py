@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.devnet.compile import compile_contract
@@ -17,6 +16,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import FaultyNode
+from support.fixtures import context_for
 from support.keys import (
     Clock,
     Kept,

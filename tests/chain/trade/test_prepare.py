@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import MULTICALL3, Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
@@ -14,6 +13,7 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.signing import Signer, prepared
 from support.wallet import calldata
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import put_token, v3_pool
 from roundtrip.devnet.stories import PoolPlan, Story
@@ -10,6 +9,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.simulated import (
     Said,
     Strangers,

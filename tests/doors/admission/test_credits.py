@@ -9,7 +9,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from conftest import closed_database, context_for
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -18,6 +17,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.credits import opening
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import credits
+from support.fixtures import closed_database, context_for
 from support.keys import Person, key_for
 from support.paying import Payer, some_address, with_payments
 from support.serving import service

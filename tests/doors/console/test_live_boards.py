@@ -15,7 +15,6 @@ from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
-from conftest import closed_database
 from roundtrip.api.server import protocol
 from roundtrip.api.server.drain import Ending
 from roundtrip.console.support.live_stream import Listener, Live, LiveResponse, event
@@ -26,6 +25,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
+from support.fixtures import closed_database
 from support.holding_asked import Holding
 from support.keys import Clock, random_context
 from support.serving import served, service

@@ -11,7 +11,6 @@ import aiohttp
 import asyncpg
 import pytest
 
-from conftest import PROJECT, context_for
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages.token import graph_of
 from roundtrip.console.support.render import Templates
@@ -26,6 +25,7 @@ from roundtrip.services.holders import book_reader
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from support.faulty_node import FaultyNode
+from support.fixtures import PROJECT, context_for
 from support.holding_asked import Holding
 from support.serving import service
 

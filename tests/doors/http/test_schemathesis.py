@@ -17,7 +17,7 @@ from support.serving import service
 TOKENS = ("plain", "cooldown", "owner_only_sell", "fee_on_sell")
 CONFIG = Path(__file__).resolve().parents[1] / "schemathesis.toml"
 EXAMPLES = os.environ.get("SCHEMATHESIS_EXAMPLES", "20")
-"""Of each operation and kind of data; ``make schemathesis`` has more."""
+"""Of each operation and kind of data; ``make long NAME=schemathesis`` has more."""
 
 
 @pytest.mark.timeout(1200)

@@ -11,13 +11,13 @@ from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 from structlog.testing import capture_logs
 
-from conftest import closed_database
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.observability import prometheus
 from roundtrip.services.runtime.context import Context
+from support.fixtures import closed_database
 from support.serving import service
 
 Labels = tuple[tuple[str, str], ...]

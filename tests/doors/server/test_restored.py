@@ -7,12 +7,12 @@ import asyncpg
 import pytest
 from typer.testing import CliRunner
 
-from conftest import context_for
 from roundtrip.cli.main import app
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.databases import database
+from support.fixtures import context_for
 from support.keys import Clock, random_context
 from support.serving import service
 from support.watching import SETTINGS, Caller, caller

@@ -12,7 +12,6 @@ import asyncpg
 import msgspec
 import pytest
 
-from conftest import closed_database
 from roundtrip.console.support.read_once import Briefly
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
@@ -23,6 +22,7 @@ from roundtrip.services.system.status import service_status
 from roundtrip.store.index import rewind
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import jobs
+from support.fixtures import closed_database
 from support.holding_asked import Holding
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service

@@ -1,6 +1,6 @@
 """Two hundred composed tokens, always the same ones: the verdict is what real wallets meet.
 
-``make truth`` tries thousands of others.
+``make long NAME=truth`` tries thousands of others.
 """
 
 from collections import Counter
@@ -8,9 +8,9 @@ from functools import cache
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
+from support.fixtures import PROJECT
 from truth.cases import FIELDS, HOOKS, Case, drawn, parse
 from truth.run import table
 from truth.trial import Trial, tried

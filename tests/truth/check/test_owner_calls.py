@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.owner import owner_setters
 from roundtrip.chain.owner.owner_plans import STAND_IN_CODE
 from roundtrip.chain.owner.selectors import Unreadable
@@ -24,6 +23,7 @@ from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.deep_round import gather_deep
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.wallet import Fill, Place, Wallet
 from truth.animals import V4, Animal
 

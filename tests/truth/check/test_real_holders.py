@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import asyncpg
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
@@ -23,6 +22,7 @@ from roundtrip.services.check.deep_round import gather_deep
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
+from support.fixtures import PROJECT
 from support.indexing import at, follow
 from support.wallet import Wallet
 from truth.animals import V4, Animal

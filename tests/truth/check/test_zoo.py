@@ -2,7 +2,6 @@
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
@@ -14,6 +13,7 @@ from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.wallet import Place, Wallet
 from truth.animals import ANIMALS, BY_MANNER, Animal, put
 from truth.check.test_truth import expected, probe_raw, trade

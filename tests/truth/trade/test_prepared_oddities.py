@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.signing import Signer, now_s, prepared
 
 V3, V4 = (PoolPlan(),), (PoolPlan("eth", version=4),)

@@ -2,7 +2,6 @@
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import Deployer, calldata, put_token
 from roundtrip.devnet.stories import STORIES
@@ -10,6 +9,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
+from support.fixtures import PROJECT
 from support.wallet import Place, Step
 from truth.animals import ANIMALS, V3, V4, Animal
 from truth.check.test_launches import HOOKED, IN_POOL, ON_CURVE

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from conftest import PROJECT
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.devnet.compile import compile_contract
@@ -17,6 +16,7 @@ from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import Holding, Valued, Worth, slot_of, worth
+from support.fixtures import PROJECT
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
 from truth.animals import ANIMALS, V4, Animal

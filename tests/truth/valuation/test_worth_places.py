@@ -8,7 +8,6 @@ import asyncpg
 import msgspec
 import pytest
 
-from conftest import context_for
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL, BY_NAME
@@ -23,6 +22,7 @@ from roundtrip.services.valuation.holdings import Holding, Worth, worth
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.dialects import DialectNode, Kind
+from support.fixtures import context_for
 from support.indexing import at, follow
 from support.recording import Recording
 from support.wallet import Wallet
