@@ -9,6 +9,7 @@ from roundtrip.domain.market.price_history import (
     usdg_per_unit,
     worth_wei,
 )
+from roundtrip.venues import amm_v3
 from roundtrip.venues.base import Contracts
 
 from .fold_context import Known
@@ -85,7 +86,7 @@ class Prices:
 
     def _tells(self, pool: Pool) -> bool:
         contracts = self._contracts
-        if pool.kind != "amm_v3" or pool.quote != contracts.usdg:
+        if pool.kind != amm_v3.KIND or pool.quote != contracts.usdg:
             return False
         if pool.token == contracts.weth:
             return self._eth_usd_pool in (None, pool.at)

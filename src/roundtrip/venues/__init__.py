@@ -1,11 +1,12 @@
 """One file a venue, pure: how to find it, buy on it, sell on it. Found by listing it here."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from roundtrip.domain.base.venue import VenueKind
 
 from . import amm_v3, amm_v4, entry_point, erc20, launchpad, launchpad_curve, launchpad_pool, launchpad_v1
-from .base import DecodingFile, LaunchpadFile, ListingFile, VenueFile
+from .base import DecodingFile, LaunchpadFile, ListingFile, SwapReader, VenueFile
 
 VENUES: tuple[VenueFile, ...] = (amm_v3, amm_v4, launchpad_curve, launchpad_pool)
 """Every venue a token is looked for on."""
@@ -22,3 +23,8 @@ LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad, launchpad_v1)
 """Every launchpad that is asked whether it launched a token. The first that did is believed."""
 
 BY_KIND: MappingProxyType[VenueKind, VenueFile] = MappingProxyType({file.KIND: file for file in VENUES})
+
+SWAPS: MappingProxyType[VenueKind, Mapping[str, SwapReader]] = MappingProxyType(
+    {file.KIND: file.SWAPS for file in VENUES}
+)
+"""How the logs of trades are read, by the kind of venue and their first topic."""

@@ -1,14 +1,16 @@
 """Uniswap v3 pools, traded through SwapRouter02."""
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
 from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Priced, Swapped
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
-from roundtrip.domain.check.evidence import Hop
+from roundtrip.domain.check.evidence import Hop, Launch
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, SwapReader, Terms, quote_name
 
 KIND: VenueKind = "amm_v3"
 
@@ -175,6 +177,19 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
     if price is None:
         return PoolFacts(False, 0, 0, 0)
     return PoolFacts(True, price, abi.uint_at(liquidity or b"", 0) or 0, abi.uint_at(reserve or b"", 0) or 0)
+
+
+SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: swapped})
+
+
+def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
+    """The swap router."""
+    return contracts.swap_router02, "the swap router"
+
+
+def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue:
+    """The pool at the address that its tokens and its fee give."""
+    return pool(token, venue.quote_address, venue.fee_pips, contracts)
 
 
 def plan_buy(

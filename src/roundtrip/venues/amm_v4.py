@@ -4,14 +4,17 @@ Sells settle first: the tokens go to the pool manager before the swap, which the
 token that taxes its transfers sells here, and its tax is measured.
 """
 
+from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 
 from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
+from roundtrip.domain.check.evidence import Launch
 
 from . import abi, erc20, permit2
-from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, SwapReader, Terms, quote_name
 
 KIND: VenueKind = "amm_v4"
 
@@ -217,6 +220,20 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
     quote_is_high = token < venue.quote_address
     reserve = liquidity * price >> 96 if quote_is_high else (liquidity << 96) // price
     return PoolFacts(True, price, liquidity, reserve)
+
+
+SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: swapped})
+
+
+def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
+    """Permit2, which the Universal Router takes tokens by."""
+    return contracts.permit2, "Permit2"
+
+
+def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue:
+    """The pool whose id its key gives."""
+    quote, fee, spacing = venue.quote_address, venue.fee_pips, venue.tick_spacing
+    return pool(KIND, token, quote_name(quote, contracts), quote, fee, spacing, venue.hook)
 
 
 def plan_buy(

@@ -1,13 +1,13 @@
 """What every venue file offers, and the words its plans are made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple, Protocol
 
-from roundtrip.domain.base.events import Event
+from roundtrip.domain.base.events import CurveTraded, Event, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
-from roundtrip.domain.check.evidence import AnyLaunch
+from roundtrip.domain.check.evidence import AnyLaunch, Launch
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,10 +140,15 @@ class LaunchpadFile(Protocol):
         ...
 
 
+SwapReader = Callable[[Log], Swapped | CurveTraded | None]
+"""Reads the log of a trade; None: it is not what its topic says."""
+
+
 class VenueFile(ListingFile, Protocol):
     """A module of this package that knows how to trade at one kind of venue. All of it is pure."""
 
     KIND: VenueKind
+    SWAPS: Mapping[str, SwapReader]
 
     def candidates(self, token: Address, contracts: Contracts) -> tuple[Venue, ...]:
         """The standard places of this kind where ``token`` may trade, when no index knows better."""
@@ -192,6 +197,17 @@ class VenueFile(ListingFile, Protocol):
     ) -> tuple[Call, ...]:
         """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell. The others
         approve exactly that, or ``approve_raw``."""
+        ...
+
+    def spender(self, venue: Venue, contracts: Contracts) -> tuple[Address, str]:
+        """Whom a wallet that trades here approves first, and the name it has in a sentence."""
+        ...
+
+    def rebuild(
+        self, venue: Venue, token: Address, launch: Launch | None, contracts: Contracts
+    ) -> Venue | None:
+        """The venue made again from its key: the same where it is what it says. A curve has no key: it is the
+        one that ``launch`` names. None: there is no such venue."""
         ...
 
     def plan_pay_out(

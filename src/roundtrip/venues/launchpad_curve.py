@@ -3,15 +3,17 @@
 A curve has no router and no deadline; a buy near its end is cut to what is left, and the rest comes back.
 """
 
+from collections.abc import Mapping
 from math import isqrt
+from types import MappingProxyType
 
 from roundtrip.domain.base.events import CurveBoughtBack, CurveTraded, Launched
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
-from roundtrip.domain.check.evidence import Curve
+from roundtrip.domain.check.evidence import Curve, Launch
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, SwapReader, Terms, quote_name
 
 KIND: VenueKind = "launchpad_curve"
 
@@ -174,6 +176,21 @@ def read_curve(answers: tuple[bytes | None, ...], snipe_bps: int) -> Curve | Non
 def plan_sweep(contracts: Contracts, to: Address) -> Call | None:
     """Nothing of a stranger's lies in a curve that it would hand out: it keeps books."""
     return None
+
+
+SWAPS: Mapping[str, SwapReader] = MappingProxyType({CURVE_BUY: bought, CURVE_SELL: sold})
+
+
+def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
+    """The curve itself."""
+    return venue.pool or ZERO_ADDRESS, "the curve"
+
+
+def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue | None:
+    """The curve that the launchpad names; that it did so is proven with the answers."""
+    if launch is None or launch.curve != venue.pool:
+        return None
+    return curve(venue.quote_address, launch.curve, contracts)
 
 
 def plan_buy(

@@ -2,9 +2,11 @@
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
+from roundtrip.domain.check.evidence import Launch
 
 from . import amm_v4
 from .amm_v4 import (
+    SWAPS,
     fact_calls,
     plan_buy,
     plan_output,
@@ -13,12 +15,13 @@ from .amm_v4 import (
     plan_sell,
     plan_sweep,
     read_facts,
+    spender,
 )
 from .base import Contracts, Listed, Log, quote_name
 
 __all__ = [
-    "KIND", "candidates", "fact_calls", "listed", "listings", "plan_buy", "plan_output", "plan_pay_out",
-    "plan_pull", "plan_sell", "plan_sweep", "read_facts",
+    "KIND", "SWAPS", "candidates", "fact_calls", "listed", "listings", "plan_buy", "plan_output",
+    "plan_pay_out", "plan_pull", "plan_sell", "plan_sweep", "read_facts", "rebuild", "spender",
 ]  # fmt: skip
 
 KIND: VenueKind = "launchpad_pool"
@@ -42,6 +45,11 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     quotes = (ZERO_ADDRESS, contracts.weth, contracts.usdg)
     found = (pool(token, quote, USUAL_FEE_PIPS, USUAL_TICK_SPACING, contracts) for quote in quotes)
     return tuple(venue for venue in found if venue is not None)
+
+
+def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue | None:
+    """The pool whose id its key gives, with the launchpad's hook."""
+    return pool(token, venue.quote_address, venue.fee_pips, venue.tick_spacing, contracts)
 
 
 def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:

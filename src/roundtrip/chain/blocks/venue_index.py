@@ -180,9 +180,9 @@ class Book:
     def _is_paid_in_money(self, token: Address, venue: Venue) -> bool:
         """True for eth, weth, usdg, and what the launchpad launched this token against. Anybody can make a
         pool of a token against one of his own, and of those there may be any number."""
-        if venue.quote in COMMON_MONEY or venue.kind == "launchpad_curve":
+        if venue.quote in COMMON_MONEY or venue.is_curve:
             return True
-        curves = (v for v in self._venues.get(token, ()) if v.kind == "launchpad_curve")
+        curves = (v for v in self._venues.get(token, ()) if v.is_curve)
         return any(curve.quote_address == venue.quote_address for curve in curves)
 
     def _count(self, token: Address, venue: Venue) -> None:

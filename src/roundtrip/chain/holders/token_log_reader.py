@@ -5,7 +5,7 @@ and a transfer by hand. Trades are read by their venues' own files.
 """
 
 from bisect import bisect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import gt, lt
 from typing import NamedTuple
@@ -14,12 +14,12 @@ import msgspec
 
 from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.domain.base.events import CurveTraded, Swapped
+from roundtrip.domain.base.events import CurveTraded
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import TRAITS, VenueKind
 from roundtrip.domain.holders.token_flows import Fill, Move, TokenTx
-from roundtrip.venues import abi, amm_v3, amm_v4, launchpad_curve
-from roundtrip.venues.base import Contracts, Log
+from roundtrip.venues import SWAPS, abi, amm_v4
+from roundtrip.venues.base import Contracts, Log, SwapReader
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
 _MOST_LOG_INDEX = 2**31 - 1
@@ -47,7 +47,7 @@ class Sources:
 
 def is_contract(quoted: Quoted) -> bool:
     """Whether the venue sends its logs itself."""
-    return quoted.kind in ("launchpad_curve", "amm_v3")
+    return TRAITS[quoted.kind].is_contract
 
 
 class RawLog(msgspec.Struct, rename="camel", gc=False):
@@ -113,18 +113,6 @@ class Block:
     at_s: int | None
 
 
-_Read = Callable[[Log], Swapped | CurveTraded | None]
-_READ: dict[VenueKind, dict[str, _Read]] = {
-    "launchpad_curve": {
-        launchpad_curve.CURVE_BUY: launchpad_curve.bought,
-        launchpad_curve.CURVE_SELL: launchpad_curve.sold,
-    },
-    "launchpad_pool": {amm_v4.SWAP: amm_v4.swapped},
-    "amm_v3": {amm_v3.SWAP: amm_v3.swapped},
-    "amm_v4": {amm_v4.SWAP: amm_v4.swapped},
-}
-
-
 class Reader:
     """Takes the logs of a range in their order, hex in lower case. ``txs``: at 0 seconds where the time of
     their block is not told; some may have neither moves nor fills."""
@@ -139,7 +127,7 @@ class Reader:
         self._read = {
             (at, topic): read
             for at, quoted in sources.venues.items()
-            for topic, read in _READ[quoted.kind].items()
+            for topic, read in SWAPS[quoted.kind].items()
         }
         self._topics = {TRANSFER_TOPIC, *(topic for _, topic in self._read)}
         self.blocks: list[Block] = []
@@ -254,7 +242,7 @@ class Reader:
         elif address not in self._emitters or topic not in self._topics:
             raise NodeLied(f"it gave a log of block {self._number()} that was not asked for")
 
-    def _fill(self, raw: RawLog, at: str, read: _Read) -> None:
+    def _fill(self, raw: RawLog, at: str, read: SwapReader) -> None:
         self._words += raw.topics
         event = read(Log(raw.address, raw.topics, _bytes(raw.data)))  # type: ignore[arg-type]
         if event is None:

@@ -29,8 +29,9 @@ from roundtrip.chain.rpc.client import Asks, NodeAnswerTooLarge, RpcCall, RpcErr
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
+from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.holders.token_flows import TokenTx
-from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
+from roundtrip.venues import SWAPS, amm_v4
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
 from .token_log_reader import Quoted, Reader, Sources, decoded, is_contract, merged, times_of
@@ -188,10 +189,8 @@ def _calls(sources: Sources, first: int, last: int) -> list[RpcCall]:
     """Lists of logs, and behind them the two headers."""
     kinds = {quoted.kind for quoted in sources.venues.values()}
     topics = [TRANSFER_TOPIC]
-    if "launchpad_curve" in kinds:
-        topics += [launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SELL]
-    if "amm_v3" in kinds:
-        topics.append(amm_v3.SWAP)
+    for kind, traits in TRAITS.items():
+        topics += SWAPS[kind] if traits.is_contract and kind in kinds else ()
     own = sorted(at for at, quoted in sources.venues.items() if is_contract(quoted))
     ids = sorted(at for at, quoted in sources.venues.items() if not is_contract(quoted))
     block = {"fromBlock": hex(first), "toBlock": hex(last)}

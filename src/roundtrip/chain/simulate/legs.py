@@ -151,7 +151,7 @@ def company(
 ) -> PlannedBlock:
     """The block with two strangers' buys before its calls, half of the round size each. What the launchpad
     launches is its own code, which knows no trap for that."""
-    if not environment.company or place.venue.kind == "launchpad_curve" or slot_of(place.venue, setting):
+    if not environment.company or place.venue.is_curve or slot_of(place.venue, setting):
         return block
     round_raw, limit = (
         quote_raw(size_wei(size, setting.policy), place.venue.quote, setting.market),

@@ -3,12 +3,57 @@
 ``_raw`` is the quote's smallest unit.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import ClassVar, Literal
 
 from .types import Address
 
 VenueKind = Literal["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]
+
+
+@dataclass(frozen=True, slots=True)
+class VenueTraits:
+    """What all venues of a kind have in common, so that nobody else has to ask for the kind.
+
+    ``label``: its name in a sentence. ``described``: its name where it is mentioned first. ``preposition``: a
+    trade is on a curve, and in a pool. ``is_launchpad``: the launchpad's own code; its fees are the
+    launchpad's terms, not a toll. ``is_contract``: it emits its own logs; otherwise one contract holds all
+    of the kind. ``takes_hooks``: whoever opens one may attach a contract that acts in swaps. ``by_router``:
+    a wallet sells through a router that it allows to take the tokens."""
+
+    label: str
+    described: str
+    preposition: Literal["in", "on"] = "in"
+    is_curve: bool = False
+    is_launchpad: bool = False
+    is_contract: bool = False
+    takes_hooks: bool = False
+    by_router: bool = False
+
+
+TRAITS: Mapping[VenueKind, VenueTraits] = MappingProxyType(
+    {
+        "launchpad_curve": VenueTraits(
+            "curve", "the launchpad curve", "on", is_curve=True, is_launchpad=True, is_contract=True
+        ),
+        "launchpad_pool": VenueTraits("launchpad pool", "the launchpad pool", is_launchpad=True),
+        "amm_v3": VenueTraits("v3 pool", "a v3 pool", is_contract=True, by_router=True),
+        "amm_v4": VenueTraits("v4 pool", "a v4 pool", takes_hooks=True),
+    }
+)
+LAUNCHPAD_KINDS: frozenset[VenueKind] = frozenset(kind for kind, its in TRAITS.items() if its.is_launchpad)
+LAUNCHPAD_POOLS: frozenset[VenueKind] = LAUNCHPAD_KINDS - {
+    kind for kind, its in TRAITS.items() if its.is_curve
+}
+FIRST_VENUE: Mapping[int, VenueKind] = MappingProxyType({1: "amm_v3", 2: "launchpad_curve"})
+"""Where a launch trades first, by the launchpad's generation."""
+
+
+def is_curve(kind: VenueKind | None) -> bool:
+    """False for None, too: no venue."""
+    return kind is not None and TRAITS[kind].is_curve
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +74,12 @@ DYNAMIC_FEE_FLAG = 0x800000
 SWAP_PERMISSIONS = 0b11001100
 """The low bits of a hook's address that let it take part in swaps: before and after swap, and their
 return deltas (Hooks.sol, v4-core 1.0.2)."""
+
+
+def acts_in_swaps(kind: VenueKind, hook: Address | None) -> bool:
+    """True where a stranger's hook takes part in swaps: no log tells what it kept."""
+    return TRAITS[kind].takes_hooks and hook is not None and int(hook, 16) & SWAP_PERMISSIONS != 0
+
 
 Quote = Literal["eth", "weth", "usdg"] | Address
 """The money side of a venue: its short name, or the token's address where it has none."""
@@ -54,17 +105,27 @@ class Venue:
         """The pool's or the curve's address, or the pool's id."""
         return self.pool or self.pool_id
 
+    @property
+    def traits(self) -> VenueTraits:
+        """What it has in common with all of its kind."""
+        return TRAITS[self.kind]
+
+    @property
+    def is_curve(self) -> bool:
+        """True for a launchpad's curve."""
+        return self.traits.is_curve
+
     def dynamic_fee(self) -> bool:
-        """True for a v4 pool whose fee its hook sets, swap by swap."""
-        return self.kind == "amm_v4" and self.fee_pips == DYNAMIC_FEE_FLAG
+        """True for a pool whose fee its hook sets, swap by swap."""
+        return self.traits.takes_hooks and self.fee_pips == DYNAMIC_FEE_FLAG
 
     def rival_hook(self) -> bool:
-        """True for a v4 pool with a hook that is not the launchpad's own."""
-        return self.kind == "amm_v4" and self.hook is not None
+        """True for a pool with a hook that is not the launchpad's own."""
+        return self.traits.takes_hooks and self.hook is not None
 
     def hook_in_swaps(self) -> bool:
         """True where such a hook takes part in swaps."""
-        return self.rival_hook() and int(self.hook or "0x0", 16) & SWAP_PERMISSIONS != 0
+        return acts_in_swaps(self.kind, self.hook)
 
     def keeps_by_hook(self) -> bool:
         """True where the pool's keep is not told by its fee and has to be measured."""

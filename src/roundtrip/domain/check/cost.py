@@ -38,7 +38,7 @@ def cost_of(evidence: Evidence, number: int, reading: VenueReading) -> Cost | No
         return None
     venue = evidence.venues[number]
     taken = reading.fees_bps if isinstance(reading.fees_bps, int) else None
-    if venue.venue.kind in ("launchpad_curve", "launchpad_pool"):
+    if venue.venue.traits.is_launchpad:
         pool, tax, buy, sell = _by_launchpad(evidence.launch, taken)
     else:
         pool = _pool_bps(venue, reading)

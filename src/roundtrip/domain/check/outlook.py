@@ -135,7 +135,7 @@ def _pools(evidence: Evidence, venue: Venue | None) -> Iterator[Prospect]:
             yield Prospect("pool", "may", f"{acts}: in a later block it may act otherwise.")
         if venue.dynamic_fee():
             yield Prospect("pool", "may", "The pool's fee is set swap by swap: the next may be another one.")
-        what = "its curve" if venue.kind == "launchpad_curve" else "the pool"
+        what = "its curve" if venue.is_curve else "the pool"
         gone = "without it there is nothing to sell for"
         text = f"Who can take out what lies in {what} was not looked at: {gone}."
         yield Prospect("liquidity", "not_tried", text)

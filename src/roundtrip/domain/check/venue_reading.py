@@ -178,7 +178,7 @@ def read_venue(
 
 def _fee_keep(venue: Venue) -> int:
     """What a pool keeps by its fee alone; the launchpad's fees are no toll."""
-    return 0 if venue.kind in ("launchpad_curve", "launchpad_pool") else pool_keep_bps(venue.fee_pips)
+    return 0 if venue.traits.is_launchpad else pool_keep_bps(venue.fee_pips)
 
 
 def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) -> int | Missing:
@@ -209,7 +209,7 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
 
 
 def _first_tax(venue: Venue, launch: AnyLaunch | Missing | None) -> int | Missing:
-    if venue.kind != "launchpad_curve" or launch is None or isinstance(launch, PoolLaunch):
+    if not venue.is_curve or launch is None or isinstance(launch, PoolLaunch):
         return 0
     if isinstance(launch, Missing):
         return launch

@@ -84,7 +84,7 @@ def _venue_sentence(
 
 
 def _is_curve(venue: VenueEvidence) -> bool:
-    return venue.venue.kind == "launchpad_curve"
+    return venue.venue.is_curve
 
 
 RESCUED = "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."

@@ -7,7 +7,7 @@ from typing import Literal
 
 from roundtrip.domain.base import clock_age
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import LAUNCHPAD_KINDS, VenueKind
 
 from .fairness import Purses
 
@@ -36,7 +36,6 @@ SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
 TRAP = "cannot_sell"
 CAUGHT_FOR_S = 86_400
 """So long what a deep check caught counts against any number of plain ones, which ask no holder."""
-LAUNCHPAD_VENUES: frozenset[VenueKind] = frozenset({"launchpad_curve", "launchpad_pool"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ class Flow:
     def is_launchpads(self) -> bool:
         """Whether it is sold to the launchpad's own contracts, which take it back: then no sell has to be
         proven. A token of the launchpad in somebody else's pool is as any other."""
-        return self.launched_s is not None and self.venue in LAUNCHPAD_VENUES
+        return self.launched_s is not None and self.venue in LAUNCHPAD_KINDS
 
     def fresh(self, now_s: float) -> Checked | None:
         """The check that is young enough to say something."""

@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import is_curve
 
 from .account import TRADES, Allowed, Doing, Market, Step, StepKind
 from .sums import Nets
@@ -26,9 +27,7 @@ def insides(doing: Doing, steps: Iterable[Step], markets: Mapping[str, Market]) 
     found = {*doing.machinery, *doing.entry_points}
     found |= {Address(step.at) for step in steps if step.at is not None and step.kind in _VENUES}
     moved = {step.token for step in steps if step.kind == "graduation"}
-    return found | {
-        Address(one.at) for one in markets.values() if one.kind == "launchpad_curve" and one.token in moved
-    }
+    return found | {Address(one.at) for one in markets.values() if is_curve(one.kind) and one.token in moved}
 
 
 def without_parts(

@@ -15,7 +15,7 @@ from roundtrip.domain.base.events import (
     Transferred,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import FIRST_VENUE, is_curve
 
 from .account import (
     TRADES,
@@ -126,7 +126,7 @@ class _Reader:
         elif isinstance(one, LiquidityMoved):
             self._liquidity(one, who)
         elif isinstance(one, Launched):
-            kind: VenueKind = "amm_v3" if one.generation == 1 else "launchpad_curve"
+            kind = FIRST_VENUE[one.generation]
             self.found.append(Step("launch", one.deployer, venue=kind, at=one.at, token=one.token, said=one))
         elif isinstance(one, LaunchMoved):
             self.found.append(Step("graduation", who, token=one.token, said=one))
@@ -156,7 +156,7 @@ class _Reader:
             # The launchpad's hook sells what it took: nobody's trade.
             return
         self._last.pop(one.at, None)
-        if market is None or market.kind == "launchpad_curve":
+        if market is None or is_curve(market.kind):
             self.strange_swaps += 1
             return
         token, quote = one.amount0, one.amount1
@@ -169,7 +169,7 @@ class _Reader:
 
     def _curve_traded(self, one: CurveTraded, who: Address) -> None:
         market = self.markets.get(one.at)
-        if market is None or market.kind != "launchpad_curve":
+        if market is None or not is_curve(market.kind):
             self.strange_swaps += 1
             return
         doing = self.doing

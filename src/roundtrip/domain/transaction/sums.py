@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from roundtrip.domain.base.events import CurveTraded, Transferred
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import is_curve
 
 from .account import TRADES, Account, Doing, Said, Step, StepKind, Wrapped
 
@@ -64,7 +65,7 @@ def told_eth(doing: Doing, account: Account, wallet: Address) -> int:
         if isinstance(one, Wrapped) and one.account == wallet and not one.wraps:
             found += one.amount_raw
     for step in account.steps:
-        sold = step.said if step.venue == "launchpad_curve" and step.kind == "sell" else None
+        sold = step.said if is_curve(step.venue) and step.kind == "sell" else None
         if isinstance(sold, CurveTraded) and sold.recipient == wallet and step.got is not None:
             found += step.got.raw if step.got.asset == ZERO_ADDRESS else 0
     return found

@@ -50,7 +50,7 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
     reader, block, contracts = run.environments[0], run.head.block, run.ctx.contracts
     facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.ctx.policy)
     pay_out_plan = probe_plans.pay_out_plan(places, run.setting, reader)
-    curve = next((place for place in places if place.venue.kind == "launchpad_curve"), None)
+    curve = next((place for place in places if place.venue.is_curve), None)
     fixed = [
         RpcCall("eth_chainId", []),
         facts.code_call(run.token, block),
@@ -176,7 +176,7 @@ def _read_buy(
     assert isinstance(amount, int)
     outcome = outcomes.read_buy(results, place, run.environments[env], amount)
     state = launch.curve_state if isinstance(launch, Launch) else None
-    on_curve = place.venue.kind == "launchpad_curve"
+    on_curve = place.venue.is_curve
     if not on_curve or not isinstance(outcome, Bought) or not isinstance(state, Curve):
         return outcome
     return replace(outcome, closes=outcome.received_raw >= state.token_raw - state.reserved_raw)

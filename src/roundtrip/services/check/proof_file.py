@@ -13,14 +13,14 @@ from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.rpc.dialect import BY_NAME
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.base.types import BURN_ADDRESSES, Address, parse_address
+from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate
 from roundtrip.domain.check.proof_input import Begun
 from roundtrip.domain.check.verdict import judge
-from roundtrip.venues import amm_v3, amm_v4, launchpad_curve, launchpad_pool
-from roundtrip.venues.base import Contracts, quote_name
+from roundtrip.venues import BY_KIND, amm_v3
+from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates
@@ -272,18 +272,5 @@ def genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
         return False
     if token == quote or not 0 <= fee < 2**24 or not 0 <= venue.tick_spacing < 2**24:
         return False
-    made: Venue | None
-    if venue.kind == "amm_v3":
-        pool = amm_v3.pool_address(contracts.v3_factory, token, quote, fee)
-        made = Venue(venue.kind, quote_name(quote, contracts), quote, pool, fee)
-    elif venue.kind == "launchpad_pool":
-        made = launchpad_pool.pool(token, quote, fee, venue.tick_spacing, contracts)
-    elif venue.kind == "launchpad_curve":
-        launch = evidence.launch
-        if not isinstance(launch, Launch) or launch.curve != venue.pool:
-            return False
-        made = launchpad_curve.curve(quote, Address(venue.pool or ""), contracts)
-    else:
-        name, spacing = quote_name(quote, contracts), venue.tick_spacing
-        made = amm_v4.pool(venue.kind, token, name, quote, fee, spacing, venue.hook)
-    return made == venue
+    launch = evidence.launch if isinstance(evidence.launch, Launch) else None
+    return BY_KIND[venue.kind].rebuild(venue, token, launch, contracts) == venue

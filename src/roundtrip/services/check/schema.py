@@ -236,7 +236,7 @@ def _pool_fee_bps(venue: VenueEvidence, launch: AnyLaunch | Missing | None) -> F
     """What the pool keeps of every swap; None where a hook sets that swap by swap, or it was not told."""
     if venue.venue.dynamic_fee():
         return None
-    if venue.venue.kind in ("launchpad_curve", "launchpad_pool"):
+    if venue.venue.traits.is_launchpad:
         fee = _launch_fee_bps(launch) if isinstance(launch, Launch) else None
         return None if fee is None else Fraction(fee)
     return Fraction(venue.venue.fee_pips * BPS, PIPS)
@@ -328,7 +328,7 @@ def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading)
     """The loss by the curve's formula, where the sell could not be simulated and the buy agrees with it.
     The verdict takes no notice of it: what was not sold is not proven."""
     state = evidence.launch.curve_state if isinstance(evidence.launch, Launch) else None
-    if venue.venue.kind != "launchpad_curve" or not isinstance(reading.full, Missing):
+    if not venue.venue.is_curve or not isinstance(reading.full, Missing):
         return None
     if reading.bought is None or not isinstance(state, Curve):
         return None

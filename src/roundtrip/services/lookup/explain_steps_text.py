@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.events import CurveTraded, Launched, LaunchMoved, PoolOpened
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import Allowed, AllowedAll, ItemMoved, Moved, OperationEnded, Step
 from roundtrip.services.support.index_reader import called, when
 from roundtrip.venues.base import Contracts
@@ -12,12 +12,6 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 
 from .entities import Whereabouts
 
-_PLACES: dict[VenueKind, str] = {
-    "launchpad_curve": "the curve",
-    "launchpad_pool": "the launchpad pool",
-    "amm_v3": "the v3 pool",
-    "amm_v4": "the v4 pool",
-}
 _MOST_DIGITS = 30
 """A number of whole tokens with more of them means nothing but that its contract says so."""
 _DIGITS = 6
@@ -76,7 +70,7 @@ class Words:
         if address == self.contracts.permit2:
             return f"Permit2 ({address})"
         if address in self.known.markets:
-            return f"{_PLACES[self.known.markets[address].kind]} {address}"
+            return f"the {TRAITS[self.known.markets[address].kind].label} {address}"
         for name, known in self.contracts.named().items():
             if known != address:
                 continue
@@ -88,7 +82,7 @@ class Words:
 
     def place(self, step: Step) -> str:
         """The pool or curve."""
-        return f"{_PLACES[step.venue]} {step.at}" if step.venue is not None else str(step.at)
+        return f"the {TRAITS[step.venue].label} {step.at}" if step.venue is not None else str(step.at)
 
     def step(self, step: Step) -> str:
         """One step as a sentence without its stop, in the third person."""
@@ -128,7 +122,7 @@ class Words:
         assert step.paid is not None
         assert step.got is not None
         paid, got = self.amount(step.paid), self.amount(step.got)
-        at = f"{'on' if step.venue == 'launchpad_curve' else 'in'} {self.place(step)}"
+        at = f"{_preposition(step)} {self.place(step)}"
         said = step.said
         if isinstance(said, CurveTraded) and said.wallet == self.contracts.launchpad_router:
             return f"{got} was bought for {self.who(said.recipient)}, with {paid} {at}"
@@ -194,8 +188,7 @@ class Words:
 
     def _launch(self, step: Step) -> str:
         assert isinstance(step.said, Launched)
-        on = "on" if step.venue == "launchpad_curve" else "in"
-        at = f"{on} {self.place(step)}, against {self.token(step.said.quote)}"
+        at = f"{_preposition(step)} {self.place(step)}, against {self.token(step.said.quote)}"
         return f"{self.who(step.who)} launched {self.token(step.said.token)} {at}"
 
     def _graduation(self, step: Step) -> str:
@@ -237,3 +230,7 @@ def short(raw: int, decimals: int) -> str:
 def wei_text(wei: int) -> str:
     """Wei as eth in a sentence, also of amounts that are next to nothing."""
     return f"{short(wei, 18)} eth"
+
+
+def _preposition(step: Step) -> str:
+    return TRAITS[step.venue].preposition if step.venue is not None else "in"

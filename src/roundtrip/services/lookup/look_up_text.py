@@ -6,7 +6,7 @@ import asyncpg
 
 from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import Market
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import called, named, when
@@ -40,12 +40,6 @@ _ENDED: dict[LaunchStands, str] = {
 """Of a curve that is over."""
 _PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction")
 """Of an answer: those are there that say something."""
-_PLACES: dict[VenueKind, str] = {
-    "launchpad_curve": "the launchpad curve",
-    "launchpad_pool": "the launchpad pool",
-    "amm_v3": "a v3 pool",
-    "amm_v4": "a v4 pool",
-}
 
 
 def pool_found(
@@ -62,7 +56,7 @@ def pool_found(
     quote = quote_of(ctx.contracts, pool.quote)
     answer = PoolAnswer(pool.kind, pool.at, named(label), quote, opened)
     since = f", opened {on_day(pool.spot.at_s)}" if isinstance(pool, Pool) else ""
-    said = [f"It is {_PLACES[pool.kind]} of {asset_text(ctx, label)}, against {quote}{since}."]
+    said = [f"It is {TRAITS[pool.kind].described} of {asset_text(ctx, label)}, against {quote}{since}."]
     own = launch if launch is not None and launch.at == pool.at else None
     if own is not None:
         said.append(_ENDED.get(stands_as(own), ""))

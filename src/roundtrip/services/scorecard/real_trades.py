@@ -12,7 +12,7 @@ from roundtrip.chain.wallet.transactions import Mined, read_transaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Swapped, Transferred
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.base.venue import SWAP_PERMISSIONS
+from roundtrip.domain.base.venue import acts_in_swaps, is_curve
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.price import pool_price
 from roundtrip.domain.scorecard.scorecard import SIZE, Real, Said, cost_bps, tax_bps
@@ -34,7 +34,6 @@ _MOST_RAW = 10**77
 _MOST_TAXED = 10
 """A sell of which so large a part, and no larger, reached the pool is still found by what the pool had."""
 _PRICE_AGE_S = 86_400
-_CURVE = "launchpad_curve"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,17 +115,12 @@ async def _found(
     if said.claim == "no_market" and not new:
         new = await store.filled_after(connection, one, verdict.block_number, said.from_s)
     prior = None
-    if not one.buys and one.kind != _CURVE and not _hook_takes_part(one):
+    if not one.buys and not is_curve(one.kind) and not acts_in_swaps(one.kind, one.hook):
         prior = await store.trade_before(connection, one, one.at_s - _PRICE_AGE_S)
     held_before = own.older_raw > 0 or (
         own.first_number is not None and own.first_number <= verdict.block_number
     )
     return Found(one, held_before, new, prior)
-
-
-def _hook_takes_part(one: Traded) -> bool:
-    """A swap's log does not tell what a stranger's hook kept of it."""
-    return one.kind == "amm_v4" and one.hook is not None and int(one.hook, 16) & SWAP_PERMISSIONS != 0
 
 
 # --- what receipts say -----------------------------------------------------------------------------
@@ -177,7 +171,7 @@ async def _cost(ctx: Context, token: Address, found: Found, left_raw: int, meter
     """What the sell lost against the price before it; on a curve what was taken of it. None: it cannot be
     told."""
     trade = found.trade
-    if trade.kind == _CURVE:
+    if is_curve(trade.kind):
         kept_raw = trade.kept_raw or 0
         gross = trade.quote_raw + kept_raw
         taken = -(-kept_raw * BPS // gross) if gross else BPS

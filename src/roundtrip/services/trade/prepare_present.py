@@ -96,7 +96,7 @@ def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None)
             said.append(f"The venue takes no more than {most.amount} {most.asset} now; no more is spent.")
         if desk.side == "sell" and desk.holdings.eth_wei < _gas_wei(final):
             said.append("The wallet holds too little eth to pay for the gas.")
-        if venue.kind == "launchpad_curve":
+        if venue.is_curve:
             said.append(_ADVISORY)
         if checked.verdict.level == "danger":
             said.append(f"A check of the token says: {checked.verdict.text}")

@@ -156,7 +156,7 @@ def worth_wei(opened: Opened, raw: int) -> int | None:
 
 
 def _is_closed(way: Way, cells: tuple[Cell, ...]) -> bool:
-    if way.place.venue.kind != "launchpad_curve" or way.opening:
+    if not way.place.venue.is_curve or way.opening:
         return False
     refused = [cell.outcome for cell in cells if isinstance(cell.outcome, Refused)]
     return any(one.reason == _CURVE_GRADUATED for one in refused)
@@ -249,7 +249,7 @@ def _way(token: Brought, tried: Tried, closed: bool) -> Way:
     run, launch = token.opened.run, token.opened.first.launch
     state = launch.curve_state if isinstance(launch, Launch) else None
     factory = run.ctx.contracts.launchpad_factory
-    if tried.place.venue.kind != "launchpad_curve" or not isinstance(launch, Launch) or factory is None:
+    if not tried.place.venue.is_curve or not isinstance(launch, Launch) or factory is None:
         return Way(tried, tried.place)
     if not isinstance(state, Curve) or not (closed or token.closes):
         return Way(tried, tried.place)

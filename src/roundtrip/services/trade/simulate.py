@@ -330,9 +330,7 @@ def _is_known(case: Case, spender: Address) -> bool:
         contracts.permit2, contracts.swap_router02, contracts.universal_router,
         contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
     )  # fmt: skip
-    return spender in made_for_it or any(
-        one.pool == spender and one.kind == "launchpad_curve" for one in curves
-    )
+    return spender in made_for_it or any(one.pool == spender and one.is_curve for one in curves)
 
 
 def _calls(case: Case, judged: _Judged) -> list[CallAnswer]:

@@ -22,7 +22,7 @@ from roundtrip.domain.trade.judge import Moved, Ran
 from roundtrip.services.check.pipeline import Opened
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
-from roundtrip.venues import abi, amm_v3, erc20
+from roundtrip.venues import BY_KIND, abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, Terms
 
 Side = Literal["buy", "sell"]
@@ -61,7 +61,7 @@ def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) ->
         Pair(asset, contracts.permit2),
         Pair(asset, contracts.universal_router, "permit2"),
     ]
-    curves = (v.pool for v in venues if v.kind == "launchpad_curve" and v.pool is not None)
+    curves = (v.pool for v in venues if v.is_curve and v.pool is not None)
     return (*found, *(Pair(asset, curve) for curve in curves))
 
 
@@ -192,12 +192,9 @@ def kind_of(call: Call) -> tuple[Address, str, bool]:
 def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms, taxed: bool) -> str:
     least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
     at = venue.pool or venue.pool_id
-    kind = {"amm_v3": "v3 pool", "amm_v4": "v4 pool", "launchpad_curve": "curve"}.get(
-        venue.kind, "launchpad pool"
-    )
     verb = "Buy with" if desk.side == "buy" else "Sell"
     name = "tokens" if desk.side == "buy" else pays(venue)
-    said = f"{verb} {amount} on the {kind} {at}"
+    said = f"{verb} {amount} on the {venue.traits.label} {at}"
     if taxed:
         return (
             f"{said}; the pool puts out at least {least} ({terms.min_raw} base units) {name}, of which the "
@@ -223,11 +220,8 @@ def _pair(desk: Desk, venue: Venue, approval: Call) -> tuple[Pair, str]:
     contracts, asset = desk.ctx.contracts, desk.paid_in(venue)
     if approval.to == contracts.permit2:
         return Pair(asset, contracts.universal_router, "permit2"), "the Universal Router, by Permit2,"
-    if venue.kind == "launchpad_curve":
-        return Pair(asset, venue.pool or ZERO_ADDRESS), "the curve"
-    if venue.kind == "amm_v3":
-        return Pair(asset, contracts.swap_router02), "the swap router"
-    return Pair(asset, contracts.permit2), "Permit2"
+    spender, name = BY_KIND[venue.kind].spender(venue, contracts)
+    return Pair(asset, spender), name
 
 
 # --- running it ------------------------------------------------------------------------------------
@@ -280,8 +274,8 @@ def watched_of(desk: Desk, venue: Venue) -> Watched:
     """The token, and the money where that is one; and what a swap router may take of what is sold."""
     money = _money(venue)
     tokens = (desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money)
-    sells_v3 = desk.side == "sell" and venue.kind == "amm_v3"
-    pairs = (Pair(desk.token(), desk.ctx.contracts.swap_router02),) if sells_v3 else ()
+    by_router = desk.side == "sell" and venue.traits.by_router
+    pairs = (Pair(desk.token(), desk.ctx.contracts.swap_router02),) if by_router else ()
     return Watched(tokens, pairs)
 
 
@@ -354,7 +348,7 @@ _TOO_LITTLE = "That little buys less than the token's least unit."
 def _failed(desk: Desk, written: Written, ran: Ran) -> CallerFault:
     """A curve refuses to sell nothing; anything else is a trade that would fail."""
     reason = next(call.reason for call in ran.calls if not call.ok)
-    on_curve = written.place.venue.kind == "launchpad_curve"
+    on_curve = written.place.venue.is_curve
     if desk.side == "buy" and on_curve and reason == "ZeroAmount":
         return CallerFault("too_small", _TOO_LITTLE)
     return CallerFault("would_fail", _why(desk, written, ran))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.server.hex import as_bytes, as_text
 from roundtrip.venues.base import Contracts
@@ -23,7 +24,7 @@ class Used:
 
     pool_id: int
     at: str
-    kind: str
+    kind: VenueKind
     block_number: int
     at_s: int
 

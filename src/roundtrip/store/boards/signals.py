@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.hex import as_text
 
@@ -171,7 +172,7 @@ _LEFT = """
 WITH recent AS MATERIALIZED (
     SELECT change.pool_id, change.sender_id, change.block_number, change.log_index, change.at_s,
         change.tx_hash, change.token_raw, change.quote_raw, pool.token_id, pool.quote_id,
-        pool.at = launch.at OR pool.kind = 'launchpad_pool' AS is_own,
+        pool.at = launch.at OR pool.kind = ANY($11::text[]) AS is_own,
         change.liquidity_delta * least(change.tick_upper - change.tick_lower, $2) AS weight
     FROM facts.liquidity AS change
     JOIN facts.pool AS pool ON pool.id = change.pool_id
@@ -247,7 +248,7 @@ async def liquidity_left(
             _maybe(row["before"]),
             _evidence(row),
         )
-        for row in await connection.fetch(_LEFT, *given, *prices, traded_s, now_s)
+        for row in await connection.fetch(_LEFT, *given, *prices, traded_s, now_s, [*LAUNCHPAD_POOLS])
     ]
 
 

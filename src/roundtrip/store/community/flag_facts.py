@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.venue import is_curve
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.reference_pools import in_eth, most_used
 from roundtrip.store.boards.signals import MOST_CHANGES
@@ -18,7 +19,6 @@ MOST_TRADERS = 500
 MOST_TRADES = 1000
 """So many trades of a day are looked through for one that counts: with more of them it is alive."""
 _DAY_S = 86_400
-_CURVE = "launchpad_curve"
 
 
 async def is_counted(connection: asyncpg.Connection, token_id: int) -> bool:
@@ -126,7 +126,7 @@ async def main_pool(
     every change of its liquidity is known. A curve has none that anybody could take."""
     newest_s = stands.block.timestamp_s
     most = await most_used(connection, token_id, newest_s, contracts)
-    if most is None or most.kind == _CURVE or most.block_number < stands.start_number:
+    if most is None or is_curve(most.kind) or most.block_number < stands.start_number:
         return None
     if not newest_s - WHOLE_WITHIN_S < most.at_s <= newest_s - _DAY_S:
         return None

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import asyncpg
 
 from roundtrip.domain.base.types import Address, TxHash
+from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 
@@ -27,7 +28,7 @@ class Traded:
     worth_wei: int | None
     pool_id: int
     at: str
-    kind: str
+    kind: VenueKind
     quote: Address
     hook: Address | None
     opened_number: int
