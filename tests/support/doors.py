@@ -10,7 +10,7 @@ import msgspec
 from mcp.client.client import Client
 from yarl import URL
 
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class Came:
     answer: dict[str, Any] | None
 
 
-async def over_http(base_url: str, operation: Operation, arguments: dict[str, Any]) -> Came:
+async def over_http(base_url: str, operation: AnyOperation, arguments: dict[str, Any]) -> Came:
     """The operation's own path."""
     assert operation.path is not None
     in_path = {name: value for name, value in arguments.items() if f"{{{name}}}" in operation.path}
@@ -41,7 +41,7 @@ async def over_http(base_url: str, operation: Operation, arguments: dict[str, An
 
 
 async def over_bare_mcp(
-    base_url: str, operation: Operation, arguments: dict[str, Any], key: str | None = None
+    base_url: str, operation: AnyOperation, arguments: dict[str, Any], key: str | None = None
 ) -> Came:
     """A JSON-RPC POST and nothing else; with a key by its header."""
     request = {
@@ -61,7 +61,7 @@ async def over_bare_mcp(
 
 
 async def over_mcp_client(
-    base_url: str, operation: Operation, arguments: dict[str, Any], key: str | None = None
+    base_url: str, operation: AnyOperation, arguments: dict[str, Any], key: str | None = None
 ) -> Came:
     """The official client; it checks the answer against the listed output schema. A key goes by address."""
     async with Client(f"{base_url}/mcp" + ("" if key is None else f"/{key}")) as client:
@@ -83,5 +83,5 @@ def _came(failed: bool, text: str, structured: dict[str, Any] | None) -> Came:
     return Came(None, structured)
 
 
-Door = Callable[[str, Operation, dict[str, Any]], Awaitable[Came]]
+Door = Callable[[str, AnyOperation, dict[str, Any]], Awaitable[Came]]
 DOORS: dict[str, Door] = {"http": over_http, "bare mcp": over_bare_mcp, "mcp client": over_mcp_client}

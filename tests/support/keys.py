@@ -11,6 +11,7 @@ from eth_account.messages import encode_defunct
 
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
@@ -68,7 +69,7 @@ class Person:
 async def asked(ctx: Context, name: str, /, **given: Any) -> dict[str, Any]:
     """The answer of an operation that needs no key. Raises as it does."""
     operation = next(one for one in OPERATIONS if one.name == name)
-    answered = await operation.handler(ctx, read_params(operation, given))
+    answered = await operation.handler(HandlerCall(ctx, read_params(operation, given)))
     body = msgspec.json.encode(answered.answer)
     msgspec.json.decode(body, type=operation.answer)
     found: dict[str, Any] = msgspec.json.decode(body)

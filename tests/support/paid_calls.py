@@ -15,7 +15,7 @@ from roundtrip.api.admission.credit_spending import Spending
 from roundtrip.api.admission.gate import Admitted, Counts, Gate, Refused
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, Reply
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
 from roundtrip.api.request.callers import Asking
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.domain.accounts.account import Allowance, Allowances
@@ -62,8 +62,8 @@ class Said(msgspec.Struct, frozen=True):
     text: str
 
 
-async def say(ctx: Context, params: Params) -> Answered[Said]:
-    return Answered(Said(params.address), ttl_ms=1_000)
+async def say(call: HandlerCall[Params]) -> Answered[Said]:
+    return Answered(Said(call.params.address), ttl_ms=1_000)
 
 
 PLAIN = Operation("say", "Say", "Says.", Params, Said, say)
@@ -108,7 +108,7 @@ class House:
         ticket = caught.value.ticket
         return caught.value.error.code, None if ticket is None else ticket.remaining
 
-    async def run(self, operation: Operation = PLAIN, address: str = "x") -> Reply:
+    async def run(self, operation: AnyOperation = PLAIN, address: str = "x") -> Reply:
         return await self.dispatch.run(operation, {"address": address}, KEYED)
 
     def has(self, mite_id: int = 1) -> tuple[int, int, int]:

@@ -10,6 +10,7 @@ import msgspec
 
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.devnet.deploy import Deployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -48,7 +49,7 @@ async def mite_of(ctx: Context, wallet: Address) -> Mite:
 async def answer_of(ctx: Context, name: str, mite: Mite, /, **given: Any) -> dict[str, Any]:
     """The answer of an operation that needs a key. Raises as it does."""
     operation = next(one for one in OPERATIONS if one.name == name)
-    answered = await operation.handler(ctx, read_params(operation, given), mite)
+    answered = await operation.handler(HandlerCall(ctx, read_params(operation, given), mite))
     body = msgspec.json.encode(answered.answer)
     msgspec.json.decode(body, type=operation.answer)
     found: dict[str, Any] = msgspec.json.decode(body)

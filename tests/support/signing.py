@@ -7,6 +7,7 @@ import msgspec
 
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from support.wallet import CHAIN_ID, Receipt, Wallet, calldata
@@ -58,7 +59,7 @@ async def prepared(ctx: Context, side: str, token: str, sender: str, **given: ob
     operation = next(one for one in OPERATIONS if one.name == f"prepare_{side}")
     params = read_params(operation, {"token": token, "from": sender, **given})
     await ctx.heads.refresh()
-    answered = await operation.handler(ctx, params)
+    answered = await operation.handler(HandlerCall(ctx, params))
     answer = msgspec.json.decode(msgspec.json.encode(answered.answer))
     assert answered.meter is not None
     return Prepared(answer, answered.meter.trips, answered.counted)

@@ -12,7 +12,7 @@ import msgspec
 
 from roundtrip.api.documents.tool_schemas import answer_schema
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, TxHash
@@ -27,7 +27,7 @@ SETTINGS = Settings(anon_per_minute=10_000, key_per_minute=10_000, key_per_day=1
 STRANGER = "0x" + "5a" * 20
 
 
-def operation(name: str) -> Operation:
+def operation(name: str) -> AnyOperation:
     return next(one for one in OPERATIONS if one.name == name)
 
 

@@ -12,7 +12,7 @@ import structlog
 
 from roundtrip.api.admission.gate import Admitted, Gate, Refused
 from roundtrip.api.admission.minute_limits import Ticket
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.request.callers import Asking
 from roundtrip.api.request.failure_log import Failures
 from roundtrip.api.request.idempotency import read_once
@@ -118,7 +118,7 @@ class Dispatch:
 
     async def run(
         self,
-        operation: Operation,
+        operation: AnyOperation,
         raw: Mapping[str, object] | Reads,
         asking: Asking,
         query: Mapping[str, str] = _NO_QUERY,
@@ -148,7 +148,7 @@ class Dispatch:
         measures.count("requests", door, ended)
         return reply
 
-    def _failed(self, error: RoundtripError, operation: Operation, door: Door) -> None:
+    def _failed(self, error: RoundtripError, operation: AnyOperation, door: Door) -> None:
         """Counts it, and puts down in the log what was our doing; of what nobody foresaw that is done."""
         self.ctx.measures.count("errors", operation.name, error.code)
         if isinstance(error, Named) and not isinstance(error, Unexpected):
@@ -156,7 +156,7 @@ class Dispatch:
 
     async def _run(
         self,
-        operation: Operation,
+        operation: AnyOperation,
         raw: Mapping[str, object] | Reads,
         asking: Asking,
         query: Mapping[str, str],
@@ -209,7 +209,7 @@ class Dispatch:
 
     async def _answer(
         self,
-        operation: Operation,
+        operation: AnyOperation,
         params: msgspec.Struct,
         admitted: Admitted,
         asking: Asking,
@@ -223,11 +223,9 @@ class Dispatch:
             ctx = self.ctx
             if operation.lane is not None:
                 ctx = ctx.for_caller(caller, operation.lane, _token_of(params), address)
-            given: tuple[object, ...] = (ctx, params)
-            given += (admitted.mite,) if operation.key else ()
-            given += (once,) if operation.once else ()
+            call = HandlerCall(ctx, params, admitted.mite, once)
             with self.ctx.measures.span("use_case", operation.name):
-                answered = await self._in_time(operation.handler(*given))
+                answered = await self._in_time(operation.handler(call))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
             return Shared(body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence)
@@ -272,7 +270,7 @@ def _ended(reply: Reply) -> str:
 
 
 def read_params(
-    operation: Operation, raw: Mapping[str, object], query: Mapping[str, str] = _NO_QUERY
+    operation: AnyOperation, raw: Mapping[str, object], query: Mapping[str, str] = _NO_QUERY
 ) -> msgspec.Struct:
     """The parameters as the use case's own type. Of the query only what the operation takes by it counts, and
     that comes by nothing else. Raises CallerFault."""

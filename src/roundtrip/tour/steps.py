@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from roundtrip.api.operations.catalog import tools
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.actors import DUMPER, SNIPERS, TRADERS
 from roundtrip.devnet.demo.crowd import places, visitor
 from roundtrip.devnet.deploy import calldata
@@ -43,7 +43,7 @@ class Step:
     varies: tuple[str, ...] = ()
 
 
-def steps() -> list[tuple[Step, Operation]]:
+def steps() -> list[tuple[Step, AnyOperation]]:
     """Every step whose tool there is, in order."""
     found = {tool.name: tool for tool in tools()}
     return [(step, found[step.tool]) for step in STEPS if step.tool in found]

@@ -10,7 +10,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.demo.wallet import Wallet
 from roundtrip.domain.base.errors import CannotRun
 
@@ -32,7 +32,7 @@ class Told:
     the answer itself."""
 
     step: Step
-    tool: Operation
+    tool: AnyOperation
     arguments: Arguments
     said: str
     answer: Answer
@@ -106,7 +106,7 @@ class _Caller:
     url: str
     key: str
 
-    async def call(self, tool: Operation, arguments: Arguments) -> tuple[str | None, str, Answer]:
+    async def call(self, tool: AnyOperation, arguments: Arguments) -> tuple[str | None, str, Answer]:
         """What is wrong (None: nothing), what is said, and the answer."""
         headers = {"x-api-key": self.key} if tool.key else {}
         async with self.session.post(
@@ -120,7 +120,7 @@ class _Caller:
         return None, "\n".join(said), result["structuredContent"]
 
 
-async def _taken(caller: _Caller, step: Step, tool: Operation, ground: Ground, patience_s: float) -> Told:
+async def _taken(caller: _Caller, step: Step, tool: AnyOperation, ground: Ground, patience_s: float) -> Told:
     """A step's answer, asked for again while it has nothing to show. Whatever writes is asked once."""
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
     while True:

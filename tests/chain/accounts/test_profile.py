@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
+from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull
@@ -28,7 +29,7 @@ async def told(shop: Context, key: str) -> dict[str, Any]:
     async with shop.pool.acquire() as connection:
         mite = await mite_of_key(connection, keys.hash_of(key))
     assert mite is not None
-    answered = await TOOL.handler(shop, Nothing(), mite)
+    answered = await TOOL.handler(HandlerCall(shop, Nothing(), mite))
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answered.answer))
     msgspec.convert(found, TOOL.answer)
     return found
@@ -98,6 +99,6 @@ async def test_without_a_database_accounts_are_busy(shop: Context) -> None:
     person = Person()
     gone = replace(shop, pool=closed_database())
     with pytest.raises(ServiceFull):
-        await TOOL.handler(gone, Nothing(), Mite(1, "mite-2345", person.address))
+        await TOOL.handler(HandlerCall(gone, Nothing(), Mite(1, "mite-2345", person.address)))
     with pytest.raises(ServiceFull):
         await asked(gone, "key_nonce", address=person.address)

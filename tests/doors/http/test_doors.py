@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema, path_schema
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.trade.judge import LEVELS
@@ -23,11 +23,11 @@ from support.keys import Clock, Person, key_for, random_context
 from support.serving import service
 
 
-def operation(name: str) -> Operation:
+def operation(name: str) -> AnyOperation:
     return next(o for o in OPERATIONS if o.name == name)
 
 
-def doors_of(asked: Operation) -> list[Door]:
+def doors_of(asked: AnyOperation) -> list[Door]:
     """What has no path is a tool and nothing else."""
     return [door for name, door in DOORS.items() if name != "http" or asked.path is not None]
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
 from support.serving import service
@@ -100,11 +100,11 @@ def _no_constant(text: str) -> None:
     raise AssertionError(f"{text} is no JSON")
 
 
-def operation(name: str) -> Operation:
+def operation(name: str) -> AnyOperation:
     return next(one for one in OPERATIONS if one.name == name)
 
 
-def checked(tool: Operation, answer: dict[str, Any]) -> dict[str, Any]:
+def checked(tool: AnyOperation, answer: dict[str, Any]) -> dict[str, Any]:
     """Asserts that an answer is what its schema says."""
     jsonschema.validate(answer, answer_schema(tool), jsonschema.Draft202012Validator)
     assert answer["chainId"] == 4663

@@ -11,7 +11,7 @@ import pytest
 
 import roundtrip
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
@@ -92,7 +92,7 @@ async def test_a_large_document_is_compressed_for_who_reads_that(
 
 @pytest.mark.parametrize("row", WITH_PATH, ids=lambda row: str(row.name))
 async def test_pages_of_others_may_read_what_needs_no_key(
-    base_url: str, session: aiohttp.ClientSession, row: Operation
+    base_url: str, session: aiohttp.ClientSession, row: AnyOperation
 ) -> None:
     asked = {"origin": "https://example.com", "access-control-request-method": row.method}
     url = base_url + str(row.path).replace("{address}", "0x" + "1" * 40)

@@ -17,11 +17,11 @@ from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, Reply
 from roundtrip.api.http.app import MOST_BODY_BYTES, Endpoint
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
 from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.api.request.failure_log import MOST_A_SECOND
 from roundtrip.api.sharing.single_flight import SharedAnswers, TookTooLong
-from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
+from roundtrip.domain.accounts.account import Allowance, Allowances
 from roundtrip.domain.accounts.keys import written
 from roundtrip.domain.base.errors import (
     STATUS_BY_CODE,
@@ -60,23 +60,24 @@ class Doubled(msgspec.Struct, frozen=True):
     number: int
 
 
-Handler = Callable[[Context, Any], Awaitable[Answered[Any]]]
+Handler = Callable[[HandlerCall[Any]], Awaitable[Answered[Any]]]
 
 
-async def double(ctx: Context, params: Params) -> Answered[Doubled]:
-    assert ctx is CONTEXT
+async def double(call: HandlerCall[Params]) -> Answered[Doubled]:
+    assert call.ctx is CONTEXT
+    params = call.params
     return Answered(Doubled(params.address * 2 + params.manner, params.times), ttl_ms=1_000)
 
 
 def failing(error: BaseException) -> Handler:
-    async def handler(ctx: Context, params: Params) -> Answered[Doubled]:
+    async def handler(call: HandlerCall[Params]) -> Answered[Doubled]:
         raise error
 
     return handler
 
 
 def answering(answered: Answered[Any]) -> Handler:
-    async def handler(ctx: Context, params: Params) -> Answered[Any]:
+    async def handler(call: HandlerCall[Params]) -> Answered[Any]:
         return answered
 
     return handler
@@ -107,10 +108,10 @@ class House:
         gate = Gate(MinuteLimits(wall), ALLOWANCES, GroupCommit(self.counts, wall))
         self.dispatch = Dispatch(CONTEXT, gate, SharedAnswers(self.clock))
 
-    async def ask(self, operation: Operation = PLAIN, **raw: object) -> Reply:
+    async def ask(self, operation: AnyOperation = PLAIN, **raw: object) -> Reply:
         return await self.dispatch.run(operation, raw or {"address": "x"}, CALLER)
 
-    async def fails(self, error: BaseException, operation: Operation = PLAIN) -> Reply:
+    async def fails(self, error: BaseException, operation: AnyOperation = PLAIN) -> Reply:
         return await self.ask(replace(operation, handler=failing(error)))
 
     async def left(self) -> int:
@@ -148,7 +149,7 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
             given.append((caller, lane, token, address))
             return self
 
-    async def handler(ctx: Context, params: Params) -> Answered[Doubled]:
+    async def handler(call: HandlerCall[Params]) -> Answered[Doubled]:
         return Answered(Doubled("", 0))
 
     house.dispatch = replace(house.dispatch, ctx=cast(Context, Named()))
@@ -221,7 +222,7 @@ EXPECTED: list[RoundtripError] = [
 @pytest.mark.parametrize("error", EXPECTED, ids=lambda error: error.code)
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_an_error_of_ours_keeps_its_code_and_its_words(
-    house: House, operation: Operation, error: RoundtripError
+    house: House, operation: AnyOperation, error: RoundtripError
 ) -> None:
     with capture_logs() as logged:
         reply = await house.fails(error, operation)
@@ -255,7 +256,7 @@ async def test_failures_of_the_caller_count_and_ours_do_not(house: House, error:
 )
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_an_unknown_failure_tells_nothing_but_a_request_id(
-    house: House, operation: Operation, error: Exception
+    house: House, operation: AnyOperation, error: Exception
 ) -> None:
     with capture_logs() as logged:
         reply = await house.fails(error, operation)
@@ -310,7 +311,7 @@ WRONG_ANSWERS: list[Any] = [Params("x"), None, {"text": "x"}, {"text": 5, "numbe
 @pytest.mark.parametrize("answer", WRONG_ANSWERS, ids=str)
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_an_answer_of_another_shape_does_not_go_out(
-    house: House, operation: Operation, answer: Any
+    house: House, operation: AnyOperation, answer: Any
 ) -> None:
     broken = replace(operation, handler=answering(Answered(answer, ttl_ms=1_000)))
     with capture_logs():
@@ -322,8 +323,8 @@ async def test_an_answer_of_another_shape_does_not_go_out(
 async def test_past_the_limit_nothing_runs(house: House) -> None:
     ran = []
 
-    async def noting(ctx: Context, params: Params) -> Answered[Doubled]:
-        ran.append(params)
+    async def noting(call: HandlerCall[Params]) -> Answered[Doubled]:
+        ran.append(call.params)
         return Answered(Doubled("", 0))
 
     counting = replace(PLAIN, handler=noting)
@@ -343,17 +344,17 @@ async def test_past_the_limit_nothing_runs(house: House) -> None:
 @pytest.mark.parametrize("counts", ["day", "never"])
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
-    house: House, operation: Operation, counts: Any
+    house: House, operation: AnyOperation, counts: Any
 ) -> None:
     """Its place is free again, too."""
     ended = []
 
-    async def forever(ctx: Context, params: Params) -> Answered[Doubled]:
+    async def forever(call: HandlerCall[Params]) -> Answered[Doubled]:
         try:
             await asyncio.Event().wait()
             raise AssertionError
         finally:
-            ended.append(params)
+            ended.append(call.params)
 
     house.dispatch = replace(house.dispatch, deadline_s=0.0, shared=SharedAnswers(house.clock, 1))
     slow = replace(operation, handler=forever, counts=counts)
@@ -372,7 +373,8 @@ async def test_a_timeout_of_a_use_cases_own_is_a_fault_of_ours(house: House) -> 
 
 
 async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> None:
-    async def whose(ctx: Context, params: Params, owner: Mite) -> Answered[Doubled]:
+    async def whose(call: HandlerCall[Params]) -> Answered[Doubled]:
+        owner = call.owner()
         return Answered(Doubled(owner.designation, owner.id))
 
     operation = replace(PLAIN, handler=whose, key=True)
@@ -404,9 +406,9 @@ async def test_where_places_are_few_callers_with_a_key_are_still_answered(house:
     house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, 4))
     go = asyncio.Event()
 
-    async def waits(ctx: Context, params: Params) -> Answered[Doubled]:
+    async def waits(call: HandlerCall[Params]) -> Answered[Doubled]:
         await go.wait()
-        return Answered(Doubled(params.address, 1))
+        return Answered(Doubled(call.params.address, 1))
 
     async def ask(key: str | None, n: int) -> tuple[int, str | None]:
         operation = replace(PLAIN if n % 2 else SHARED, handler=waits)
@@ -464,9 +466,7 @@ async def test_a_good_address_is_not_blamed_for_another_field(house: House) -> N
     ("params", "said"),
     [(WalletParams, "That is not an address:"), (CheckParams, "That is not a token address:")],
 )
-async def test_a_wallet_is_not_said_to_be_no_token(
-    house: House, params: type[msgspec.Struct], said: str
-) -> None:
+async def test_a_wallet_is_not_said_to_be_no_token(house: House, params: type[Any], said: str) -> None:
     reply = await house.ask(replace(PLAIN, params=params, bad_params="bad_address"), address="0x12")
     code, message = error_in(reply.body)
     assert code == "bad_address"
@@ -480,7 +480,7 @@ async def test_a_wallet_is_not_said_to_be_no_token(
 class Door:
     """One endpoint, driven as a server would."""
 
-    operation: Operation = POSTED
+    operation: AnyOperation = POSTED
     house: House = field(default_factory=House)
 
     async def ask(

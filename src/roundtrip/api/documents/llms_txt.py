@@ -1,7 +1,7 @@
 """The service for language models, in plain markdown: /llms.txt."""
 
 from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 
 from .about import KEYS, STRANGERS, UNKNOWN, WHAT
 
@@ -40,7 +40,7 @@ def llms_txt() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _endpoint(row: Operation) -> str:
+def _endpoint(row: AnyOperation) -> str:
     fields = [
         field if default else f"{field}?"
         for field, default in zip(row.params.__struct_encode_fields__, _needed(row), strict=True)
@@ -50,16 +50,16 @@ def _endpoint(row: Operation) -> str:
     return f"- `{row.method} {row.path}`{asked}: {row.title}.{_key(row)}"
 
 
-def _tool(row: Operation) -> str:
+def _tool(row: AnyOperation) -> str:
     return f"- `{row.name}`: {row.tool_description()}{_key(row)}"
 
 
-def _needed(row: Operation) -> list[bool]:
+def _needed(row: AnyOperation) -> list[bool]:
     """Of each parameter whether it has to be given."""
     fields = row.params.__struct_encode_fields__
     needed = len(fields) - len(row.params.__struct_defaults__)
     return [place < needed for place in range(len(fields))]
 
 
-def _key(row: Operation) -> str:
+def _key(row: AnyOperation) -> str:
     return " Needs a key." if row.key else ""

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.support.strangers_text import QUOTED
@@ -90,7 +90,7 @@ def openapi_json() -> Json:
     }
 
 
-def _operation(row: Operation, named: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
+def _operation(row: AnyOperation, named: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
     assert row.path is not None
     parameters, body = _asked(row, schemas[_name(named[row.params])], named[row.params])
     limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
@@ -111,7 +111,7 @@ def _operation(row: Operation, named: dict[type[msgspec.Struct], Any], schemas: 
     }
 
 
-def _asked(row: Operation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
+def _asked(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
     """Parameters of path and query, and the body."""
     assert row.path is not None
     in_path = re.findall(r"\{(\w+)\}", row.path)
@@ -138,7 +138,7 @@ def _asked(row: Operation, schema: Json, ref: Json) -> tuple[list[Json], Json | 
     return parameters, {"required": True, "content": {"application/json": {"schema": ref}}}
 
 
-def _errors(row: Operation, limits: tuple[str, ...]) -> Json:
+def _errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
     by_status: dict[int, list[str]] = {}
     for code in row.codes():
         by_status.setdefault(STATUS_BY_CODE[code], []).append(code)
@@ -161,7 +161,7 @@ def _error_of(codes: Iterable[str]) -> Json:
     return {"allOf": [{"$ref": _REF.format(name="Error")}, narrowed]}
 
 
-def _security(row: Operation) -> list[Json]:
+def _security(row: AnyOperation) -> list[Json]:
     """The ways in, any of them: without a key where none is needed, and by a key where calls are counted."""
     if row.counts == "never" and not row.key:
         return []

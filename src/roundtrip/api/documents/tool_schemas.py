@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.api.operations.operation import ONCE, Operation
+from roundtrip.api.operations.operation import ONCE, AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.policy import Policy
@@ -16,7 +16,7 @@ from roundtrip.domain.check import policy_tables as explained
 from .about import ABOUT
 
 
-def params_schema(operation: Operation) -> dict[str, Any]:
+def params_schema(operation: AnyOperation) -> dict[str, Any]:
     """The parameters as one self-contained JSON Schema object."""
     schema = _inlined(operation.params)
     for name in operation.query:
@@ -26,12 +26,12 @@ def params_schema(operation: Operation) -> dict[str, Any]:
     return schema
 
 
-def answer_schema(operation: Operation) -> dict[str, Any]:
+def answer_schema(operation: AnyOperation) -> dict[str, Any]:
     """The answer as one self-contained JSON Schema object."""
     return _inlined(operation.answer)
 
 
-def path_schema(operation: Operation) -> dict[str, Any]:
+def path_schema(operation: AnyOperation) -> dict[str, Any]:
     """The same of what its path gives."""
     return _inlined(operation.path_answer or operation.answer)
 
@@ -108,7 +108,7 @@ def policy_tables(policy: Policy) -> str:
     return "\n".join(lines)
 
 
-def _structs(operation: Operation) -> list[tuple[str, type[msgspec.Struct]]]:
+def _structs(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
     """What is written down of one operation."""
     asked = ("Parameters", operation.params)
     if operation.path_answer is None:
@@ -116,7 +116,7 @@ def _structs(operation: Operation) -> list[tuple[str, type[msgspec.Struct]]]:
     return [asked, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
 
 
-def _coded(operation: Operation) -> str:
+def _coded(operation: AnyOperation) -> str:
     return ", ".join(f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes())
 
 

@@ -27,7 +27,7 @@ from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.mcp.server import McpDoor
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import Asking, Callers, anonymous, is_loopback
 from roundtrip.api.request.idempotency import given_once
 from roundtrip.api.request.min_block import given_min_block
@@ -91,7 +91,7 @@ async def _read_body(receive: Receive) -> bytes:
             return bytes(received)
 
 
-def _cut(reply: Reply, operation: Operation) -> Reply:
+def _cut(reply: Reply, operation: AnyOperation) -> Reply:
     """As much of an answer as this door gives; of a shared one that is cut once."""
     if operation.path_answer is None or reply.error is not None:
         return reply
@@ -120,7 +120,7 @@ async def _squeezed(reply: Reply, asked: Iterable[tuple[bytes, bytes]]) -> Reply
 class Endpoint:
     """One row of the table as an ASGI application."""
 
-    operation: Operation
+    operation: AnyOperation
     dispatch: Dispatch
     callers: Callers
 

@@ -22,7 +22,7 @@ from roundtrip.api.dispatch import Dispatch, Named, Reply, error_reply, named
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import tools
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.api.request.idempotency import given_once
 from roundtrip.api.request.min_block import given_min_block
@@ -185,14 +185,14 @@ class McpDoor:
     def _asking(self, scope: Scope) -> Asking:
         return self._callers.identify(scope["headers"], scope.get("client"), scope.get(PATH_KEY))
 
-    async def _reply(self, operation: Operation, arguments: Mapping[str, object], scope: Scope) -> Reply:
+    async def _reply(self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope) -> Reply:
         given = _no_object if _UNFIT in scope else arguments
         asking = self._asking(scope)
         once, least = scope[_ONCE], scope[_MIN_BLOCK]
         return await self._dispatch.run(operation, given, asking, once=once, door="mcp", min_block=least)
 
     async def _call(
-        self, operation: Operation, arguments: Mapping[str, object], scope: Scope
+        self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> types.CallToolResult:
         ran = scope.get(_REPLY)
         reply = ran if isinstance(ran, Reply) else await self._reply(operation, arguments, scope)
@@ -254,7 +254,7 @@ def _text(text: str) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
 
 
-def _listed(operation: Operation) -> types.Tool:
+def _listed(operation: AnyOperation) -> types.Tool:
     return types.Tool(
         name=operation.name,
         title=operation.title,

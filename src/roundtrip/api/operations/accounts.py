@@ -8,9 +8,9 @@ from roundtrip.services.accounts.profile import MyMite, my_mite
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-ACCOUNTS: tuple[Operation, ...] = (
+ACCOUNTS: tuple[AnyOperation, ...] = (
     Operation(
         name="key_nonce",
         title="The text to sign for a key",
@@ -22,7 +22,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         ),
         params=WalletParams,
         answer=TextToSign,
-        handler=text_to_sign,
+        handler=lambda call: text_to_sign(call.ctx, call.params),
         method="POST",
         path="/v1/keys/nonce",
         on_mcp=False,
@@ -40,7 +40,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         ),
         params=KeyParams,
         answer=KeyMade,
-        handler=make_key,
+        handler=lambda call: make_key(call.ctx, call.params),
         lane="calls",
         method="POST",
         path="/v1/keys",
@@ -59,7 +59,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=MyMite,
-        handler=my_mite,
+        handler=lambda call: my_mite(call.ctx, call.params, call.owner()),
         key=True,
         counts="minute",
     ),
@@ -73,7 +73,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=CreditsStatus,
-        handler=credits_status,
+        handler=lambda call: credits_status(call.ctx, call.params, call.owner()),
         path="/v1/credits",
         key=True,
         on_mcp=False,
@@ -90,7 +90,7 @@ ACCOUNTS: tuple[Operation, ...] = (
         ),
         params=PaymentParams,
         answer=Redeemed,
-        handler=redeem_payment,
+        handler=lambda call: redeem_payment(call.ctx, call.params, call.owner()),
         method="POST",
         path="/v1/credits",
         key=True,

@@ -4,9 +4,9 @@ from roundtrip.services.portfolio.bag import my_bag
 from roundtrip.services.portfolio.schema import MyBag
 from roundtrip.services.support.index_reader import Nothing
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-BAG: tuple[Operation, ...] = (
+BAG: tuple[AnyOperation, ...] = (
     Operation(
         name="my_bag",
         title="My bag",
@@ -20,7 +20,7 @@ BAG: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=MyBag,
-        handler=my_bag,
+        handler=lambda call: my_bag(call.ctx, call.params, call.owner()),
         lane="checks",
         key=True,
     ),

@@ -7,9 +7,9 @@ from roundtrip.services.boards.signals import Signals, signals
 from roundtrip.services.boards.winners import Winners, winners
 from roundtrip.services.support.index_reader import Nothing
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-BOARDS: tuple[Operation, ...] = (
+BOARDS: tuple[AnyOperation, ...] = (
     Operation(
         name="moving_now",
         title="What moves now",
@@ -24,7 +24,7 @@ BOARDS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=MovingNow,
-        handler=moving_now,
+        handler=lambda call: moving_now(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
     Operation(
@@ -39,7 +39,7 @@ BOARDS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=GraduatingSoon,
-        handler=graduating_soon,
+        handler=lambda call: graduating_soon(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
     Operation(
@@ -55,7 +55,7 @@ BOARDS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=Winners,
-        handler=winners,
+        handler=lambda call: winners(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
     Operation(
@@ -70,7 +70,7 @@ BOARDS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=Signals,
-        handler=signals,
+        handler=lambda call: signals(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
     Operation(
@@ -84,7 +84,7 @@ BOARDS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=ChainVitals,
-        handler=chain_vitals,
+        handler=lambda call: chain_vitals(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
 )

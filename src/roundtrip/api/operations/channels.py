@@ -10,9 +10,9 @@ from roundtrip.services.delivery.channels_schema import (
 )
 from roundtrip.services.support.index_reader import Nothing
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-CHANNELS: tuple[Operation, ...] = (
+CHANNELS: tuple[AnyOperation, ...] = (
     Operation(
         name="list_channels",
         title="Where I am told",
@@ -23,7 +23,7 @@ CHANNELS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=Channels,
-        handler=list_channels,
+        handler=lambda call: list_channels(call.ctx, call.params, call.owner()),
         key=True,
     ),
     Operation(
@@ -38,7 +38,7 @@ CHANNELS: tuple[Operation, ...] = (
         ),
         params=WebhookParams,
         answer=WebhookSet,
-        handler=set_webhook,
+        handler=lambda call: set_webhook(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
     ),
@@ -51,7 +51,7 @@ CHANNELS: tuple[Operation, ...] = (
         ),
         params=ChannelParams,
         answer=ChannelRemoved,
-        handler=remove_channel,
+        handler=lambda call: remove_channel(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
         counts="minute",

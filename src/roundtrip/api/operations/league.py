@@ -3,9 +3,9 @@
 from roundtrip.services.practice.agent_tag import AgentMarked, AgentParams, mark_as_agent
 from roundtrip.services.practice.league import League, LeagueParams, league
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-LEAGUE: tuple[Operation, ...] = (
+LEAGUE: tuple[AnyOperation, ...] = (
     Operation(
         name="league",
         title="Practice league",
@@ -19,7 +19,7 @@ LEAGUE: tuple[Operation, ...] = (
         ),
         params=LeagueParams,
         answer=League,
-        handler=league,
+        handler=lambda call: league(call.ctx, call.params),
         shared_by=lambda params: params.who,
     ),
     Operation(
@@ -32,7 +32,7 @@ LEAGUE: tuple[Operation, ...] = (
         ),
         params=AgentParams,
         answer=AgentMarked,
-        handler=mark_as_agent,
+        handler=lambda call: mark_as_agent(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
         repeatable=True,

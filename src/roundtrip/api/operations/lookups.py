@@ -5,9 +5,9 @@ from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation
 from roundtrip.services.lookup.look_up import find, shared_as
 from roundtrip.services.lookup.look_up_schema import Found, LookUpParams
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-LOOKUPS: tuple[Operation, ...] = (
+LOOKUPS: tuple[AnyOperation, ...] = (
     Operation(
         name="explain_transaction",
         title="Explain a transaction",
@@ -19,7 +19,7 @@ LOOKUPS: tuple[Operation, ...] = (
         ),
         params=ExplainParams,
         answer=Explanation,
-        handler=explain,
+        handler=lambda call: explain(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.tx_hash()),
         errors=("not_found", "upstream", "budget_spent"),
@@ -37,7 +37,7 @@ LOOKUPS: tuple[Operation, ...] = (
         ),
         params=LookUpParams,
         answer=Found,
-        handler=find,
+        handler=lambda call: find(call.ctx, call.params),
         lane="checks",
         shared_by=shared_as,
         errors=("upstream", "budget_spent"),

@@ -4,9 +4,9 @@ from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams,
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import WalletNames, wallet_names
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-MARKS: tuple[Operation, ...] = (
+MARKS: tuple[AnyOperation, ...] = (
     Operation(
         name="wallet_names",
         title="Names of wallets",
@@ -19,7 +19,7 @@ MARKS: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=WalletNames,
-        handler=wallet_names,
+        handler=lambda call: wallet_names(call.ctx, call.params),
         shared_by=lambda params: "",
     ),
     Operation(
@@ -35,7 +35,7 @@ MARKS: tuple[Operation, ...] = (
         ),
         params=ProvenParams,
         answer=ProvenCalls,
-        handler=proven_calls,
+        handler=lambda call: proven_calls(call.ctx, call.params),
         shared_by=lambda params: str(params.token() or ""),
         bad_params="bad_address",
     ),

@@ -2,13 +2,16 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 import msgspec
 
 from roundtrip.chain.rpc.bulkhead import Lane
+from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.services.runtime.context import Answered
+from roundtrip.services.runtime.context import Answered, Context
+
+P = TypeVar("P", bound=msgspec.Struct)
 
 ONCE = (
     "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat gives the first answer and does "
@@ -18,21 +21,36 @@ ONCE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Operation:
+class HandlerCall(Generic[P]):
+    """One admitted request. ``account``: whose key it has; None: it has no key. ``idempotency_key``: None: it
+    has none, or the operation takes none."""
+
+    ctx: Context
+    params: P
+    account: Mite | None = None
+    idempotency_key: str | None = None
+
+    def owner(self) -> Mite:
+        """The account, for operations that need a key: the gate lets nobody in without."""
+        assert self.account is not None
+        return self.account
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[P]):
     """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
 
     ``counts``: against which of the caller's limits it counts; ``day``: those of the day and of the minute.
-    ``key``: it needs one, and its handler is given the mite whose it is as a third argument. ``shared_by``:
-    what makes two requests the same, for answers that everyone shares; None: every request runs.
-    ``bad_params``: the code of a request whose parameters do not fit. ``tool_requires``: parameters that a
-    tool's schema asks for and a request may leave out, because others can stand for them. ``query``:
-    parameters that come by the query string of an HTTP request and in no other way; tools do not have them.
-    ``path_answer``: as much of the answer as an HTTP request is given; None: all of it. ``errors``: the codes
-    of its own, beside those that follow from the rest of the row (``codes``). ``needs_one_of``: parameters of
-    which a request gives at least one. ``destroys``: of one that writes: it takes something away.
-    ``repeatable``: of one that writes: doing it twice changes nothing more. ``once``: of one that writes for
-    a key's owner: a request may carry an idempotency key, which its handler is given as a fourth argument
-    (None: it carries none); of the same key it gives the first answer again, and does nothing. ``lane``: the
+    ``key``: it needs one. ``shared_by``: what makes two requests the same, for answers that everyone shares;
+    None: every request runs. ``bad_params``: the code of a request whose parameters do not fit.
+    ``tool_requires``: parameters that a tool's schema asks for and a request may leave out, because others
+    can stand for them. ``query``: parameters that come by the query string of an HTTP request and in no
+    other way; tools do not have them. ``path_answer``: as much of the answer as an HTTP request is given;
+    None: all of it. ``errors``: the codes of its own, beside those that follow from the rest of the row
+    (``codes``). ``needs_one_of``: parameters of which a request gives at least one. ``destroys``: of one
+    that writes: it takes something away. ``repeatable``: of one that writes: doing it twice changes nothing
+    more. ``once``: of one that writes for a key's owner: a request may carry an idempotency key; of the same
+    key the handler gives the first answer again, and does nothing. ``lane``: the
     places at the node that it takes, where strangers' code decides how long it runs. ``takes_min_block``: a
     request may say which block its answer has to be of, or a later one.
     """
@@ -40,16 +58,16 @@ class Operation:
     name: str
     title: str
     description: str
-    params: type[msgspec.Struct]
+    params: type[P]
     answer: type[msgspec.Struct]
-    handler: Callable[..., Awaitable[Answered[Any]]]
+    handler: Callable[[HandlerCall[P]], Awaitable[Answered[Any]]]
     method: Literal["GET", "POST"] = "GET"
     path: str | None = None
     key: bool = False
     writes: bool = False
     on_mcp: bool = True
     counts: Literal["day", "minute", "never"] = "day"
-    shared_by: Callable[[Any], str] | None = None
+    shared_by: Callable[[P], str] | None = None
     bad_params: str = "bad_input"
     tool_requires: tuple[str, ...] = ()
     query: tuple[str, ...] = ()
@@ -99,3 +117,7 @@ class Operation:
             raise ValueError(f"{self.name}: what one caller is told would be shared by everyone")
         if self.once and not (self.key and self.writes):
             raise ValueError(f"{self.name}: there is nothing, or nobody, to do it once for")
+
+
+AnyOperation = Operation[Any]
+"""A row of the table, whatever its parameters are."""

@@ -14,9 +14,9 @@ from roundtrip.services.practice.sell import practice_sell
 from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.support.index_reader import Nothing
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-PRACTICE: tuple[Operation, ...] = (
+PRACTICE: tuple[AnyOperation, ...] = (
     Operation(
         name="practice_account",
         title="Practice account",
@@ -28,7 +28,7 @@ PRACTICE: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=PracticeAccount,
-        handler=practice_account,
+        handler=lambda call: practice_account(call.ctx, call.params, call.owner()),
         lane="checks",
         key=True,
         errors=("upstream", "budget_spent"),
@@ -45,7 +45,7 @@ PRACTICE: tuple[Operation, ...] = (
         ),
         params=PracticeBuyParams,
         answer=PracticeBought,
-        handler=practice_buy,
+        handler=lambda call: practice_buy(call.ctx, call.params, call.owner(), call.idempotency_key),
         lane="checks",
         key=True,
         writes=True,
@@ -63,7 +63,7 @@ PRACTICE: tuple[Operation, ...] = (
         ),
         params=PracticeSellParams,
         answer=PracticeSold,
-        handler=practice_sell,
+        handler=lambda call: practice_sell(call.ctx, call.params, call.owner(), call.idempotency_key),
         lane="checks",
         key=True,
         writes=True,
@@ -80,7 +80,7 @@ PRACTICE: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=PracticeTrades,
-        handler=practice_trades,
+        handler=lambda call: practice_trades(call.ctx, call.params, call.owner()),
         key=True,
     ),
 )

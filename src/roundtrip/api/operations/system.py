@@ -2,16 +2,16 @@
 
 from roundtrip.services.system.health import Health, HealthParams, health
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-SYSTEM: tuple[Operation, ...] = (
+SYSTEM: tuple[AnyOperation, ...] = (
     Operation(
         name="health",
         title="Health",
         description="Whether the service keeps up with the chain.",
         params=HealthParams,
         answer=Health,
-        handler=health,
+        handler=lambda call: health(call.ctx, call.params),
         path="/v1/health",
         on_mcp=False,
         counts="never",

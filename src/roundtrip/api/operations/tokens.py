@@ -9,7 +9,7 @@ from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
 from roundtrip.services.holders.smart_money import SmartMoney
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
 _READING = (
     "not_a_token", "upstream", "holders_failed", "budget_spent", "holders_busy", "holders_budget",
@@ -17,7 +17,7 @@ _READING = (
 )  # fmt: skip
 """What reading who holds a token may end in."""
 
-TOKENS: tuple[Operation, ...] = (
+TOKENS: tuple[AnyOperation, ...] = (
     Operation(
         name="check_token",
         title="Check a token",
@@ -29,7 +29,7 @@ TOKENS: tuple[Operation, ...] = (
         ),
         params=CheckParams,
         answer=Check,
-        handler=check,
+        handler=lambda call: check(call.ctx, call.params),
         lane="checks",
         path="/v1/check/{address}",
         shared_by=lambda params: params.shared_as(),
@@ -49,7 +49,7 @@ TOKENS: tuple[Operation, ...] = (
         ),
         params=CheckParams,
         answer=Proof,
-        handler=check_proof,
+        handler=lambda call: check_proof(call.ctx, call.params),
         lane="checks",
         path="/v1/check/{address}/proof",
         on_mcp=False,
@@ -71,7 +71,7 @@ TOKENS: tuple[Operation, ...] = (
         params=HoldersParams,
         answer=TokenHolders,
         path_answer=Holders,
-        handler=token_holders,
+        handler=lambda call: token_holders(call.ctx, call.params),
         lane="checks",
         path="/v1/holders/{address}",
         shared_by=lambda params: str(params.token()),
@@ -89,7 +89,7 @@ TOKENS: tuple[Operation, ...] = (
         ),
         params=HoldersParams,
         answer=SmartMoney,
-        handler=smart_money,
+        handler=lambda call: smart_money(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",
@@ -107,7 +107,7 @@ TOKENS: tuple[Operation, ...] = (
         ),
         params=HoldersParams,
         answer=LaunchBundle,
-        handler=launch_bundle,
+        handler=lambda call: launch_bundle(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.token()),
         bad_params="bad_address",

@@ -5,9 +5,9 @@ from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTr
 from roundtrip.services.trade.simulate import simulate
 from roundtrip.services.trade.simulate_schema import SimulateParams, Simulation
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-TRADES: tuple[Operation, ...] = (
+TRADES: tuple[AnyOperation, ...] = (
     Operation(
         name="simulate_transaction",
         title="Simulate a transaction",
@@ -20,7 +20,7 @@ TRADES: tuple[Operation, ...] = (
         ),
         params=SimulateParams,
         answer=Simulation,
-        handler=simulate,
+        handler=lambda call: simulate(call.ctx, call.params),
         lane="calls",
         takes_min_block=True,
         method="POST",
@@ -41,7 +41,7 @@ TRADES: tuple[Operation, ...] = (
         ),
         params=PrepareBuyParams,
         answer=PreparedTrade,
-        handler=prepare_buy,
+        handler=lambda call: prepare_buy(call.ctx, call.params),
         lane="checks",
         takes_min_block=True,
         method="POST",
@@ -59,7 +59,7 @@ TRADES: tuple[Operation, ...] = (
         ),
         params=PrepareSellParams,
         answer=PreparedTrade,
-        handler=prepare_sell,
+        handler=lambda call: prepare_sell(call.ctx, call.params),
         lane="checks",
         takes_min_block=True,
         method="POST",

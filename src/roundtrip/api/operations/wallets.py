@@ -6,9 +6,9 @@ from roundtrip.services.wallets.history_schema import WalletHistory
 from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.services.wallets.linked_schema import LinkedWallets
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-WALLETS: tuple[Operation, ...] = (
+WALLETS: tuple[AnyOperation, ...] = (
     Operation(
         name="wallet_history",
         title="A wallet's history",
@@ -21,7 +21,7 @@ WALLETS: tuple[Operation, ...] = (
         ),
         params=WalletParams,
         answer=WalletHistory,
-        handler=wallet_history,
+        handler=lambda call: wallet_history(call.ctx, call.params),
         lane="checks",
         shared_by=lambda params: str(params.wallet()),
         bad_params="bad_address",
@@ -37,7 +37,7 @@ WALLETS: tuple[Operation, ...] = (
         ),
         params=WalletParams,
         answer=LinkedWallets,
-        handler=linked_wallets,
+        handler=lambda call: linked_wallets(call.ctx, call.params),
         shared_by=lambda params: str(params.wallet()),
         bad_params="bad_address",
         errors=("upstream", "budget_spent"),

@@ -18,9 +18,9 @@ from roundtrip.services.watch.schema import (
     Unfollowed,
 )
 
-from .operation import Operation
+from .operation import AnyOperation, Operation
 
-WATCH: tuple[Operation, ...] = (
+WATCH: tuple[AnyOperation, ...] = (
     Operation(
         name="inbox",
         title="Inbox",
@@ -34,7 +34,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=Inbox,
-        handler=inbox,
+        handler=lambda call: inbox(call.ctx, call.params, call.owner()),
         key=True,
         counts="minute",
     ),
@@ -48,7 +48,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=FollowParams,
         answer=Followed,
-        handler=follow_wallet,
+        handler=lambda call: follow_wallet(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
         repeatable=True,
@@ -63,7 +63,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=WalletParams,
         answer=Unfollowed,
-        handler=unfollow_wallet,
+        handler=lambda call: unfollow_wallet(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
         destroys=True,
@@ -79,7 +79,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=Nothing,
         answer=RulesListed,
-        handler=list_rules,
+        handler=lambda call: list_rules(call.ctx, call.params, call.owner()),
         key=True,
     ),
     Operation(
@@ -95,7 +95,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=RuleParams,
         answer=RuleMade,
-        handler=create_rule,
+        handler=lambda call: create_rule(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
         repeatable=True,
@@ -111,7 +111,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=RuleParams,
         answer=RuleTested,
-        handler=replay_rule,
+        handler=lambda call: replay_rule(call.ctx, call.params, call.owner()),
         key=True,
     ),
     Operation(
@@ -123,7 +123,7 @@ WATCH: tuple[Operation, ...] = (
         ),
         params=RuleIdParams,
         answer=RuleDropped,
-        handler=delete_rule,
+        handler=lambda call: delete_rule(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,
         destroys=True,

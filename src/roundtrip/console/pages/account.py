@@ -7,7 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, Operation
 from roundtrip.console.support.account_page import Act, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
@@ -75,7 +75,7 @@ def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:
     return params
 
 
-def _session(operation: str | Operation, visit: Visit) -> dict[str, Any]:
+def _session(operation: str | AnyOperation, visit: Visit) -> dict[str, Any]:
     """For what asks which session it is: never by a form."""
     asks = isinstance(operation, Operation) and "session" in operation.params.__struct_fields__
     return {"session": visit.session} if asks else {}

@@ -15,7 +15,7 @@ from roundtrip.services.system.status import SLOW_JOBS_S, ServiceStatus, service
 
 _STATUS = Operation(
     name="service_status", title="How the service is", description="", params=Nothing, answer=ServiceStatus,
-    handler=service_status, on_mcp=False, counts="never",
+    handler=lambda call: service_status(call.ctx, call.params), on_mcp=False, counts="never",
 )  # fmt: skip
 
 

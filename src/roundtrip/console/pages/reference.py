@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from roundtrip.api.documents.tool_schemas import params_schema
 from roundtrip.api.operations import catalog
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 
@@ -23,7 +23,7 @@ async def tools(visit: Visit) -> Response:
     return visit.show("reference.html", is_tools=True, rows=[_row(one) for one in catalog.tools()])
 
 
-def _row(operation: Operation) -> Mapping[str, Any]:
+def _row(operation: AnyOperation) -> Mapping[str, Any]:
     schema = params_schema(operation)
     required = {*schema.get("required", ()), *operation.needs_one_of}
     return {

@@ -13,14 +13,30 @@ from roundtrip.services.scorecard.page import scorecard as scorecard_of
 from roundtrip.services.scorecard.report import MOST_NOTE, Reported, ReportParams, report_verdict
 
 _SCORECARD = Operation(
-    name="scorecard", title="Scorecard", description="", params=ScorecardParams, answer=Scorecard,
-    handler=scorecard_of, on_mcp=False, counts="minute", shared_by=lambda params: params.shared_as(),
-)  # fmt: skip
+    name="scorecard",
+    title="Scorecard",
+    description="",
+    params=ScorecardParams,
+    answer=Scorecard,
+    handler=lambda call: scorecard_of(call.ctx, call.params),
+    on_mcp=False,
+    counts="minute",
+    shared_by=lambda params: params.shared_as(),
+)
 _REPORT = Operation(
-    name="report_verdict", title="This was wrong", description="", params=ReportParams, answer=Reported,
-    handler=report_verdict, method="POST", key=True, writes=True, on_mcp=False, counts="minute",
+    name="report_verdict",
+    title="This was wrong",
+    description="",
+    params=ReportParams,
+    answer=Reported,
+    handler=lambda call: report_verdict(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
     errors=("bad_address", "no_such_tx"),
-)  # fmt: skip
+)
 _MOST_DIGITS = 19
 
 

@@ -18,16 +18,34 @@ from roundtrip.services.support.wallet_params import WalletParams
 
 _TEXT = Operation(
     name="session_text", title="The text to sign", description="", params=WalletParams, answer=TextToSign,
-    handler=session_text, method="POST", on_mcp=False, counts="minute",
+    handler=lambda call: session_text(call.ctx, call.params), method="POST", on_mcp=False, counts="minute",
 )  # fmt: skip
 _BEGIN = Operation(
-    name="begin_session", title="Sign in", description="", params=KeyParams, answer=SessionBegun,
-    handler=begin_session, method="POST", writes=True, on_mcp=False, counts="minute", lane="calls",
-)  # fmt: skip
+    name="begin_session",
+    title="Sign in",
+    description="",
+    params=KeyParams,
+    answer=SessionBegun,
+    handler=lambda call: begin_session(call.ctx, call.params),
+    method="POST",
+    writes=True,
+    on_mcp=False,
+    counts="minute",
+    lane="calls",
+)
 _END = Operation(
-    name="end_session", title="Sign out", description="", params=SessionParams, answer=SessionEnded,
-    handler=end_session, method="POST", key=True, writes=True, on_mcp=False, counts="never",
-)  # fmt: skip
+    name="end_session",
+    title="Sign out",
+    description="",
+    params=SessionParams,
+    answer=SessionEnded,
+    handler=lambda call: end_session(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="never",
+)
 
 
 async def sign_in(visit: Visit) -> Response:

@@ -20,13 +20,25 @@ _ROWS = {row.name: row for row in OPERATIONS}
 # By the query string alone a tool's door would have it.
 _CHECK = replace(_ROWS["check_token"], query=())
 _CARD = Operation(
-    name="check_card", title="What a check found, for its page", description="", params=CardParams,
-    answer=KeptCard, handler=check_card, on_mcp=False, counts="never", bad_params="bad_address",
-)  # fmt: skip
+    name="check_card",
+    title="What a check found, for its page",
+    description="",
+    params=CardParams,
+    answer=KeptCard,
+    handler=lambda call: check_card(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
+    bad_params="bad_address",
+)
 _HOLDERS = replace(
-    _ROWS["token_holders"], name="holders_page", answer=HoldersPage, handler=holders_page,
-    path=None, path_answer=None, on_mcp=False,
-)  # fmt: skip
+    _ROWS["token_holders"],
+    name="holders_page",
+    answer=HoldersPage,
+    handler=lambda call: holders_page(call.ctx, call.params),
+    path=None,
+    path_answer=None,
+    on_mcp=False,
+)
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
 _STANDINGS = {"can": "Can change", "may": "May change", "not_known": "Not known", "not_tried": "Not tried",
               "not_found": "Nothing found"}  # fmt: skip

@@ -13,14 +13,28 @@ from roundtrip.services.support.wallet_params import WalletParams
 
 # Both of the wallet that was just shown, or spoken of: they count with that.
 _SAID = Operation(
-    name="wallet_said", title="What is said of a wallet", description="", params=WalletParams,
-    answer=WalletSaid, handler=wallet_said, on_mcp=False, counts="never", bad_params="bad_address",
-)  # fmt: skip
-_OWN = Operation(
-    name="own_of_wallet", title="What you say of a wallet", description="", params=WalletParams,
-    answer=OwnOfWallet, handler=own_of_wallet, key=True, on_mcp=False, counts="never",
+    name="wallet_said",
+    title="What is said of a wallet",
+    description="",
+    params=WalletParams,
+    answer=WalletSaid,
+    handler=lambda call: wallet_said(call.ctx, call.params),
+    on_mcp=False,
+    counts="never",
     bad_params="bad_address",
-)  # fmt: skip
+)
+_OWN = Operation(
+    name="own_of_wallet",
+    title="What you say of a wallet",
+    description="",
+    params=WalletParams,
+    answer=OwnOfWallet,
+    handler=lambda call: own_of_wallet(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="never",
+    bad_params="bad_address",
+)
 
 
 async def wallet(visit: Visit) -> Response:

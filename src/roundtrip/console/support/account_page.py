@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 
 Answers = Mapping[str, Any]
 
@@ -13,13 +13,13 @@ Answers = Mapping[str, Any]
 class Room:
     """One room: what it is called, and the use cases whose answers it shows, as its template names them.
 
-    A use case that no tool has is an Operation of the pages' own. ``also``: what its template needs besides,
-    made of those answers and of what the address asks for (its query).
+    A use case that no tool has is an AnyOperation of the pages' own. ``also``: what its template needs
+    besides, made of those answers and of what the address asks for (its query).
     """
 
     name: str
     title: str
-    shows: Mapping[str, str | Operation]
+    shows: Mapping[str, str | AnyOperation]
     also: Callable[[Answers, Mapping[str, str]], Answers] | None = None
 
     @property
@@ -35,7 +35,7 @@ class Act:
     once carries a name of its own (``once``), by which a reload of it does nothing more. ``seen``: of what is
     harmful a second time, the tool by whose answer that is told, and how: the form carries what was seen."""
 
-    operation: str | Operation
+    operation: str | AnyOperation
     room: str
     fields: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import read_body
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
@@ -71,7 +71,7 @@ class Visit:
     query: Mapping[str, str]
     form: Mapping[str, str] = field(default_factory=dict)
 
-    async def ask(self, operation: str | Operation, **params: Any) -> Any:
+    async def ask(self, operation: str | AnyOperation, **params: Any) -> Any:
         """The answer of a use case, as its JSON says it; of one that is done once by the name that the form
         carries. Raises RoundtripError."""
         row = _BY_NAME[operation] if isinstance(operation, str) else operation

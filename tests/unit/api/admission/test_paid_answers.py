@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from roundtrip.api.dispatch import DEADLINE_S, Reply
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Answered
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
 
@@ -22,13 +22,13 @@ async def house() -> House:
 
 
 def failing(error: BaseException) -> Callable[..., Awaitable[Answered[Any]]]:
-    async def handler(ctx: Context, params: Params) -> Answered[Any]:
+    async def handler(call: HandlerCall[Params]) -> Answered[Any]:
         raise error
 
     return handler
 
 
-async def spoiled(ctx: Context, params: Params) -> Answered[Said]:
+async def spoiled(call: HandlerCall[Params]) -> Answered[Said]:
     return Answered(Said("x"), counted=False)
 
 
@@ -44,7 +44,7 @@ async def spoiled(ctx: Context, params: Params) -> Answered[Said]:
     ],
 )
 async def test_an_answer_costs_one_and_an_error_nothing(
-    house: House, operation: Operation, handler: Any, status: int, cost: int, counted: int
+    house: House, operation: AnyOperation, handler: Any, status: int, cost: int, counted: int
 ) -> None:
     """By the time it goes out."""
     reply = await house.run(replace(operation, handler=handler))
@@ -70,7 +70,7 @@ async def test_an_answer_that_was_there_already_costs_one(house: House) -> None:
 
 
 async def test_what_takes_too_long_costs_nothing(house: House) -> None:
-    async def forever(ctx: Context, params: Params) -> Answered[Said]:
+    async def forever(call: HandlerCall[Params]) -> Answered[Said]:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -82,11 +82,11 @@ async def test_what_takes_too_long_costs_nothing(house: House) -> None:
 
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
 async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_theirs(
-    house: House, operation: Operation
+    house: House, operation: AnyOperation
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(ctx: Context, params: Params) -> Answered[Said]:
+    async def slow(call: HandlerCall[Params]) -> Answered[Said]:
         begun.set()
         await go.wait()
         return Answered(Said("x"))
@@ -107,7 +107,7 @@ async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_the
 
 
 async def test_an_answer_goes_out_where_it_cannot_be_paid_for(house: House) -> None:
-    async def away(ctx: Context, params: Params) -> Answered[Said]:
+    async def away(call: HandlerCall[Params]) -> Answered[Said]:
         house.ledger.moving_fault = OSError()
         return Answered(Said("x"))
 

@@ -9,7 +9,7 @@ import pytest
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 DOCUMENT = openapi_json()
@@ -29,7 +29,7 @@ SPECIFIED = {
 """What the specification lists, beside what every counted operation has."""
 
 
-def told(row: Operation) -> dict[str, Any]:
+def told(row: AnyOperation) -> dict[str, Any]:
     found: dict[str, Any] = DOCUMENT["paths"][row.path][row.method.lower()]
     return found
 
@@ -69,7 +69,7 @@ def test_every_reference_leads_somewhere_and_every_part_is_used() -> None:
 
 
 @ROWS
-def test_an_operation_lists_its_codes_by_status(row: Operation) -> None:
+def test_an_operation_lists_its_codes_by_status(row: AnyOperation) -> None:
     listed: set[str] = set()
     for status, response in told(row)["responses"].items():
         if status == "200":
@@ -85,7 +85,7 @@ def test_an_operation_lists_its_codes_by_status(row: Operation) -> None:
 
 
 @ROWS
-def test_a_tools_description_says_every_code_of_a_call_of_it(row: Operation) -> None:
+def test_a_tools_description_says_every_code_of_a_call_of_it(row: AnyOperation) -> None:
     assert "Fails with" not in row.description
     _, _, fails = row.tool_description().partition(" Fails with ")
     said = [word.strip(".,") for word in fails.replace(" or ", " ").split()]
@@ -100,7 +100,7 @@ def test_an_answer_for_one_key_is_never_shared() -> None:
 
 
 @ROWS
-def test_the_three_ways_in_and_the_headers(row: Operation) -> None:
+def test_the_three_ways_in_and_the_headers(row: AnyOperation) -> None:
     operation = told(row)
     answer = operation["responses"]["200"]
     if row.counts == "never":
@@ -125,7 +125,7 @@ def test_a_simulation_needs_somebody_to_call() -> None:
 
 
 @pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: str(row.name))
-def test_language_models_are_told_of_every_operation(row: Operation) -> None:
+def test_language_models_are_told_of_every_operation(row: AnyOperation) -> None:
     text = llms_txt()
     if row.path is not None:
         assert f"`{row.method} {row.path}`" in text

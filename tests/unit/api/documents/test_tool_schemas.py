@@ -19,7 +19,7 @@ from roundtrip.api.documents.tool_schemas import (
     verdicts_markdown,
 )
 from roundtrip.api.operations.catalog import OPERATIONS, tools
-from roundtrip.api.operations.operation import Operation
+from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.cli import publish
 from roundtrip.domain.base.policy import POLICY, Policy
 from roundtrip.domain.check import policy_tables as explained
@@ -30,7 +30,7 @@ DOCS = Path(__file__).resolve().parents[4] / "docs"
 ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
 
 
-def schemas(row: Operation) -> list[dict[str, Any]]:
+def schemas(row: AnyOperation) -> list[dict[str, Any]]:
     return [params_schema(row), answer_schema(row)]
 
 
@@ -99,7 +99,7 @@ def test_the_reader_is_told_that_names_are_strangers_text() -> None:
 
 
 @ROWS
-def test_a_schema_stands_alone(row: Operation) -> None:
+def test_a_schema_stands_alone(row: AnyOperation) -> None:
     for schema in schemas(row):
         assert schema["type"] == "object"
         assert isinstance(schema["properties"], dict)
@@ -109,14 +109,14 @@ def test_a_schema_stands_alone(row: Operation) -> None:
 
 
 @ROWS
-def test_asking_twice_gives_a_schema_of_its_own(row: Operation) -> None:
+def test_asking_twice_gives_a_schema_of_its_own(row: AnyOperation) -> None:
     first = params_schema(row)
     first["properties"]["intruder"] = {}
     assert "intruder" not in params_schema(row)["properties"]
 
 
 @ROWS
-def test_parameters_are_closed_and_answers_are_complete(row: Operation) -> None:
+def test_parameters_are_closed_and_answers_are_complete(row: AnyOperation) -> None:
     assert params_schema(row)["additionalProperties"] is False
     answer = answer_schema(row)
     for part in (answer, *answer.get("$defs", {}).values()):
@@ -138,7 +138,7 @@ def test_names_and_paths_are_unique() -> None:
 
 
 @ROWS
-def test_the_manual_has_every_operation(row: Operation) -> None:
+def test_the_manual_has_every_operation(row: AnyOperation) -> None:
     manual = api_markdown()
     assert manual.count(f"## {row.title}\n") == 1
     assert row.description in manual

@@ -8,18 +8,44 @@ from roundtrip.services.delivery.delivery_log import DeliveryLog, ResendParams, 
 from roundtrip.services.support.index_reader import Nothing
 
 _LOG = Operation(
-    name="delivery_log", title="What was sent", description="", params=Nothing, answer=DeliveryLog,
-    handler=delivery_log, key=True, on_mcp=False, counts="never",
-)  # fmt: skip
+    name="delivery_log",
+    title="What was sent",
+    description="",
+    params=Nothing,
+    answer=DeliveryLog,
+    handler=lambda call: delivery_log(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="never",
+)
 _RESEND = Operation(
-    name="resend", title="Send again", description="", params=ResendParams, answer=Resent, handler=resend,
-    method="POST", key=True, writes=True, on_mcp=False, counts="minute", errors=("rate_limited", "busy"),
-)  # fmt: skip
-_TRY = Operation(
-    name="try_channel", title="Send a test", description="", params=ChannelParams, answer=ChannelTested,
-    handler=try_channel, method="POST", key=True, writes=True, on_mcp=False, counts="minute",
+    name="resend",
+    title="Send again",
+    description="",
+    params=ResendParams,
+    answer=Resent,
+    handler=lambda call: resend(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
     errors=("rate_limited", "busy"),
-)  # fmt: skip
+)
+_TRY = Operation(
+    name="try_channel",
+    title="Send a test",
+    description="",
+    params=ChannelParams,
+    answer=ChannelTested,
+    handler=lambda call: try_channel(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
+    errors=("rate_limited", "busy"),
+)
 
 
 def _seen(channels: Answers) -> str:

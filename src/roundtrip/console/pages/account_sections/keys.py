@@ -22,26 +22,69 @@ from roundtrip.services.accounts.sessions import SessionParams
 from roundtrip.services.support.index_reader import Nothing
 
 _KEYS = Operation(
-    name="own_keys", title="Keys and sessions", description="", params=SessionParams, answer=OwnKeys,
-    handler=own_keys, key=True, on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="own_keys",
+    title="Keys and sessions",
+    description="",
+    params=SessionParams,
+    answer=OwnKeys,
+    handler=lambda call: own_keys(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="minute",
+)
 _TEXT = Operation(
-    name="own_key_text", title="The text to sign for a key", description="", params=Nothing,
-    answer=TextToSign, handler=own_key_text, method="POST", key=True, on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="own_key_text",
+    title="The text to sign for a key",
+    description="",
+    params=Nothing,
+    answer=TextToSign,
+    handler=lambda call: own_key_text(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    on_mcp=False,
+    counts="minute",
+)
 _MAKE = Operation(
-    name="make_own_key", title="Make a key", description="", params=NewKeyParams, answer=NewKey,
-    handler=make_own_key, method="POST", key=True, writes=True, on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="make_own_key",
+    title="Make a key",
+    description="",
+    params=NewKeyParams,
+    answer=NewKey,
+    handler=lambda call: make_own_key(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+    counts="minute",
+)
 _END = Operation(
-    name="end_own", title="Revoke a key, or end a session", description="", params=EndParams, answer=Ended,
-    handler=end_own, method="POST", key=True, writes=True, destroys=True, on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="end_own",
+    title="Revoke a key, or end a session",
+    description="",
+    params=EndParams,
+    answer=Ended,
+    handler=lambda call: end_own(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    destroys=True,
+    on_mcp=False,
+    counts="minute",
+)
 _EVERYWHERE = Operation(
-    name="sign_out_everywhere", title="Sign out everywhere", description="", params=SessionParams,
-    answer=Ended, handler=sign_out_everywhere, method="POST", key=True, writes=True, destroys=True,
-    on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="sign_out_everywhere",
+    title="Sign out everywhere",
+    description="",
+    params=SessionParams,
+    answer=Ended,
+    handler=lambda call: sign_out_everywhere(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    destroys=True,
+    on_mcp=False,
+    counts="minute",
+)
 
 ROOM = Room("keys", "Keys", {"own": _KEYS})
 ACTS = (

@@ -11,28 +11,70 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 
 OWN_MARKS = Operation(
-    name="own_marks", title="What you say of wallets", description="", params=Nothing, answer=OwnMarks,
-    handler=own_marks, key=True, on_mcp=False, counts="minute",
-)  # fmt: skip
-OWN_FLAGS = Operation(
-    name="own_flags", title="Your flags", description="", params=ProvenParams, answer=OwnFlags,
-    handler=own_flags, key=True, on_mcp=False, counts="minute", bad_params="bad_address",
-)  # fmt: skip
-MARK = Operation(
-    name="mark_wallet", title="Name or mark a wallet", description="", params=MarkParams, answer=Marked,
-    handler=mark_wallet, method="POST", key=True, writes=True, repeatable=True, on_mcp=False,
+    name="own_marks",
+    title="What you say of wallets",
+    description="",
+    params=Nothing,
+    answer=OwnMarks,
+    handler=lambda call: own_marks(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
     counts="minute",
-)  # fmt: skip
+)
+OWN_FLAGS = Operation(
+    name="own_flags",
+    title="Your flags",
+    description="",
+    params=ProvenParams,
+    answer=OwnFlags,
+    handler=lambda call: own_flags(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="minute",
+    bad_params="bad_address",
+)
+MARK = Operation(
+    name="mark_wallet",
+    title="Name or mark a wallet",
+    description="",
+    params=MarkParams,
+    answer=Marked,
+    handler=lambda call: mark_wallet(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    repeatable=True,
+    on_mcp=False,
+    counts="minute",
+)
 UNMARK = Operation(
-    name="unmark_wallet", title="Take name and mark back", description="", params=WalletParams,
-    answer=Marked, handler=unmark_wallet, method="POST", key=True, writes=True, destroys=True,
-    repeatable=True, on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="unmark_wallet",
+    title="Take name and mark back",
+    description="",
+    params=WalletParams,
+    answer=Marked,
+    handler=lambda call: unmark_wallet(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    destroys=True,
+    repeatable=True,
+    on_mcp=False,
+    counts="minute",
+)
 # It is simulated what the token pays: that is what calls of a day are.
 FLAG = Operation(
-    name="flag_token", title="Flag a token", description="", params=FlagParams, answer=Flagged,
-    handler=flag_token, method="POST", key=True, writes=True, on_mcp=False,
-)  # fmt: skip
+    name="flag_token",
+    title="Flag a token",
+    description="",
+    params=FlagParams,
+    answer=Flagged,
+    handler=lambda call: flag_token(call.ctx, call.params, call.owner()),
+    method="POST",
+    key=True,
+    writes=True,
+    on_mcp=False,
+)
 
 ROOM = Room("marks", "Marks", {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS})
 ACTS = (

@@ -6,9 +6,16 @@ from roundtrip.services.accounts.manage_keys import Usage, own_usage
 from roundtrip.services.support.index_reader import Nothing
 
 _USAGE = Operation(
-    name="own_usage", title="Calls of the last days", description="", params=Nothing, answer=Usage,
-    handler=own_usage, key=True, on_mcp=False, counts="minute",
-)  # fmt: skip
+    name="own_usage",
+    title="Calls of the last days",
+    description="",
+    params=Nothing,
+    answer=Usage,
+    handler=lambda call: own_usage(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="minute",
+)
 
 ROOM = Room("overview", "Account", {"mite": "my_mite", "credits": "credits", "usage": _USAGE})
 ACTS = (

@@ -8,9 +8,16 @@ from roundtrip.services.practice.history import PracticeHistory, practice_histor
 from roundtrip.services.support.index_reader import Nothing
 
 _HISTORY = Operation(
-    name="practice_history", title="What sells took", description="", params=Nothing,
-    answer=PracticeHistory, handler=practice_history, key=True, on_mcp=False, counts="never",
-)  # fmt: skip
+    name="practice_history",
+    title="What sells took",
+    description="",
+    params=Nothing,
+    answer=PracticeHistory,
+    handler=lambda call: practice_history(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="never",
+)
 
 
 def _also(_answers: Answers, query: Mapping[str, str]) -> Answers:

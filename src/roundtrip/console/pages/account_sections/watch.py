@@ -11,12 +11,21 @@ from roundtrip.services.watch.page import WatchAround, watch_around
 from roundtrip.services.watch.rule_chart import RuleDrawn, draw_rule
 
 _AROUND = Operation(
-    name="watch_around", title="Around the rules", description="", params=Nothing, answer=WatchAround,
-    handler=watch_around, key=True, on_mcp=False, counts="never",
-)  # fmt: skip
+    name="watch_around",
+    title="Around the rules",
+    description="",
+    params=Nothing,
+    answer=WatchAround,
+    handler=lambda call: watch_around(call.ctx, call.params, call.owner()),
+    key=True,
+    on_mcp=False,
+    counts="never",
+)
 _TOOL = next(one for one in OPERATIONS if one.name == "test_rule")
 # The same replay, asked for in place of the tool: it counts as one call.
-_DRAW = replace(_TOOL, answer=RuleDrawn, handler=draw_rule, on_mcp=False)
+_DRAW = replace(
+    _TOOL, answer=RuleDrawn, handler=lambda call: draw_rule(call.ctx, call.params, call.owner()), on_mcp=False
+)
 _OF_TOKEN, _OF_WALLET = ("deployer", "creator"), "wallet"
 
 
