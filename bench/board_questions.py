@@ -18,7 +18,7 @@ from roundtrip.services.boards.graduating_soon import graduating_soon
 from roundtrip.services.boards.moving_now import moving_now
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
-from roundtrip.services.check.index_facts import inform
+from roundtrip.services.check.index_facts import load_known_venues
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_schema import LookUpParams
 from roundtrip.services.runtime.context import Answered, Context
@@ -164,7 +164,7 @@ async def _one_row(ctx: Context, at: Address) -> object:
 async def _places(ctx: Context, at: Address) -> object:
     # Begun at block 1: what was before it the index tells.
     book = Book(ctx.contracts, 0)
-    await inform(book, ctx.pool, ctx.contracts, at)
+    await load_known_venues(book, ctx.pool, ctx.contracts, at)
     return book
 
 

@@ -21,7 +21,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import present
 from support.fixtures import PROJECT, context_for, no_database
 
@@ -91,7 +91,7 @@ async def made(url: str, built: Built) -> dict[str, Evidence]:
         async with context_for(url, built, no_database()) as ctx:
             await ctx.heads.refresh()
             drawing = replace(ctx, entropy=sha256(key.encode()).digest)
-            found[key] = await gather(drawing, Address(built.tokens[key]), Meter())
+            found[key] = await gather_evidence(drawing, Address(built.tokens[key]), Meter())
     return found | dict(spoiled(found["plain"]))
 
 

@@ -19,7 +19,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Bought, Evidence, Sold, VenueEvidence
 from roundtrip.domain.check.price import token_usd
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
 from support.trader import Market, Trader
@@ -185,7 +185,7 @@ class Looked:
 async def look(ctx: Context, token: str) -> Looked:
     """A check on the newest block."""
     await ctx.heads.refresh()
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     return Looked(evidence, judge(evidence, POLICY))
 
 

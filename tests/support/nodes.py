@@ -17,7 +17,7 @@ from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import ANSWER_FAULTS, Batch, FaultyNode
 
@@ -148,6 +148,6 @@ async def pair(url: str) -> AsyncIterator[tuple[QuirkyNode, QuirkyNode]]:
 
 async def said(ctx: Context, token: str, meter: Meter | None = None) -> tuple[str, str, str]:
     """What a check comes to: code, level and text."""
-    evidence = await gather(ctx, Address(token), meter or Meter())
+    evidence = await gather_evidence(ctx, Address(token), meter or Meter())
     verdict = judge(evidence, ctx.policy).verdict
     return verdict.code, verdict.level, verdict.text

@@ -14,7 +14,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, Missing, Refused, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import PROJECT, context_for, no_database
 from truth import rules
 from truth.cases import SETTLED_S, Case
@@ -133,7 +133,7 @@ async def _evidence(rpc: SyncRpc, built: Built, token: Address, case: Case) -> E
     entropy = hashlib.sha256(case.text().encode()).digest()
     async with context_for(rpc.url, built, no_database()) as ctx:
         await ctx.heads.refresh()
-        return await gather(replace(ctx, entropy=lambda: entropy), token, Meter())
+        return await gather_evidence(replace(ctx, entropy=lambda: entropy), token, Meter())
 
 
 # --- to the wei -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence as evidence_store
@@ -133,7 +133,7 @@ async def test_an_address_without_code_is_no_contract(ctx: Context) -> None:
 
 async def test_the_loss_of_a_fee_free_token_is_the_pools_fee_to_the_wei(ctx: Context, built: Built) -> None:
     """Against the pool's own arithmetic: constant product within one range, floored as the pool floors."""
-    evidence = await gather(ctx, Address(built.tokens["plain"]), Meter())
+    evidence = await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
     venue = next(v for v in evidence.venues if v.cells)
     (sold,) = [
         c.outcome for c in venue.cells
@@ -230,13 +230,13 @@ async def test_what_strangers_left_in_the_routers_changes_nothing(
 
 async def test_two_checks_of_one_token_use_other_wallets(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["plain"])
-    first, second = [await gather(ctx, token, Meter()) for _ in range(2)]
+    first, second = [await gather_evidence(ctx, token, Meter()) for _ in range(2)]
     wallets = [{e.buyer for e in evidence.environments} for evidence in (first, second)]
     assert len(wallets[0] | wallets[1]) == 4
 
 
 async def test_a_check_asks_every_delay_in_two_environments(ctx: Context, built: Built) -> None:
-    evidence = await gather(ctx, Address(built.tokens["plain"]), Meter())
+    evidence = await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
     careful, careless = evidence.environments
     (venue,) = [v for v in evidence.venues if v.cells]
     asked = {(c.probe.delay_s, c.probe.environment) for c in venue.cells if c.probe.share_bps == 10_000

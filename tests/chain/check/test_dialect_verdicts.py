@@ -25,7 +25,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Bought
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.deep_round import gather_deep
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind, parent_number
 from support.fixtures import PROJECT, context_for
@@ -64,7 +64,7 @@ async def speaking(
 
 async def checked(ctx: Context, token: str) -> tuple[tuple[str, str, str], list[Venue]]:
     """Code, level and text; and where it was bought."""
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     verdict = judge(evidence, ctx.policy).verdict
     return (verdict.code, verdict.level, verdict.text), [v.venue for v in evidence.venues if v.cells]
 
@@ -209,7 +209,7 @@ async def test_of_two_tokens_each_is_judged_by_its_own_code(
     async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
         wallet, steps = Signer(rpc, built.contracts, "two tokens"), []
         for key in keys:
-            evidence = await gather(ctx, Address(built.tokens[key]), Meter())
+            evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
             venue = next(
                 v.venue for v in evidence.venues if any(isinstance(b.outcome, Bought) for b in v.buys)
             )
@@ -227,7 +227,7 @@ async def test_of_a_node_that_cannot_be_probed_nothing_is_served(
     async with node.running(), context_for(node.url, built, pool, dialect=None) as ctx:
         await ctx.heads.refresh()
         with pytest.raises(NodeFault, match="how its simulations speak"):
-            await gather(ctx, Address(built.tokens["plain"]), Meter())
+            await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
         assert node.simulations == 1
 
 
@@ -239,7 +239,7 @@ async def test_the_service_speaks_as_its_node_does(
     contracts = contracts_from(built.contracts)
     async with node.running(), context(Settings(), node.url, contracts, database_url) as ctx:
         assert ctx.heads.current().dialect is KINDS[kind]
-        evidence = await gather(ctx, Address(built.tokens["plain"]), Meter())
+        evidence = await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
     assert judge(evidence, ctx.policy).verdict.code == "ok"
     assert {env.tip_wei > 0 for env in evidence.environments} == (
         {False} if kind == "nitro" else {True, False}
@@ -288,7 +288,7 @@ async def test_no_simulation_is_run_and_nothing_is_proven(
     wallet = Signer(rpc, built.contracts, "refused")
     async with node.running(), speaking(node, built, pool, KINDS[kind]) as ctx:
         node.refuses = lambda _: True
-        evidence = await gather(ctx, Address(built.tokens[key]), Meter())
+        evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
         found = judge(evidence, ctx.policy)
         assert (found.verdict.code, found.verdict.level) == ("unproven", "unknown")
         assert found.missing is not None
@@ -311,7 +311,7 @@ async def test_one_simulation_is_not_run_or_all_from_it_on(
         for n in range(total):
             node.simulations = 0
             node.refuses = lambda nth, n=n: nth >= n if from_then_on else nth == n  # type: ignore[misc]
-            evidence = await gather(ctx, Address(built.tokens[key]), Meter())
+            evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
             codes.append(judge(evidence, ctx.policy).verdict.code)
     assert total > 10
     assert codes.count("unproven") >= (3 * total // 4 if from_then_on else 3)

@@ -18,10 +18,10 @@ from roundtrip.domain.check.evidence import Deployer, Evidence, HolderSells, Lau
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.deep_round import finished
+from roundtrip.services.check.deep_round import finish_check
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.holder_sells import UNREAD
-from roundtrip.services.check.pipeline import beginning, begun
+from roundtrip.services.check.pipeline import prepare_inputs, run_buy_round
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes
@@ -49,11 +49,11 @@ async def deep(
     ctx: Context, token: str, node: Asks | None = None, holders: Sequence[str] | None = None
 ) -> tuple[Evidence, Meter]:
     """A deep check. ``holders``: as if the index had told of these."""
-    meter, begin = Meter(), await beginning(ctx, ctx.heads.current(), Address(token), deep=True)
+    meter, begin = Meter(), await prepare_inputs(ctx, ctx.heads.current(), Address(token), deep=True)
     if holders is not None:
         told = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
         begin = replace(begin, indexed=told)
-    return await finished(await begun(ctx.means(node), begin, meter), meter), meter
+    return await finish_check(await run_buy_round(ctx.means(node), begin, meter), meter), meter
 
 
 def sells(evidence: Evidence) -> HolderSells:
@@ -112,10 +112,11 @@ async def test_they_sell_on_nodes_that_count_otherwise_too(
 async def test_at_most_twelve_are_sold_as_and_only_by_deep_checks(indexed: Context) -> None:
     token = await most_held(indexed)
     drawn = [
-        (await beginning(indexed, indexed.heads.current(), token, deep=True)).indexed.holders for _ in "ab"
+        (await prepare_inputs(indexed, indexed.heads.current(), token, deep=True)).indexed.holders
+        for _ in "ab"
     ]
     assert all(0 < len(holders) <= POLICY.most_holders for holders in drawn)
-    plain = await beginning(indexed, indexed.heads.current(), token)
+    plain = await prepare_inputs(indexed, indexed.heads.current(), token)
     assert plain.indexed.holders == ()
 
 
@@ -286,8 +287,8 @@ def flagged(evidence: Evidence) -> set[str]:
 async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context) -> None:
     met: set[str] = set()
     for token, expected in (await slowly(indexed.pool)).items():
-        begin, meter = await beginning(indexed, indexed.heads.current(), token), Meter()
-        evidence = await finished(await begun(indexed.means(), begin, meter), meter)
+        begin, meter = await prepare_inputs(indexed, indexed.heads.current(), token), Meter()
+        evidence = await finish_check(await run_buy_round(indexed.means(), begin, meter), meter)
         assert evidence.deployer == expected, token
         if expected is None:
             assert flagged(evidence) == set()
@@ -310,8 +311,10 @@ async def test_the_answer_has_the_deployer_as_an_object(indexed: Context, built:
 
 async def test_an_index_that_names_another_deployer_tells_nothing(indexed: Context, built: Built) -> None:
     token, meter = Address(built.tokens["graduated"]), Meter()
-    begin = await beginning(indexed, indexed.heads.current(), token)
+    begin = await prepare_inputs(indexed, indexed.heads.current(), token)
     other = replace(begin.indexed, deployer=Address("0x" + "77" * 20))
-    evidence = await finished(await begun(indexed.means(), replace(begin, indexed=other), meter), meter)
+    evidence = await finish_check(
+        await run_buy_round(indexed.means(), replace(begin, indexed=other), meter), meter
+    )
     assert begin.indexed.record is not None
     assert evidence.deployer is None

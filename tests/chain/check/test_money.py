@@ -13,7 +13,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Bought, Missing, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
 
@@ -54,7 +54,7 @@ async def launched(ctx: Context, deployer: Deployer, built: Built, money: str) -
 @pytest.mark.parametrize("key", ["curve_other", "graduated_other"])
 async def test_other_money_is_bought_on_the_way_over_usdg(ctx: Context, built: Built, key: str) -> None:
     meter = Meter()
-    evidence = await gather(ctx, Address(built.tokens[key]), meter)
+    evidence = await gather_evidence(ctx, Address(built.tokens[key]), meter)
     assert judge(evidence, POLICY).verdict.level == "ok"
     (rate,) = evidence.market.rates
     assert [hop.to for hop in rate.route] == [built.contracts["usdg"], built.contracts["share"]]
@@ -62,14 +62,14 @@ async def test_other_money_is_bought_on_the_way_over_usdg(ctx: Context, built: B
     # The rate is asked once, and known for the next check of any token against it.
     assert meter.trips == 3
     again = Meter()
-    await gather(ctx, Address(built.tokens[key]), again)
+    await gather_evidence(ctx, Address(built.tokens[key]), again)
     assert again.trips == 2
 
 
 async def test_money_that_no_swap_brings_is_given(ctx: Context, deployer: Deployer, built: Built) -> None:
     money = new_money(deployer, built, usdg_in_pool=20)
     made = await launched(ctx, deployer, built, money)
-    evidence = await gather(ctx, Address(made.token), Meter())
+    evidence = await gather_evidence(ctx, Address(made.token), Meter())
     assert evidence.given == (money,)
     assert judge(evidence, POLICY).verdict.level == "ok"
     (venue,) = evidence.venues
@@ -80,7 +80,7 @@ async def test_money_that_no_swap_brings_is_given(ctx: Context, deployer: Deploy
 async def test_money_without_any_way_is_unproven(ctx: Context, deployer: Deployer, built: Built) -> None:
     money = new_money(deployer, built, usdg_in_pool=0)
     made = await launched(ctx, deployer, built, money)
-    evidence = await gather(ctx, Address(made.token), Meter())
+    evidence = await gather_evidence(ctx, Address(made.token), Meter())
     verdict = judge(evidence, POLICY).verdict
     assert (verdict.code, verdict.level) == ("unproven", "unknown"), verdict.text
     assert all(isinstance(buy.outcome, Missing) for venue in evidence.venues for buy in venue.buys)
@@ -97,7 +97,7 @@ async def test_a_pool_against_nobodys_money_is_counted_and_changes_nothing(
     v3_pool(deployer, built.contracts, {junk: 10**21, token: 10**21}, 3000, fill=True)
     deployer.settle()
     await ctx.heads.refresh()
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     assert evidence.pools_found == 2
     assert judge(evidence, POLICY).verdict.level == "ok"
 

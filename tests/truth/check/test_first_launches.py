@@ -22,7 +22,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Bought, Evidence, PoolLaunch, Refused, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import Check, CheckParams, LaunchpadAnswer
 from roundtrip.services.runtime.context import Context
 from support.mining import by_hand
@@ -40,7 +40,7 @@ async def answered(ctx: Context, token: str) -> Check:
 
 async def gathered(ctx: Context, token: str) -> tuple[Evidence, VenueEvidence]:
     await ctx.heads.refresh()
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     (venue,) = evidence.venues
     return evidence, venue
 
@@ -191,7 +191,7 @@ async def test_a_launch_by_a_factory_that_nobody_trusts_has_no_launchpad(
 async def test_a_launch_that_no_log_told_of_is_found_by_its_usual_key(ctx: Context, built: Built) -> None:
     ctx.heads.book = None
     meter = Meter()
-    evidence = await gather(ctx, Address(built.tokens["first_fresh"]), meter)
+    evidence = await gather_evidence(ctx, Address(built.tokens["first_fresh"]), meter)
     assert isinstance(evidence.launch, PoolLaunch)
     assert [venue.venue.kind for venue in evidence.venues] == ["amm_v3"]
     assert (meter.trips, evidence.candidates_complete) == (2, False)

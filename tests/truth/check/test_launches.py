@@ -16,7 +16,7 @@ from roundtrip.domain.check.evidence import Launch as LaunchFacts
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.handler import check
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from support.trader import Market, Trader
@@ -32,7 +32,7 @@ HOOKED = (
 
 async def gathered(ctx: Context, token: str) -> tuple[Evidence, Judgement]:
     await ctx.heads.refresh()
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     return evidence, judge(evidence, POLICY)
 
 
@@ -246,7 +246,7 @@ async def test_a_launch_that_no_log_told_of_costs_one_trip_more(ctx: Context, bu
     assert book is not None
     ctx.heads.book = None
     meter = Meter()
-    evidence = await gather(ctx, Address(built.tokens["curve"]), meter)
+    evidence = await gather_evidence(ctx, Address(built.tokens["curve"]), meter)
     assert meter.trips == 3
     assert judge(evidence, POLICY).verdict.level == "ok"
     assert not evidence.candidates_complete

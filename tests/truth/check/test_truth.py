@@ -12,7 +12,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, Refused, Sold
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.wallet import Fill, Wallet
 
@@ -131,7 +131,7 @@ async def test_the_verdict_is_what_a_wallet_meets(
     ctx: Context, rpc: SyncRpc, built: Built, story: Story
 ) -> None:
     token = built.tokens[story.key]
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     verdict = judge(evidence, POLICY).verdict
     found = [trade(rpc, built, token, pool, probe_raw(evidence, pool)) for pool in story.pools]
     assert (verdict.code, verdict.level) == expected(story, found), verdict.text
@@ -170,16 +170,16 @@ async def test_a_token_that_hides_balances_hides_them_from_wallets_too(
     wallet = Wallet(rpc, built.contracts, "fog")
     with pytest.raises(RpcFailure):
         wallet.tokens(token)
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     assert judge(evidence, POLICY).verdict.code == "not_a_token"
 
 
 async def test_a_verdict_follows_the_chain(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     """The same token, before and after its owner lifts the pause with a real transaction."""
     token = Address(built.tokens["paused"])
-    assert judge(await gather(ctx, token, Meter()), POLICY).verdict.code == "cannot_buy"
+    assert judge(await gather_evidence(ctx, token, Meter()), POLICY).verdict.code == "cannot_buy"
     owner = rpc.call("eth_accounts")[0]
     rpc.call("eth_sendTransaction", {"from": owner, "to": token, "data": "0x3f4ba83a", "gas": hex(200_000)})
     rpc.call("evm_mine")
     await ctx.heads.refresh()
-    assert judge(await gather(ctx, token, Meter()), POLICY).verdict.code == "ok"
+    assert judge(await gather_evidence(ctx, token, Meter()), POLICY).verdict.code == "ok"

@@ -11,7 +11,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.flags import Judged, raised
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import gather
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
 from support.wallet import Place, Wallet
@@ -49,7 +49,7 @@ async def test_the_verdict_is_what_a_wallet_meets(
 ) -> None:
     story, token = animal.story(), put(rpc, built.contracts, animal)
     await ctx.heads.refresh()
-    evidence = await gather(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter())
     verdict = judge(evidence, POLICY).verdict
     found = [trade(rpc, built, token, pool, probe_raw(evidence, pool)) for pool in story.pools]
     assert (verdict.code, verdict.level) == expected(story, found), verdict.text
@@ -66,7 +66,7 @@ async def test_what_holds_for_some_manners_of_trading_only_is_never_ok(
     token = put(rpc, built.contracts, animal)
     await ctx.heads.refresh()
     for _ in range(3):
-        verdict = judge(await gather(ctx, Address(token), Meter()), POLICY).verdict
+        verdict = judge(await gather_evidence(ctx, Address(token), Meter()), POLICY).verdict
         assert verdict.level != "ok", verdict.text
 
 
@@ -118,7 +118,7 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
     deployer.settle()
     await ctx.heads.refresh()
-    before = await gather(ctx, Address(token), Meter())
+    before = await gather_evidence(ctx, Address(token), Meter())
     judged = judge(before, POLICY)
     (met,) = [trade(rpc, built, token, pool, probe_raw(before, pool)) for pool in story.pools]
     assert (judged.verdict.code, judged.verdict.level) == expected(story, [met]) == ("ok", "ok")
@@ -128,5 +128,5 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     deployer.send(token, calldata("upgradeTo(address)", other))
     deployer.settle()
     await ctx.heads.refresh()
-    after = judge(await gather(ctx, Address(token), Meter()), POLICY).verdict
+    after = judge(await gather_evidence(ctx, Address(token), Meter()), POLICY).verdict
     assert after.level == "warn", after.text

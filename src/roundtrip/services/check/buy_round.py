@@ -25,7 +25,7 @@ from roundtrip.domain.check.evidence import (
     TokenFacts,
 )
 
-from .session import Counting, Run, Tried
+from .session import BlockDependent, CheckSession, VenueTrial
 
 _BUYS: tuple[tuple[Size, int], ...] = (
     ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
@@ -34,21 +34,21 @@ _BUYS: tuple[tuple[Size, int], ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class First:
+class BuyRoundData:
     """What trip 1 told. ``implementation`` is asked for deep checks only: whose code runs behind ``code``."""
 
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
-    venues: list[Tried]
-    counting: Counting
+    venues: list[VenueTrial]
+    block_dependent: BlockDependent
     code: bytes | Missing = b""
     implementation: Address | Missing | None = None
 
 
-async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
+async def ask_buy_round(run: CheckSession, places: tuple[Place, ...]) -> BuyRoundData:
     """Raises NodeFault when it gave nothing usable, or is of another chain."""
-    reader, block, contracts = run.environments[0], run.head.block, run.ctx.contracts
-    facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.ctx.policy)
+    reader, block, contracts = run.environments[0], run.head.block, run.means.contracts
+    facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.means.policy)
     pay_out_plan = probe_plans.pay_out_plan(places, run.setting, reader)
     curve = next((place for place in places if place.venue.is_curve), None)
     fixed = [
@@ -66,7 +66,7 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
     plans = [_buy_plan(run, *buy) for buy in buys]
     asked = [(buy[0], plan) for buy, plan in zip(buys, plans, strict=True) if not isinstance(plan, Missing)]
     answers, bought = await run.ask(fixed, asked)
-    _same_chain(answers[0], run.ctx.chain_id)
+    _same_chain(answers[0], run.means.chain_id)
     told = run.results(facts_plan, answers[3])
     said = run.results(pay_out_plan, answers[4])
     launch = facts.read_launch(told, run.token, places, None if curve is None else answers[5], contracts)
@@ -80,26 +80,26 @@ async def first_trip(run: Run, places: tuple[Place, ...]) -> First:
         pool = facts.read_pool_facts(told, number, place, run.token, contracts)
         absent = not isinstance(pool, Missing) and not pool.exists
         reason = None if absent else outcomes.read_told(said, f"pay-out-{number}")
-        venues.append(Tried(place, pool, () if absent else tuple(made[place]), reason))
+        venues.append(VenueTrial(place, pool, () if absent else tuple(made[place]), reason))
     codes = dict(zip(others, answers[len(answers) - len(others) :], strict=True))
     counting = _counting({run.token: answers[1], **codes}, launch) if _numbers_stand(run) else {}
     code, at = facts.read_code(answers[1]), len(answers) - len(others) - 1
     behind = facts.read_implementation(code, answers[at]) if run.deep else None
     own = facts.read_token_facts(told, answers[1], answers[2])
-    return First(own, launch, venues, counting, code, behind)
+    return BuyRoundData(own, launch, venues, counting, code, behind)
 
 
-def _numbers_stand(run: Run) -> bool:
+def _numbers_stand(run: CheckSession) -> bool:
     return not run.head.spoken().lets_numbers_pass()
 
 
-def _strange_code(run: Run, places: tuple[Place, ...]) -> tuple[Address, ...]:
+def _strange_code(run: CheckSession, places: tuple[Place, ...]) -> tuple[Address, ...]:
     """Beside the token, whose code takes part in its trades and is nobody's we know: hooks, and money that is
     not eth, weth or usdg. Only asked where it matters whether they count blocks."""
     if not _numbers_stand(run):
         return ()
     parties = (one for place in places for one in (place.venue.hook, place.venue.quote_address))
-    known = (*run.ctx.contracts.known(), ZERO_ADDRESS, run.token)
+    known = (*run.means.contracts.known(), ZERO_ADDRESS, run.token)
     return tuple(dict.fromkeys(one for one in parties if one is not None and one not in known))
 
 
@@ -115,13 +115,13 @@ def _counting(
     return {one: gap for one, gap in gaps.items() if gap is not None}
 
 
-async def scouted(run: Run, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:
+async def choose_places(run: CheckSession, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:
     """The places that are tried in full, and how many were passed over. Where there are too many of them it
     takes a trip of its own: one buy on each, and those on which it brings most are kept.
 
     What anybody says of a pool, its liquidity or its price, counts for nothing: pools cost nothing to make.
     """
-    policy = run.ctx.policy
+    policy = run.means.policy
     plain = [place for place in places if not place.venue.rival_hook()]
     hooked = [place for place in places if place.venue.rival_hook()]
     crowded = [
@@ -139,7 +139,7 @@ async def scouted(run: Run, places: tuple[Place, ...]) -> tuple[tuple[Place, ...
     return tuple(place for place in places if place in kept), len(places) - len(kept)
 
 
-async def _brought(run: Run, places: list[Place]) -> dict[Place, int]:
+async def _brought(run: CheckSession, places: list[Place]) -> dict[Place, int]:
     """What one buy brings on each; more than anything where that could not be found out."""
     plans = [(place, _buy_plan(run, place, "probe", 0)) for place in places]
     asked = [(place, plan) for place, plan in plans if not isinstance(plan, Missing)]
@@ -155,7 +155,7 @@ async def _brought(run: Run, places: list[Place]) -> dict[Place, int]:
 _NOT_KNOWN = 2**256
 
 
-def _buy_plan(run: Run, place: Place, size: Size, env: int) -> Plan | Missing:
+def _buy_plan(run: CheckSession, place: Place, size: Size, env: int) -> Plan | Missing:
     amount = legs.size_raw(size, place, run.setting, run.environments[env])
     if isinstance(amount, Missing):
         return amount
@@ -163,7 +163,7 @@ def _buy_plan(run: Run, place: Place, size: Size, env: int) -> Plan | Missing:
 
 
 def _read_buy(
-    run: Run,
+    run: CheckSession,
     place: Place,
     size: Size,
     env: int,

@@ -22,7 +22,7 @@ class Candidates:
     complete: bool
 
 
-def candidates(book: Book | None, contracts: Contracts, token: Address, most: int) -> Candidates:
+def list_candidates(book: Book | None, contracts: Contracts, token: Address, most: int) -> Candidates:
     """Every venue known to be, and while some may be unknown the standard ones beside them; at most ``most``
     with strangers' hooks and as many without, the oldest."""
     known = book.known(token) if book is not None else ()
@@ -30,18 +30,18 @@ def candidates(book: Book | None, contracts: Contracts, token: Address, most: in
     hooked = [venue for venue in known if venue.rival_hook()]
     left_out = {*hooked[most:], *[venue for venue in known if not venue.rival_hook()][most:]}
     paid = [venue for venue in known if venue not in left_out]
-    usual = () if complete else standard(contracts, token)
+    usual = () if complete else standard_venues(contracts, token)
     tried = (*usual, *(venue for venue in paid if venue not in usual))
     others = book.others(token) if book is not None else 0
     return Candidates(tried, others, len(left_out), complete)
 
 
-def standard(contracts: Contracts, token: Address) -> tuple[Venue, ...]:
+def standard_venues(contracts: Contracts, token: Address) -> tuple[Venue, ...]:
     """Where it may trade as most do, whether or not anybody has opened it."""
     return tuple(venue for file in VENUES for venue in file.candidates(token, contracts))
 
 
-def unseen(
+def unseen_venues(
     contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None, known: tuple[Venue, ...]
 ) -> tuple[Venue, ...]:
     """Where the launchpad says that the token trades, unless that is among the candidates."""

@@ -24,8 +24,8 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Contracts
 
 from . import holder_sells
-from .pipeline import Opened, closed, opened
-from .session import Run
+from .pipeline import BuyRoundResult, run_sell_round, start_check
+from .session import CheckSession
 
 
 class _Reading:
@@ -55,58 +55,58 @@ _READING = _Reading()
 async def gather_deep(ctx: Context, token: Address, meter: Meter) -> Evidence:
     """A check's evidence, what its owner could change, and what holders meet: one trip more. Raises
     NodeFault as ``gather``."""
-    return await finished(await opened(ctx, ctx.heads.current(), token, meter, deep=True), meter)
+    return await finish_check(await start_check(ctx, ctx.heads.current(), token, meter, deep=True), meter)
 
 
-async def finished(first: Opened, meter: Meter) -> Evidence:
+async def finish_check(first: BuyRoundResult, meter: Meter) -> Evidence:
     """What comes after trip 1, of a deep check or a plain one."""
     if not first.run.deep:
-        return await closed(first, meter)
+        return await run_sell_round(first, meter)
     meters = [Meter(), Meter()]
-    evidence, beside = await at_once(closed(first, meters[0]), _beside(first, meters[1]))
+    evidence, beside = await at_once(run_sell_round(first, meters[0]), _beside(first, meters[1]))
     meter.add(*meters)
-    return await third_trip(replace(first, run=replace(first.run, meter=meter)), evidence, beside)
+    return await ask_deep_round(replace(first, run=replace(first.run, meter=meter)), evidence, beside)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class DeepRoundInputs:
     """What is asked beside trip 2. ``behind``: the code of a proxy's implementation, empty where there is
     none. ``looked``: the holders that are known; None: none is."""
 
-    behind: bytes | Missing
-    looked: holder_sells.Looked | Missing | None
+    implementation_code: bytes | Missing
+    holders: holder_sells.Looked | Missing | None
 
 
-async def _beside(first: Opened, meter: Meter) -> Beside:
-    run, behind = first.run, first.first.implementation
+async def _beside(first: BuyRoundResult, meter: Meter) -> DeepRoundInputs:
+    run, behind = first.run, first.data.implementation
     codes = [token_facts.code_call(behind, run.head.block)] if isinstance(behind, str) else []
     looking = holder_sells.calls(first)
     answers: list[msgspec.Raw | RpcError] = []
     try:
         if codes or looking:
-            answers = await run.ctx.node.batch([*codes, *looking], meter)
+            answers = await run.means.node.batch([*codes, *looking], meter)
     except NodeFault as fault:
         gap = Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
-        return Beside(gap if codes else _code(behind), gap if looking else None)
+        return DeepRoundInputs(gap if codes else _code(behind), gap if looking else None)
     code = token_facts.read_code(answers[0]) if codes else _code(behind)
-    return Beside(code, holder_sells.read(first, answers[len(codes) :]))
+    return DeepRoundInputs(code, holder_sells.read(first, answers[len(codes) :]))
 
 
 def _code(behind: Address | Missing | None) -> bytes | Missing:
     return behind if isinstance(behind, Missing) else b""
 
 
-async def third_trip(first: Opened, evidence: Evidence, beside: Beside) -> Evidence:
+async def ask_deep_round(first: BuyRoundResult, evidence: Evidence, beside: DeepRoundInputs) -> Evidence:
     """The evidence with what became of the sell after each call, and of holders' sells; as it was where there
     is nothing to ask. All of it goes in one trip."""
-    policy = first.run.ctx.policy
+    policy = first.run.means.policy
     judged = judge(evidence, policy)
     best = judged.best
     if judged.missing is not None or best is None or not takes_sells(judged.readings[best], policy):
         return evidence
     sell = _sell(first, evidence, best)
-    calls = await _calls(first, evidence, best, beside.behind, sell)
-    asked = holder_sells.asked(first, evidence, best, sell, beside.looked)
+    calls = await _calls(first, evidence, best, beside.implementation_code, sell)
+    asked = holder_sells.asked(first, evidence, best, sell, beside.holders)
     plans = [one.plan for one in calls.planned] if isinstance(calls, Calls) else []
     own = len(plans)
     if isinstance(asked, holder_sells.Asked):
@@ -119,7 +119,7 @@ async def third_trip(first: Opened, evidence: Evidence, beside: Beside) -> Evide
     )
 
 
-async def _told(run: Run, sell: Sell | Missing, plans: list[Plan]) -> list[Results | Missing]:
+async def _told(run: CheckSession, sell: Sell | Missing, plans: list[Plan]) -> list[Results | Missing]:
     if not plans or isinstance(sell, Missing):
         return []
     try:
@@ -159,15 +159,15 @@ class Calls:
 
 
 async def _calls(
-    first: Opened, evidence: Evidence, best: int, behind: bytes | Missing, sell: Sell | Missing
+    first: BuyRoundResult, evidence: Evidence, best: int, behind: bytes | Missing, sell: Sell | Missing
 ) -> Calls | OwnerCalls | Missing | None:
     """What is to be simulated, or what is known without: that there is nothing to call, or that it cannot be
     found out."""
-    policy = first.run.ctx.policy
-    actors = actors_of(evidence, best, first.run.ctx.contracts)
+    policy = first.run.means.policy
+    actors = actors_of(evidence, best, first.run.means.contracts)
     if not isinstance(actors, Actors):
         return actors
-    code = first.first.code
+    code = first.data.code
     for gap in (code, behind, sell):
         if isinstance(gap, Missing):
             return gap
@@ -214,9 +214,9 @@ def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | M
     return None if owner is None or upgrader is None else Actors(owner, upgrader)
 
 
-def _sell(first: Opened, evidence: Evidence, best: int) -> Sell | Missing:
+def _sell(first: BuyRoundResult, evidence: Evidence, best: int) -> Sell | Missing:
     """The check's own sell that is made again: the first that went through, from the wallet that bought."""
-    run, tried = first.run, first.judged()[best]
+    run, tried = first.run, first.venues_to_sell_on()[best]
     size, env = tried.main_size(), run.environments[0]
     bought = None if size is None else tried.bought(size)
     went = [

@@ -27,8 +27,8 @@ from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .deep_round import finished
-from .pipeline import beginning, begun, learn
+from .deep_round import finish_check
+from .pipeline import prepare_inputs, remember_launch, run_buy_round
 from .proof_schema import written
 from .schema import Check, CheckParams, at, present
 
@@ -40,34 +40,36 @@ log = structlog.get_logger(__name__)
 
 async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
     """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
-    return await made(ctx, params)
+    return await run_check(ctx, params)
 
 
-async def made(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
+async def run_check(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
     """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``, and ServiceFull (busy)
     where something is not there at a node that is a little behind the index."""
     meter = Meter()
     head, followed = await head_of_index(ctx)
-    answered = await _made_at(ctx, head, params, asked, meter)
+    answered = await _check_at(ctx, head, params, asked, meter)
     if answered.is_absence and (newest := await ctx.heads.refresh()).block != head.block:
         # The head is as old as the last look at the node: what is launched meanwhile is there already.
-        answered = await _made_at(ctx, newest, params, asked, meter)
+        answered = await _check_at(ctx, newest, params, asked, meter)
     if answered.is_absence and answered.block < followed <= answered.block + MOST_AHEAD:
         raise not_there_yet(followed)
     return answered
 
 
-async def _made_at(
+async def _check_at(
     ctx: Context, head: Head, params: CheckParams, asked: bool, meter: Meter
 ) -> Answered[Check]:
     token, deep = params.token(), params.asks_deep()
-    begin, recording = await beginning(ctx, head, token, deep), Recording(ctx.node)
-    found = await begun(ctx.means(recording), begin, meter)
-    learn(ctx, found)
-    evidence = await finished(found, meter)
+    begin, recording = await prepare_inputs(ctx, head, token, deep), Recording(ctx.node)
+    found = await run_buy_round(ctx.means(recording), begin, meter)
+    remember_launch(ctx, found)
+    evidence = await finish_check(found, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    own = Begun("0x" + begin.seed.hex(), begin.known.venues, begin.known.others, deep, begin.indexed)
+    own = Begun(
+        "0x" + begin.seed.hex(), begin.candidates.venues, begin.candidates.others, deep, begin.indexed
+    )
     began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
     marked = await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked, deep)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"

@@ -22,7 +22,7 @@ from roundtrip.domain.check.evidence import (
     Sold,
 )
 
-from .pipeline import Opened
+from .pipeline import BuyRoundResult
 
 NOT_TOLD = "what its holders have could not be read"
 UNREAD = "who holds it could not be read"
@@ -36,7 +36,7 @@ class Looked:
     unread: tuple[Address, ...] = ()
 
 
-def calls(first: Opened) -> list[RpcCall]:
+def calls(first: BuyRoundResult) -> list[RpcCall]:
     """What has to be asked before they are sold as; nothing where none is known."""
     holders, run = first.indexed.holders, first.run
     if not holders:
@@ -45,7 +45,7 @@ def calls(first: Opened) -> list[RpcCall]:
     return [*(token_facts.code_call(one, run.head.block) for one in holders), run.request(look)]
 
 
-def read(first: Opened, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | Missing | None:
+def read(first: BuyRoundResult, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | Missing | None:
     """What ``calls`` were answered. Who has code is left out, also by delegation (EIP-7702): with code that
     refuses what a sale pays, anybody could make an honest token look like a trap."""
     holders, run = first.indexed.holders, first.run
@@ -56,7 +56,7 @@ def read(first: Opened, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | M
     results = run.results(sell_plans.look_plan(run.setting, run.environments[0], holders), answers[-1])
     if isinstance(results, Missing):
         return results
-    found = sell_plans.read_look(results, holders, run.ctx.policy)
+    found = sell_plans.read_look(results, holders, run.means.policy)
     codes = [token_facts.read_code(answer) for answer in answers[:-1]]
     wallets, unread = [], []
     for holder, code in zip(found, codes, strict=True):
@@ -103,7 +103,11 @@ class Asked:
 
 
 def asked(
-    first: Opened, evidence: Evidence, best: int, sell: Sell | Missing, looked: Looked | Missing | None
+    first: BuyRoundResult,
+    evidence: Evidence,
+    best: int,
+    sell: Sell | Missing,
+    looked: Looked | Missing | None,
 ) -> Asked | Missing | None:
     """None where no holder is known, or the check's own wallet sold nothing that theirs could be held
     against: then no level is ok in any case."""

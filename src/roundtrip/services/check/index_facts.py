@@ -20,7 +20,9 @@ from roundtrip.venues.base import Contracts, quote_name
 _PATIENCE_S = 0.5
 
 
-async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, token: Address) -> None:
+async def load_known_venues(
+    book: Book | None, pool: asyncpg.Pool, contracts: Contracts, token: Address
+) -> None:
     """Tells the book of the places from before it began, once a token. What follows it hears of itself. Where
     the database cannot be asked the book stays as it is: not whole."""
     if book is None or not book.wants(token):
@@ -34,11 +36,11 @@ async def inform(book: Book | None, pool: asyncpg.Pool, contracts: Contracts, to
             others = await cursor.unpaid_places_of(connection, token, book.most_counted)
     except DATABASE_FAULTS:
         return
-    venues = tuple(venue(found_pool, contracts) for found_pool in found)
+    venues = tuple(venue_of(found_pool, contracts) for found_pool in found)
     book.tell(token, venues, others, stands.block.number if stands.is_whole() else None)
 
 
-async def indexed(
+async def read_index_facts(
     pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
 ) -> Indexed:
     """Who launched it and how that wallet's launches went, and at most so many wallets that hold it; nothing
@@ -65,7 +67,7 @@ async def indexed(
     return Indexed(found, own.deployer, told)
 
 
-def venue(pool: Pool, contracts: Contracts) -> Venue:
+def venue_of(pool: Pool, contracts: Contracts) -> Venue:
     """The place as checks know it."""
     if pool.kind == launchpad_curve.KIND:
         return launchpad_curve.curve(pool.quote, Address(pool.at), contracts)

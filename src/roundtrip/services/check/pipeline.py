@@ -19,11 +19,11 @@ from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 
 from . import environments
-from .buy_round import First, first_trip, scouted
-from .candidates import Candidates, candidates, unseen
-from .index_facts import indexed, inform
-from .sell_round import best, second_trip
-from .session import Run, Tried
+from .buy_round import BuyRoundData, ask_buy_round, choose_places
+from .candidates import Candidates, list_candidates, unseen_venues
+from .index_facts import load_known_venues, read_index_facts
+from .sell_round import ask_sell_round, choose_venues
+from .session import CheckSession, VenueTrial
 
 EVIDENCE_SCHEMA = 4
 
@@ -31,25 +31,25 @@ Role = Literal["token", "weth", "usdg"]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class BuyRoundResult:
     """A token after trip 1: what trip 2 is made from."""
 
-    run: Run
+    run: CheckSession
     role: Role
-    known: Candidates
-    passed: int
-    first: First
-    new: tuple[Venue, ...]
+    candidates: Candidates
+    passed_over: int
+    data: BuyRoundData
+    new_venues: tuple[Venue, ...]
     """Where the launchpad says that it trades, which was not known before."""
     indexed: Indexed = NOTHING
 
-    def judged(self) -> list[Tried]:
+    def venues_to_sell_on(self) -> list[VenueTrial]:
         """The venues that trip 2 asks."""
-        return best(self.first.venues, self.run.ctx.policy)
+        return choose_venues(self.data.venues, self.run.means.policy)
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class CheckInputs:
     """What a check begins with: the same beginning, with the same means, asks the same again.
 
     ``seed``: 32 bytes that its wallets are drawn from. ``known``: where the token may trade. ``deep``: it is
@@ -59,48 +59,52 @@ class Beginning:
     head: Head
     token: Address
     seed: bytes
-    known: Candidates
+    candidates: Candidates
     deep: bool = False
     indexed: Indexed = NOTHING
 
 
-async def beginning(ctx: Context, head: Head, token: Address, deep: bool = False) -> Beginning:
+async def prepare_inputs(ctx: Context, head: Head, token: Address, deep: bool = False) -> CheckInputs:
     """A new check's."""
     known, told, seed = Candidates((), 0, 0, True), NOTHING, ctx.entropy()
     if role_of(token, ctx.contracts) == "token":
-        await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
-        known = candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
-        told = await indexed(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders if deep else 0)
-    return Beginning(head, token, seed, known, deep, told)
+        await load_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
+        known = list_candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
+        told = await read_index_facts(
+            ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders if deep else 0
+        )
+    return CheckInputs(head, token, seed, known, deep, told)
 
 
-async def gather(ctx: Context, token: Address, meter: Meter) -> Evidence:
+async def gather_evidence(ctx: Context, token: Address, meter: Meter) -> Evidence:
     """Everything the verdict is read from. Raises NodeFault when trip 1 gave nothing usable."""
-    return await closed(await opened(ctx, ctx.heads.current(), token, meter), meter)
+    return await run_sell_round(await start_check(ctx, ctx.heads.current(), token, meter), meter)
 
 
-async def opened(ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False) -> Opened:
+async def start_check(
+    ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False
+) -> BuyRoundResult:
     """Trip 1 of a new check. Raises NodeFault when it gave nothing usable."""
-    found = await begun(ctx.means(), await beginning(ctx, head, token, deep), meter)
-    learn(ctx, found)
+    found = await run_buy_round(ctx.means(), await prepare_inputs(ctx, head, token, deep), meter)
+    remember_launch(ctx, found)
     return found
 
 
-def learn(ctx: Context, found: Opened) -> None:
+def remember_launch(ctx: Context, found: BuyRoundResult) -> None:
     """What trip 1 told of a launch, for the checks to come."""
-    if found.new and ctx.heads.book is not None:
-        ctx.heads.book.add(found.run.token, found.new)
+    if found.new_venues and ctx.heads.book is not None:
+        ctx.heads.book.add(found.run.token, found.new_venues)
 
 
-async def begun(means: Means, begin: Beginning, meter: Meter) -> Opened:
+async def run_buy_round(means: Means, begin: CheckInputs, meter: Meter) -> BuyRoundResult:
     """Trip 1. Raises NodeFault when it gave nothing usable.
 
     A launch that the book has not seen is learned of in trip 1 only, and costs another one.
     """
-    head, token, known = begin.head, begin.token, begin.known
+    head, token, known = begin.head, begin.token, begin.candidates
     role = role_of(token, means.contracts)
-    run = Run(
-        ctx=means,
+    run = CheckSession(
+        means=means,
         head=head,
         token=token,
         setting=Setting(token, means.contracts, head.market, means.policy),
@@ -109,24 +113,26 @@ async def begun(means: Means, begin: Beginning, meter: Meter) -> Opened:
         deep=begin.deep,
     )
     run = await _with_rates(run, known.venues)
-    places, passed = await scouted(run, _places(known.venues))
-    first = await first_trip(run, places)
-    new = unseen(means.contracts, token, first.launch, known.venues) if role == "token" else ()
+    places, passed = await choose_places(run, _places(known.venues))
+    first = await ask_buy_round(run, places)
+    new = unseen_venues(means.contracts, token, first.launch, known.venues) if role == "token" else ()
     if new:
         run = await _with_rates(run, new)
-        first = await first_trip(run, (*places, *_places(new)))
+        first = await ask_buy_round(run, (*places, *_places(new)))
     run, first = await _with_given(run, first)
-    return Opened(replace(run, counting=first.counting), role, known, passed, first, new, begin.indexed)
+    return BuyRoundResult(
+        replace(run, block_dependent=first.block_dependent), role, known, passed, first, new, begin.indexed
+    )
 
 
-async def closed(token: Opened, meter: Meter) -> Evidence:
+async def run_sell_round(token: BuyRoundResult, meter: Meter) -> Evidence:
     """Trip 2, and the whole of it as evidence."""
-    run, first, known = replace(token.run, meter=meter), token.first, token.known
-    tried = await second_trip(run, token.judged())
+    run, first, known = replace(token.run, meter=meter), token.data, token.candidates
+    tried = await ask_sell_round(run, token.venues_to_sell_on())
     return Evidence(
         schema=EVIDENCE_SCHEMA,
-        policy_version=run.ctx.policy.version,
-        chain_id=run.ctx.chain_id,
+        policy_version=run.means.policy.version,
+        chain_id=run.means.chain_id,
         block=run.head.block,
         block_base_fee_wei=run.head.base_fee_wei,
         token=run.token,
@@ -136,10 +142,10 @@ async def closed(token: Opened, meter: Meter) -> Evidence:
         environments=run.environments,
         venues=tried,
         candidates_complete=known.complete,
-        pools_found=sum(venue.there() for venue in first.venues)
+        pools_found=sum(venue.exists() for venue in first.venues)
         + known.others
         + known.left_out
-        + token.passed,
+        + token.passed_over,
         left_out=known.left_out,
         launch=first.launch,
         given=tuple(slot.asset for slot in run.setting.slots),
@@ -147,9 +153,9 @@ async def closed(token: Opened, meter: Meter) -> Evidence:
     )
 
 
-def _deployer(token: Opened) -> Deployer | None:
+def _deployer(token: BuyRoundResult) -> Deployer | None:
     """The index's word, where it speaks of whom the launchpad itself names."""
-    launch, told = token.first.launch, token.indexed
+    launch, told = token.data.launch, token.indexed
     return told.record if isinstance(launch, Launch) and launch.deployer == told.deployer else None
 
 
@@ -163,17 +169,17 @@ def _places(venues: tuple[Venue, ...]) -> tuple[Place, ...]:
     return tuple(Place(venue, BY_KIND[venue.kind]) for venue in venues)
 
 
-async def _with_rates(run: Run, venues: tuple[Venue, ...]) -> Run:
+async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSession:
     """The run with the rates of what these venues are paid in. No trip for eth, weth and usdg."""
     others = {v.quote_address for v in venues if v.quote not in COMMON_MONEY}
     if not others:
         return run
     known = {rate.asset for rate in run.setting.market.rates}
-    market = await run.ctx.rates.join(run.setting.market, others | known, run.head.block, run.meter)
+    market = await run.means.rates.join(run.setting.market, others | known, run.head.block, run.meter)
     return replace(run, setting=replace(run.setting, market=market))
 
 
-async def _with_given(run: Run, first: First) -> tuple[Run, First]:
+async def _with_given(run: CheckSession, first: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
     """Where no real swap brought the money of a venue, what was looked for: where that money keeps its
     balances, and trip 1 once more with it given. Two trips more, and only then."""
     short = {v.place.venue.quote_address for v in first.venues if _unfunded(v)}
@@ -182,7 +188,7 @@ async def _with_given(run: Run, first: First) -> tuple[Run, First]:
     wallet, slots = run.environments[0].reader, []
     for asset in sorted(short):
         try:
-            answers = await run.ctx.node.batch(guess_calls(asset, wallet, run.head.block), run.meter)
+            answers = await run.means.node.batch(guess_calls(asset, wallet, run.head.block), run.meter)
         except NodeFault:
             continue
         slots.append(read_guesses(asset, answers))
@@ -190,10 +196,10 @@ async def _with_given(run: Run, first: First) -> tuple[Run, First]:
     if not found:
         return run, first
     run = replace(run, setting=replace(run.setting, slots=found))
-    return run, await first_trip(run, tuple(venue.place for venue in first.venues))
+    return run, await ask_buy_round(run, tuple(venue.place for venue in first.venues))
 
 
-def _unfunded(venue: Tried) -> bool:
+def _unfunded(venue: VenueTrial) -> bool:
     """True for a pool that is there and whose money could not be had in the judged size."""
     outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
-    return venue.there() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE
+    return venue.exists() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE

@@ -24,7 +24,7 @@ from roundtrip.venues.base import Contracts
 
 from . import environments
 from .candidates import Candidates
-from .pipeline import EVIDENCE_SCHEMA, Beginning
+from .pipeline import EVIDENCE_SCHEMA, CheckInputs
 from .proof_schema import Proof, answered, named
 
 MOST_FILE_BYTES = 8 * 2**20
@@ -56,7 +56,7 @@ class Claim:
     begun: Begun
     trips: list[list[list[dict[str, Any]]]]
 
-    def beginning(self) -> Beginning:
+    def beginning(self) -> CheckInputs:
         """What the check began with. Raises ValueError where no check begins so."""
         evidence = self.evidence
         if not evidence.environments:
@@ -72,7 +72,7 @@ class Claim:
         )
         begun = self.begun
         known = Candidates(begun.venues, begun.others, evidence.left_out, evidence.candidates_complete)
-        return Beginning(
+        return CheckInputs(
             head, evidence.token, bytes.fromhex(begun.seed[2:]), known, begun.deep, begun.indexed
         )
 
@@ -220,7 +220,7 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
         return "the token's address or the block's hash is not written as a check writes it"
     if len(begin.seed) != 32 or environments.draw(begin.seed, begin.head, policy) != evidence.environments:
         return "the wallets were not drawn from the seed"
-    if max(len(begin.known.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
+    if max(len(begin.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
     holders = begin.indexed.holders
     if (begin.indexed.deployer is None) != (begin.indexed.record is None):
@@ -237,7 +237,7 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
             return f"{shown(rate.asset)} is had by a way that a check does not go"
     if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
         return "usdg is had by a way that a check does not go"
-    for venue in begin.known.venues:
+    for venue in begin.candidates.venues:
         if not genuine(venue, evidence, contracts):
             return f"{shown(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
         if not _is_paid_in_money(venue, evidence):

@@ -19,8 +19,8 @@ from roundtrip.domain.check.evidence import Evidence, Market
 from roundtrip.services.runtime.context import Means
 from roundtrip.venues.base import Contracts
 
-from .deep_round import finished
-from .pipeline import begun
+from .deep_round import finish_check
+from .pipeline import run_buy_round
 from .proof_file import Claim, Held, amiss, judged_again, shown
 
 _MOST_DIFFERENCES = 3
@@ -97,7 +97,7 @@ async def _made_again(claim: Claim, trusted: Trusted, node: Comparing) -> Eviden
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
     means = Means(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
     try:
-        return await finished(await begun(means, claim.beginning(), meter), meter)
+        return await finish_check(await run_buy_round(means, claim.beginning(), meter), meter)
     except RoundtripError as fault:
         raise Elsewhere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.

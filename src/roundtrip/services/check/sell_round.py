@@ -24,10 +24,10 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.domain.check.venue_reading import brought_raw, pool_keep_bps
 
-from .session import Run, Tried
+from .session import CheckSession, VenueTrial
 
 
-def best(venues: list[Tried], policy: Policy) -> list[Tried]:
+def choose_venues(venues: list[VenueTrial], policy: Policy) -> list[VenueTrial]:
     """The venues that are judged: at most so many that bought, by what the buy brought (every venue is paid
     the same worth), and all that refused or are not known. A claim of liquidity counts for nothing.
 
@@ -37,7 +37,7 @@ def best(venues: list[Tried], policy: Policy) -> list[Tried]:
     there = [v for v in venues if not (isinstance(v.facts, PoolFacts) and not v.facts.exists)]
     buying = [v for v in there if v.main_size() is not None]
 
-    def order(venue: Tried) -> tuple[bool, int]:
+    def order(venue: VenueTrial) -> tuple[bool, int]:
         tried = venue.place.venue
         toll = not tried.keeps_by_hook() and pool_keep_bps(tried.fee_pips) >= policy.toll_warn_bps
         return toll, -buy_brought(venue)
@@ -50,13 +50,13 @@ def best(venues: list[Tried], policy: Policy) -> list[Tried]:
     return [v for v in there if v in kept or v not in buying]
 
 
-def buy_brought(venue: Tried) -> int:
+def buy_brought(venue: VenueTrial) -> int:
     """Base units of the token that the buy it is judged by brought."""
     return brought_raw(VenueEvidence(venue.place.venue, venue.facts, venue.buys))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SellRequest:
     """One simulation: which venue's, and the probe. Neither a probe nor ``crossed``: the token's own word,
     and what is carried past the pool; ``small`` of that only, at a thousandth, for where more is refused.
     """
@@ -69,9 +69,9 @@ class _Asked:
     handed: bool = False
 
 
-async def second_trip(run: Run, venues: list[Tried]) -> tuple[VenueEvidence, ...]:
+async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[VenueEvidence, ...]:
     """A node that answered trip 1 and fails here has answered in part: its cells are Missing."""
-    asked = list(_asked(run, venues))
+    asked = list(_sell_requests(run, venues))
     reached: dict[int, int | None] = {}
     found = [VenueEvidence(venue.place.venue, venue.facts, venue.buys, (), venue.told) for venue in venues]
     for one, results in zip(asked, await _ask(run, venues, asked), strict=True):
@@ -93,23 +93,25 @@ async def second_trip(run: Run, venues: list[Tried]) -> tuple[VenueEvidence, ...
     return tuple(found)
 
 
-def _asked(run: Run, venues: list[Tried]) -> Iterator[_Asked]:
+def _sell_requests(run: CheckSession, venues: list[VenueTrial]) -> Iterator[_SellRequest]:
     cheapest = _cheapest(venues)
     for number, venue in enumerate(venues):
         size = venue.main_size()
         if size is None:
             continue
-        yield _Asked(number, _handed_plan(run, venue, size), handed=True)
+        yield _SellRequest(number, _handed_plan(run, venue, size), handed=True)
         for probe in _probes(run, venue, size):
-            yield _Asked(number, _sell_plan(run, venue, probe), probe)
-        yield _Asked(number, _pull_plan(run, venue, size))
+            yield _SellRequest(number, _sell_plan(run, venue, probe), probe)
+        yield _SellRequest(number, _pull_plan(run, venue, size))
         if venue.place.venue.keeps_by_hook() and venue.bought("thousandth"):
-            yield _Asked(number, _pull_plan(run, venue, "thousandth"), small=True)
+            yield _SellRequest(number, _pull_plan(run, venue, "thousandth"), small=True)
         if cheapest is not None and venue is not cheapest:
-            yield _Asked(number, _cross_plan(run, cheapest, venue), crossed=True)
+            yield _SellRequest(number, _cross_plan(run, cheapest, venue), crossed=True)
 
 
-async def _ask(run: Run, venues: list[Tried], asked: list[_Asked]) -> list[Results | Missing | Refused]:
+async def _ask(
+    run: CheckSession, venues: list[VenueTrial], asked: list[_SellRequest]
+) -> list[Results | Missing | Refused]:
     if not asked:
         return []
     try:
@@ -121,7 +123,7 @@ async def _ask(run: Run, venues: list[Tried], asked: list[_Asked]) -> list[Resul
 
 
 def _carried(
-    venue: Tried, results: Results | Missing | Refused, at: Size | None = None
+    venue: VenueTrial, results: Results | Missing | Refused, at: Size | None = None
 ) -> Carried | Refused | Missing | None:
     if not venue.place.venue.keeps_by_hook():
         return None
@@ -135,17 +137,17 @@ def _carried(
 # --- the way out ------------------------------------------------------------------------------------
 
 
-def _cheapest(venues: list[Tried]) -> Tried | None:
+def _cheapest(venues: list[VenueTrial]) -> VenueTrial | None:
     """Where a buy brings most; None where nothing was bought."""
     buying = [venue for venue in venues if venue.main_size() is not None]
     return max(buying, key=buy_brought, default=None)
 
 
-def _whole(run: Run, size: Size) -> Probe:
-    return Probe(size, run.ctx.policy.later_s, BPS, 0)
+def _whole(run: CheckSession, size: Size) -> Probe:
+    return Probe(size, run.means.policy.later_s, BPS, 0)
 
 
-def _cross_plan(run: Run, cheapest: Tried, venue: Tried) -> Plan:
+def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> Plan:
     """Bought where it is cheapest, sold on this venue."""
     size = cheapest.main_size()
     assert size is not None
@@ -155,7 +157,7 @@ def _cross_plan(run: Run, cheapest: Tried, venue: Tried) -> Plan:
 
 
 def _crossed(
-    run: Run, venues: list[Tried], venue: Tried, results: Results | Missing | Refused
+    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, results: Results | Missing | Refused
 ) -> CellOutcome:
     cheapest = _cheapest(venues)
     assert cheapest is not None
@@ -163,7 +165,7 @@ def _crossed(
     assert size is not None
     if isinstance(results, Refused):
         return replace(results, step="sell")
-    env, probe, policy = run.environments[0], _whole(run, size), run.ctx.policy
+    env, probe, policy = run.environments[0], _whole(run, size), run.means.policy
     bought = _bought(cheapest, probe)
     return outcomes.read_sell(results, cheapest.place, env, probe, bought, policy, venue.place)
 
@@ -187,8 +189,8 @@ def standard_probes(policy: Policy, size: Size) -> list[Probe]:
     ]
 
 
-def _probes(run: Run, venue: Tried, size: Size) -> list[Probe]:
-    policy = run.ctx.policy
+def _probes(run: CheckSession, venue: VenueTrial, size: Size) -> list[Probe]:
+    policy = run.means.policy
     besides = [Probe(other, policy.later_s, BPS, 0) for other in _OTHERS if venue.bought(other)]
     return standard_probes(policy, size) + besides
 
@@ -196,14 +198,14 @@ def _probes(run: Run, venue: Tried, size: Size) -> list[Probe]:
 _OTHERS: tuple[Size, ...] = ("thousandth", "large")
 
 
-def _bought(venue: Tried, probe: Probe) -> Bought:
+def _bought(venue: VenueTrial, probe: Probe) -> Bought:
     """What this probe's own environment bought; where only the other one was tried, what that did."""
     bought = venue.bought(probe.size, probe.environment) or venue.bought(probe.size)
     assert bought is not None
     return bought
 
 
-def _trader(run: Run, venue: Tried, probe: Probe) -> Environment:
+def _trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
     """The probe's environment; where its own size was not tried, it buys what the other one did."""
     environment = run.environments[probe.environment]
     if venue.bought(probe.size, probe.environment) is None:
@@ -211,19 +213,19 @@ def _trader(run: Run, venue: Tried, probe: Probe) -> Environment:
     return environment
 
 
-def _amount_raw(run: Run, venue: Tried, size: Size, environment: Environment) -> int:
+def _amount_raw(run: CheckSession, venue: VenueTrial, size: Size, environment: Environment) -> int:
     amount = legs.size_raw(size, venue.place, run.setting, environment)
     assert isinstance(amount, int)
     return amount
 
 
-def _sell_plan(run: Run, venue: Tried, probe: Probe) -> Plan:
+def _sell_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
     env = _trader(run, venue, probe)
     amount = _amount_raw(run, venue, probe.size, env)
     return probe_plans.sell_plan(venue.place, run.setting, env, probe, amount, _bought(venue, probe))
 
 
-def _pull_plan(run: Run, venue: Tried, size: Size) -> Plan:
+def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
     bought = venue.bought(size)
     assert bought is not None
     env = run.environments[0]
@@ -231,7 +233,7 @@ def _pull_plan(run: Run, venue: Tried, size: Size) -> Plan:
     return probe_plans.pull_plan(venue.place, run.setting, env, size, amount, bought)
 
 
-def _handed_plan(run: Run, venue: Tried, size: Size) -> Plan:
+def _handed_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
     bought = venue.bought(size)
     assert bought is not None
     env = run.environments[0]
@@ -240,13 +242,17 @@ def _handed_plan(run: Run, venue: Tried, size: Size) -> Plan:
 
 
 def _cell(
-    run: Run, venue: Tried, probe: Probe, results: Results | Missing | Refused, reached_raw: int | None
+    run: CheckSession,
+    venue: VenueTrial,
+    probe: Probe,
+    results: Results | Missing | Refused,
+    reached_raw: int | None,
 ) -> Cell:
     if isinstance(results, Refused):
         return Cell(probe, replace(results, step="sell"))
     env = _trader(run, venue, probe)
     bought = _bought(venue, probe)
     read = outcomes.read_sell(
-        results, venue.place, env, probe, bought, run.ctx.policy, handed_raw=reached_raw
+        results, venue.place, env, probe, bought, run.means.policy, handed_raw=reached_raw
     )
     return Cell(probe, read)

@@ -18,23 +18,23 @@ from roundtrip.services.runtime.context import Means
 
 TOO_MUCH = "its answer is too large to read"
 
-Counting = Mapping[Address, Missing]
+BlockDependent = Mapping[Address, Missing]
 """Contracts that may count blocks, and why nothing is known of them where a simulation cannot let as many
 pass as the chain does."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class CheckSession:
     """One check. ``counting`` is asked for only where no simulation lets block numbers pass as they do on the
     chain. ``deep``: it is also asked what could change it."""
 
-    ctx: Means
+    means: Means
     head: Head
     token: Address
     setting: Setting
     environments: tuple[Environment, ...]
     meter: Meter
-    counting: Counting = field(default_factory=dict)
+    block_dependent: BlockDependent = field(default_factory=dict)
     deep: bool = False
 
     def request(self, plan: Plan) -> RpcCall:
@@ -56,7 +56,7 @@ class Run:
 
     def _uncounted(self, place: Place, plan: Plan) -> Missing | None:
         parties = (self.token, place.venue.hook or self.token, place.venue.quote_address)
-        gap = next((self.counting[one] for one in parties if one in self.counting), None)
+        gap = next((self.block_dependent[one] for one in parties if one in self.block_dependent), None)
         waits = self.head.spoken().waits(tuple(block.delay_s for block in plan.blocks))
         return None if waits else gap
 
@@ -71,11 +71,11 @@ class Run:
         groups = _grouped(plans)
         calls = [[self.request(plans[number][1]) for number in group.numbers] for group in groups]
         sent = [first, *calls] if first else calls
-        told = await self.ctx.node.batches(sent, self.meter)
+        told = await self.means.node.batches(sent, self.meter)
         opening = told.pop(0) if first else []
         if isinstance(opening, CodeFault):
             # What was simulated beside it kept the node from answering plain reads.
-            opening = await self.ctx.node.batch(first, self.meter)
+            opening = await self.means.node.batch(first, self.meter)
         if isinstance(opening, NodeFault):
             raise opening
         found: dict[int, Results | Missing | Refused] = {}
@@ -120,7 +120,7 @@ def _grouped(plans: list[tuple[Place, Plan]]) -> list[_Group]:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class VenueTrial:
     """A venue on its way through the two trips."""
 
     place: Place
@@ -140,6 +140,6 @@ class Tried:
         size = main_size(VenueEvidence(self.place.venue, self.facts, self.buys))
         return size if isinstance(size, str) else None
 
-    def there(self) -> bool:
+    def exists(self) -> bool:
         """True for a pool that is known to exist."""
         return not isinstance(self.facts, Missing) and self.facts.exists

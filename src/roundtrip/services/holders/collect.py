@@ -84,7 +84,7 @@ def _gathered(
     status: ReadStatus,
     why: tuple[Why, ...] = (),
 ) -> Gathered:
-    symbol = found.trip.first.facts.symbol_data
+    symbol = found.trip.data.facts.symbol_data
     usd = found.usd_a_unit(ctx.policy)
     return Gathered(
         chain_id=ctx.chain_id,
@@ -179,7 +179,7 @@ def _spread(opened: Open, told: Told, moved: int | None) -> Concentration | None
 
 def _insiders(found: Source, opened: Open) -> set[Address]:
     """Who may have what no transfer tells."""
-    facts, maker = found.trip.first.facts, opened.book.beginning.maker
+    facts, maker = found.trip.data.facts, opened.book.beginning.maker
     told = {facts.owner, facts.proxy_admin, found.token}
     told |= set() if maker is None else {maker.deployer, *maker.creators}
     return {one for one in told if one is not None and not isinstance(one, Missing)}
@@ -191,7 +191,7 @@ async def _is_unread(ctx: Context, found: Source, opened: Open) -> bool:
     if opened.unread_venues or late_venues(found, opened):
         return True
     if len(found.sources.venues) < MOST_PLACES:
-        return not found.trip.known.complete or not opened.book.lost_venues.keys() <= found.absent
+        return not found.trip.candidates.complete or not opened.book.lost_venues.keys() <= found.absent
     try:
         async with looking(ctx) as (connection, _):
             return await may_trade_beyond(connection, found.token, found.sources.venues)

@@ -22,9 +22,9 @@ from roundtrip.domain.check.price import raw_usd
 from roundtrip.domain.holders.book import Beginning
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import Places
-from roundtrip.services.check.candidates import standard, unseen
-from roundtrip.services.check.pipeline import Opened, opened
-from roundtrip.services.check.sell_round import best, buy_brought
+from roundtrip.services.check.candidates import standard_venues, unseen_venues
+from roundtrip.services.check.pipeline import BuyRoundResult, start_check
+from roundtrip.services.check.sell_round import buy_brought, choose_venues
 from roundtrip.services.runtime.book_cache import reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import refused_at_newest
@@ -46,7 +46,7 @@ class Source:
     nobody has opened."""
 
     head: BlockRef
-    trip: Opened
+    trip: BuyRoundResult
     decimals: int
     supply_raw: int
     launch: AnyLaunch | None
@@ -64,7 +64,7 @@ class Source:
     def usd_a_unit(self, policy: Policy) -> Fraction | None:
         """Dollars for one base unit, at the spot price of the venue where an ordinary buy brought most; None:
         not known. What brings most to whoever pays cannot be made up: a claim of a price can."""
-        bought = [one for one in best(self.trip.first.venues, policy) if one.main_size() is not None]
+        bought = [one for one in choose_venues(self.trip.data.venues, policy) if one.main_size() is not None]
         fair = [one for one in bought if not one.place.venue.rival_hook()] or bought
         if not fair:
             return None
@@ -85,8 +85,8 @@ async def source(ctx: Context, token: Address, meter: Meter) -> Source:
 
 async def _source(ctx: Context, token: Address, meter: Meter) -> Source:
     head = ctx.heads.current()
-    trip = await opened(ctx, head, token, meter)
-    facts, launch = trip.first.facts, trip.first.launch
+    trip = await start_check(ctx, head, token, meter)
+    facts, launch = trip.data.facts, trip.data.launch
     if isinstance(facts.code_bytes, Missing) or isinstance(facts.total_supply_raw, Missing):
         raise NodeFault("it did not tell what the token is")
     if facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None:
@@ -105,7 +105,7 @@ async def _source(ctx: Context, token: Address, meter: Meter) -> Source:
         sources=Sources(token, venues, ctx.contracts),
         places=places(token, venues, ctx.contracts),
         opened_at={pool.at: pool.spot.block_number for pool in pools},
-        absent=_standard(ctx, token) - venues.keys() if trip.known.complete else frozenset(),
+        absent=_standard(ctx, token) - venues.keys() if trip.candidates.complete else frozenset(),
     )
 
 
@@ -129,12 +129,14 @@ async def _indexed(ctx: Context, token: Address) -> tuple[LaunchSpot | None, lis
         )
 
 
-def _venues(ctx: Context, trip: Opened, launch: AnyLaunch | None, pools: list[Pool]) -> dict[str, Quoted]:
+def _venues(
+    ctx: Context, trip: BuyRoundResult, launch: AnyLaunch | None, pools: list[Pool]
+) -> dict[str, Quoted]:
     """Every place where it trades or traded, as far as anybody knows."""
     token, contracts = trip.run.token, ctx.contracts
     found = {pool.at: _quoted(pool.kind, token, _other(pool, token)) for pool in pools}
-    tried = [tried.place.venue for tried in trip.first.venues]
-    for venue in (*trip.known.venues, *tried, *unseen(contracts, token, launch, ())):
+    tried = [tried.place.venue for tried in trip.data.venues]
+    for venue in (*trip.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
         at = venue.pool if venue.pool is not None else venue.pool_id
         if at is not None and at not in found:
             found[at] = _quoted(venue.kind, token, venue.quote_address)
@@ -145,7 +147,7 @@ def _venues(ctx: Context, trip: Opened, launch: AnyLaunch | None, pools: list[Po
 
 def _standard(ctx: Context, token: Address) -> frozenset[str]:
     """Where it may trade by the rules of the venues alone: tried as long as some may be unknown."""
-    places = (venue.pool or venue.pool_id for venue in standard(ctx.contracts, token))
+    places = (venue.pool or venue.pool_id for venue in standard_venues(ctx.contracts, token))
     return frozenset(at for at in places if at is not None)
 
 

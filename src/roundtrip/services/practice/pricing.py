@@ -20,7 +20,7 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal
-from roundtrip.services.check.pipeline import closed, opened
+from roundtrip.services.check.pipeline import run_sell_round, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
@@ -110,7 +110,7 @@ async def price_buy(
     alone buy, on the same block. ``slot_of`` None: where the balances lie is known already. Raises
     CallerFault (not_a_token, no_route, would_fail, too_small) and NodeFault."""
     token, earlier_wei = buying.token, buying.earlier_wei
-    found = await opened(ctx, head, token, meter)
+    found = await start_check(ctx, head, token, meter)
     check_tradable("buy", found)
     desk = Desk(
         ctx=ctx,
@@ -252,7 +252,7 @@ def _verdict(desk: Desk, final: Final) -> tuple[SellsBack, TradeVerdict]:
 
 async def checked(ctx: Context, head: Head, token: Address, meter: Meter) -> Judgement:
     """The check's own judgement at the block of ``head``. Raises NodeFault."""
-    return judge(await closed(await opened(ctx, head, token, meter), meter), ctx.policy)
+    return judge(await run_sell_round(await start_check(ctx, head, token, meter), meter), ctx.policy)
 
 
 async def price_sell(

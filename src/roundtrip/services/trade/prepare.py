@@ -11,8 +11,8 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.calls import PLENTY_WEI
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
-from roundtrip.services.check.index_facts import inform
-from roundtrip.services.check.pipeline import opened
+from roundtrip.services.check.index_facts import load_known_venues
+from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.runtime.newest_block import refused_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
@@ -85,12 +85,12 @@ async def _at_desk(
 ) -> Desk:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
-    await inform(ctx.heads.book, ctx.pool, ctx.contracts, token)
+    await load_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
     known = ctx.heads.book.known(token) if ctx.heads.book is not None else ()
     pairs = desks.pairs_of(asset, known, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
-    found, answers = await at_once(opened(ctx, head, token, asking), ctx.node.batch(calls, beside))
+    found, answers = await at_once(start_check(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     check_tradable(side, found)
     return Desk(

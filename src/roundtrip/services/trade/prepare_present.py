@@ -61,7 +61,7 @@ def _code(desk: Desk, final: Final) -> str:
 
 def symbol(desk: Desk) -> str | None:
     """The token's, fit to show."""
-    data = desk.opened.first.facts.symbol_data
+    data = desk.opened.data.facts.symbol_data
     return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
 
 

@@ -15,7 +15,7 @@ from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import RESCUED
-from roundtrip.services.check.pipeline import Opened, closed
+from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.venues.base import Terms
@@ -24,19 +24,19 @@ from . import trade_builder as desks
 from .trade_builder import Desk, Pays, Rehearsed, Side, Written, pays, write
 
 
-def tradable(token: Opened) -> list[Venue]:
+def tradable(token: BuyRoundResult) -> list[Venue]:
     """The venues that a trade may be written for: those that are there, paid in eth, weth or usdg."""
     found = []
-    for tried in token.judged():
+    for tried in token.venues_to_sell_on():
         absent = isinstance(tried.facts, PoolFacts) and not tried.facts.exists
         if not absent and pays(tried.place.venue) is not None:
             found.append(tried.place.venue)
     return found
 
 
-def check_tradable(side: Side, token: Opened) -> None:
+def check_tradable(side: Side, token: BuyRoundResult) -> None:
     """Raises CallerFault where there is no token, or no money that trades are written in."""
-    facts, launch = token.first.facts, token.first.launch
+    facts, launch = token.data.facts, token.data.launch
     no_token = facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None
     if no_token:
         code = "not_a_token" if side == "buy" else "no_route"
@@ -45,7 +45,7 @@ def check_tradable(side: Side, token: Opened) -> None:
         raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
     if tradable(token):
         return
-    there = [tried.place.venue for tried in token.first.venues if tried.there()]
+    there = [tried.place.venue for tried in token.data.venues if tried.exists()]
     if there and all(pays(venue) is None for venue in there):
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
     if isinstance(launch, Launch) and launch.phase == "rescued":
@@ -55,9 +55,9 @@ def check_tradable(side: Side, token: Opened) -> None:
     raise CallerFault("no_route", "No pool trades this token.")
 
 
-def decimals_of(token: Opened) -> int:
+def decimals_of(token: BuyRoundResult) -> int:
     """As the token tells; 0 where it tells none. Raises NodeFault where it was not asked."""
-    decimals = token.first.facts.decimals
+    decimals = token.data.facts.decimals
     if isinstance(decimals, Missing):
         raise NodeFault(decimals.why)
     return decimals or 0
@@ -66,9 +66,9 @@ def decimals_of(token: Opened) -> int:
 NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
 
 
-def all_dry(token: Opened) -> bool:
+def all_dry(token: BuyRoundResult) -> bool:
     """True where no venue that a trade may be written for holds liquidity at its price, nor sells any."""
-    venues = [tried for tried in token.judged() if tried.place.venue in tradable(token)]
+    venues = [tried for tried in token.venues_to_sell_on() if tried.place.venue in tradable(token)]
     return all(
         isinstance(one.facts, PoolFacts) and not one.facts.liquidity and one.main_size() is None
         for one in venues
@@ -120,7 +120,7 @@ async def rehearse_each(desk: Desk, trades: list[Amounts], meter: Meter) -> list
         for plan in desks.rehearsal_plans(desk, one)
     ]
     evidence, (_, told) = await at_once(
-        closed(desk.opened, checking), replace(run, meter=trading).ask([], plans)
+        run_sell_round(desk.opened, checking), replace(run, meter=trading).ask([], plans)
     )
     meter.add(checking, trading)
     results = iter([_joined(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)])
@@ -138,7 +138,7 @@ async def rehearse_each(desk: Desk, trades: list[Amounts], meter: Meter) -> list
 
 def _written(desk: Desk, amounts: Amounts) -> tuple[list[Written], list[Written]]:
     """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
-    places = {tried.place.venue: tried.place for tried in desk.opened.judged()}
+    places = {tried.place.venue: tried.place for tried in desk.opened.venues_to_sell_on()}
     terms = Terms(0, desk.deadline_s)
     raws = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
     # An allowance that is there and too small is raised; some tokens want it taken back first.

@@ -31,9 +31,9 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.price import quote_in_wei, quote_raw
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.domain.trade.judge import Exit, Moved
-from roundtrip.services.check.pipeline import Opened
+from roundtrip.services.check.pipeline import BuyRoundResult
 from roundtrip.services.check.sell_round import buy_brought, standard_probes
-from roundtrip.services.check.session import Run, Tried
+from roundtrip.services.check.session import CheckSession, VenueTrial
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call
@@ -46,14 +46,14 @@ class Brought:
     """One token that the calls brought, with trip 1 of its check. ``closes``: that much sells its curve
     out."""
 
-    opened: Opened
+    opened: BuyRoundResult
     moved: Moved
     closes: bool
 
 
-def brought(opened: Opened, moved: Moved, certain: Moved | None = None) -> Brought:
+def brought(opened: BuyRoundResult, moved: Moved, certain: Moved | None = None) -> Brought:
     """What the calls brought; of ``certain`` only that much is sold."""
-    launch = opened.first.launch
+    launch = opened.data.launch
     state = launch.curve_state if isinstance(launch, Launch) else None
     closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
     return Brought(opened, certain or moved, closes)
@@ -63,7 +63,7 @@ def brought(opened: Opened, moved: Moved, certain: Moved | None = None) -> Broug
 class Way:
     """One place to sell it on. ``opening``: what anybody may call first, where the calls sold a curve out."""
 
-    tried: Tried
+    tried: VenueTrial
     place: Place
     opening: tuple[Call, ...] = ()
 
@@ -125,7 +125,7 @@ class SoldBack:
 _SMALL_SIZES: tuple[Size, ...] = ("thousandth", "hundredth", "tenth", "probe")
 
 
-def _small_buy(tried: Tried) -> Bought | Missing | None:
+def _small_buy(tried: VenueTrial) -> Bought | Missing | None:
     """The smallest buy of the check's trip 1 that went through; Missing where one is not known."""
     outcomes_by = {buy.size: buy.outcome for buy in tried.buys if buy.environment == 0}
     for size in _SMALL_SIZES:
@@ -137,14 +137,14 @@ def _small_buy(tried: Tried) -> Bought | Missing | None:
     return None
 
 
-def worth_wei(opened: Opened, raw: int) -> int | None:
+def worth_wei(opened: BuyRoundResult, raw: int) -> int | None:
     """What so much of a token costs on the pinned block, where it is cheapest of the venues that fill the
     largest of the check's sizes: to sell much below the price costs whoever offers it that much. None where
     nobody sells any, or what it is paid in has no price."""
     market = opened.run.setting.market
     for size in MAIN_SIZES:
         found = []
-        for tried in opened.first.venues:
+        for tried in opened.data.venues:
             bought = tried.bought(size)
             if tried.main_size() == size and bought is not None:
                 quote = tried.place.venue.quote
@@ -224,13 +224,13 @@ def _ways(own: WalletCalls, token: Brought, closed: bool, gas: int) -> tuple[lis
     """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
     liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
     can be tried, True."""
-    there = sorted(token.opened.judged(), key=buy_brought, reverse=True)
+    there = sorted(token.opened.venues_to_sell_on(), key=buy_brought, reverse=True)
     there = [one for one in there if not _is_absent(one)]
     dry = [one for one in there if isinstance(one.facts, PoolFacts) and not one.facts.liquidity]
     wet = [one for one in there if one not in dry]
-    room = max(0, token.opened.run.ctx.policy.most_venues - len(wet))
+    room = max(0, token.opened.run.means.policy.most_venues - len(wet))
     ways = [_way(token, tried, closed) for tried in (*wet, *dry[:room])]
-    most = max(1, gas // max(1, exit_gas(own.gas_limits, 1, token.opened.run.ctx.policy)))
+    most = max(1, gas // max(1, exit_gas(own.gas_limits, 1, token.opened.run.means.policy)))
     return ways[:most], len(ways) > most
 
 
@@ -240,21 +240,21 @@ def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
     return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1) * tokens
 
 
-def _is_absent(tried: Tried) -> bool:
+def _is_absent(tried: VenueTrial) -> bool:
     return isinstance(tried.facts, PoolFacts) and not tried.facts.exists
 
 
-def _way(token: Brought, tried: Tried, closed: bool) -> Way:
+def _way(token: Brought, tried: VenueTrial, closed: bool) -> Way:
     """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
-    run, launch = token.opened.run, token.opened.first.launch
+    run, launch = token.opened.run, token.opened.data.launch
     state = launch.curve_state if isinstance(launch, Launch) else None
-    factory = run.ctx.contracts.launchpad_factory
+    factory = run.means.contracts.launchpad_factory
     if not tried.place.venue.is_curve or not isinstance(launch, Launch) or factory is None:
         return Way(tried, tried.place)
     if not isinstance(state, Curve) or not (closed or token.closes):
         return Way(tried, tried.place)
     pool = launchpad_pool.pool(
-        run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.ctx.contracts
+        run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.means.contracts
     )
     if pool is None:
         return Way(tried, tried.place)
@@ -263,7 +263,7 @@ def _way(token: Brought, tried: Tried, closed: bool) -> Way:
 
 def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
     run = token.opened.run
-    policy, setting = run.ctx.policy, run.setting
+    policy, setting = run.means.policy, run.setting
     # Of what shrinks with time it is known what is held at the round delays.
     rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
     env = _trader(run, own, way, 0, "handed")
@@ -285,7 +285,7 @@ def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
     return found
 
 
-def _trader(run: Run, own: WalletCalls, way: Way, number: int, part: str) -> Environment:
+def _trader(run: CheckSession, own: WalletCalls, way: Way, number: int, part: str) -> Environment:
     """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
     env = cast(run.environments[number], part)
     bought = next(
@@ -316,7 +316,7 @@ def _read(
     asked: list[_Asked],
     told: list[Results | Missing | Refused],
 ) -> SoldBack:
-    policy = token.opened.run.ctx.policy
+    policy = token.opened.run.means.policy
     found: dict[Way, list[Cell]] = {way: [] for way in ways}
     reached: dict[Way, int | None] = {}
     gas = 0

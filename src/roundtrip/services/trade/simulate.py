@@ -30,7 +30,7 @@ from roundtrip.domain.trade.judge import (
     judge_trade,
 )
 from roundtrip.services.check import environments
-from roundtrip.services.check.pipeline import Opened, closed
+from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.cancel_on_error import at_once
@@ -128,14 +128,14 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
     the sells of what they bring, and the checks' second trips."""
     looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received(case, ran)]
-    ready = [(one, found) for one, found in looked if isinstance(found, Opened)]
+    ready = [(one, found) for one, found in looked if isinstance(found, BuyRoundResult)]
     tokens = [brought(found, one) for one, found in ready]
     planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
     if planned is None:
         return _Judged(Outcome("unproven", missing=TOO_DEAR), ran)
     owns, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
-    checking = (closed(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
+    checking = (run_sell_round(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
     again, sold, checks = await at_once(
         known_run(case, owns, whole.look, meters[0]),
         sold_back(owns[0], tokens, meters[1], selling_gas),
@@ -217,7 +217,7 @@ def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
     if is_money(one.asset, case.ctx.contracts):
         return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
     opened = whole.opened.get(one.asset)
-    return worth_wei(opened, abs(one.raw)) if isinstance(opened, Opened) else None
+    return worth_wei(opened, abs(one.raw)) if isinstance(opened, BuyRoundResult) else None
 
 
 def _lost_bps(case: Case, whole: Whole, ran: Ran) -> int | None:

@@ -15,7 +15,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade.judge import Moved, Ran
-from roundtrip.services.check.pipeline import Opened, opened
+from roundtrip.services.check.pipeline import BuyRoundResult, start_check
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import is_money
 from roundtrip.venues.base import Call
@@ -41,7 +41,7 @@ class Whole:
     look: Look
     balance_wei: int | Missing
     estimated_gas: int
-    opened: dict[Address, Opened | Missing]
+    opened: dict[Address, BuyRoundResult | Missing]
 
 
 def received(case: Case, ran: Ran) -> list[Moved]:
@@ -95,7 +95,7 @@ async def whole_run(case: Case) -> Whole:
 
 async def _together(
     case: Case, main: Callable[[Meter], Coroutine[Any, Any, R]], tokens: list[Address]
-) -> tuple[R, dict[Address, Opened | Missing]]:
+) -> tuple[R, dict[Address, BuyRoundResult | Missing]]:
     """The run, and trip 1 of these tokens' checks, at once."""
     own, meters = Meter(), [Meter() for _ in tokens]
     opening = (_opened(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
@@ -104,9 +104,9 @@ async def _together(
     return ran, dict(zip(tokens, found, strict=True))
 
 
-async def _opened(case: Case, token: Address, meter: Meter) -> Opened | Missing:
+async def _opened(case: Case, token: Address, meter: Meter) -> BuyRoundResult | Missing:
     try:
-        return await opened(case.ctx, case.head, token, meter)
+        return await start_check(case.ctx, case.head, token, meter)
     except NodeFault as fault:
         return Missing("node", fault.message)
 

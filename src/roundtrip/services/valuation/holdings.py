@@ -14,8 +14,8 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, Refused
 from roundtrip.services.check import environments
-from roundtrip.services.check.candidates import candidates
-from roundtrip.services.check.index_facts import indexed, inform
+from roundtrip.services.check.candidates import list_candidates
+from roundtrip.services.check.index_facts import load_known_venues, read_index_facts
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.trade.trade_builder import pays
@@ -87,9 +87,11 @@ def _valued(case: Case, one: Found) -> Valued:
 async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[Case]:
     seed, book = ctx.entropy(), ctx.heads.book
     tokens = list(dict.fromkeys(one.token for one in holdings))
-    await at_once(*(inform(book, ctx.pool, ctx.contracts, token) for token in tokens))
+    await at_once(*(load_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
     short = list(dict.fromkeys(one.token for one in holdings if one.seller is None and one.slot is None))
-    waits = (indexed(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders) for token in short)
+    waits = (
+        read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders) for token in short
+    )
     holders = dict(zip(short, [told.holders for told in await at_once(*waits)], strict=True))
     known = {(one.token, one.at): _known(ctx, one.token, one.at) for one in holdings}
     cases = []
@@ -126,7 +128,7 @@ def _known(ctx: Context, token: Address, at: str | None) -> _Known:
     """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that. Others
     can open pools beyond every bound: ``at`` is among them all the same."""
     book = ctx.heads.book
-    found = candidates(book, ctx.contracts, token, _MOST_KNOWN)
+    found = list_candidates(book, ctx.contracts, token, _MOST_KNOWN)
     listed = set(book.known(token)) if book is not None else set()
     own = [venue for venue in listed if at is not None and venue.at() == at and venue not in found.venues]
     paid = [venue for venue in (*own, *found.venues) if pays(venue) is not None]

@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, Refused
 from roundtrip.domain.check.venue_reading import Sale
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import closed, opened
+from roundtrip.services.check.pipeline import run_sell_round, start_check
 from roundtrip.services.runtime.context import Context
 
 from .holdings import Holding, Valued, slot_of, worth
@@ -32,7 +32,7 @@ out."""
 async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter, at: str | None = None) -> Probed:
     """By a check's own buy and sell, at that place (an address, or a v4 pool's id); None: where that loses
     least. Raises NodeFault."""
-    evidence = await closed(await opened(ctx, head, token, meter), meter)
+    evidence = await run_sell_round(await start_check(ctx, head, token, meter), meter)
     judgement = judge(evidence, ctx.policy)
     if judgement.missing is not None:
         return judgement.missing

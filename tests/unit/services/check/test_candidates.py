@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.check import candidates as module
-from roundtrip.services.check.candidates import Candidates, unseen
+from roundtrip.services.check.candidates import Candidates, unseen_venues
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
@@ -28,7 +28,7 @@ MOST = 30
 
 
 def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candidates:
-    return module.candidates(book, contracts, token, MOST)
+    return module.list_candidates(book, contracts, token, MOST)
 
 
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:
@@ -121,12 +121,12 @@ def curve() -> Venue:
 
 
 def test_a_curve_that_was_not_known_is_added() -> None:
-    assert unseen(CONTRACTS, TOKEN, launch(), STANDARD) == (curve(),)
-    assert unseen(CONTRACTS, TOKEN, launch(), (*STANDARD, curve())) == ()
+    assert unseen_venues(CONTRACTS, TOKEN, launch(), STANDARD) == (curve(),)
+    assert unseen_venues(CONTRACTS, TOKEN, launch(), (*STANDARD, curve())) == ()
 
 
 def test_a_curve_paid_in_other_money_is_added_with_that() -> None:
-    (found,) = unseen(CONTRACTS, TOKEN, launch(quote_address=ODD), ())
+    (found,) = unseen_venues(CONTRACTS, TOKEN, launch(quote_address=ODD), ())
     assert (found.kind, found.quote, found.quote_address, found.pool) == (
         "launchpad_curve", ODD, ODD, CURVE_ADDRESS,
     )  # fmt: skip
@@ -134,38 +134,40 @@ def test_a_curve_paid_in_other_money_is_added_with_that() -> None:
 
 def test_a_pool_of_the_usual_key_is_known_already() -> None:
     pooled = launch(None, phase="pooled")
-    assert unseen(CONTRACTS, TOKEN, pooled, STANDARD) == ()
-    assert unseen(CONTRACTS, TOKEN, pooled, ()) == (pool_of_launch(ZERO_ADDRESS),)
+    assert unseen_venues(CONTRACTS, TOKEN, pooled, STANDARD) == ()
+    assert unseen_venues(CONTRACTS, TOKEN, pooled, ()) == (pool_of_launch(ZERO_ADDRESS),)
 
 
 def test_a_pool_of_another_key_is_added() -> None:
     pooled = launch(None, phase="pooled", pool_fee_pips=500, tick_spacing=10)
-    (found,) = unseen(CONTRACTS, TOKEN, pooled, STANDARD)
+    (found,) = unseen_venues(CONTRACTS, TOKEN, pooled, STANDARD)
     assert (found.kind, found.fee_pips, found.tick_spacing) == ("launchpad_pool", 500, 10)
     assert found.hook == CONTRACTS.launchpad_hook
-    assert unseen(CONTRACTS, TOKEN, pooled, (found,)) == ()
+    assert unseen_venues(CONTRACTS, TOKEN, pooled, (found,)) == ()
 
 
 @pytest.mark.parametrize("phase", ["swept", "rescued"])
 def test_a_closed_launch_trades_nowhere(phase: str) -> None:
-    assert unseen(CONTRACTS, TOKEN, launch(None, phase=phase), ()) == ()
+    assert unseen_venues(CONTRACTS, TOKEN, launch(None, phase=phase), ()) == ()
 
 
 @pytest.mark.parametrize("known", [None, NODE])
 def test_without_a_launch_there_is_nothing_more(known: Missing | None) -> None:
-    assert unseen(CONTRACTS, TOKEN, known, ()) == ()
+    assert unseen_venues(CONTRACTS, TOKEN, known, ()) == ()
 
 
 def test_a_launch_into_a_pool_trades_in_that() -> None:
     usual = replace(POOL_LAUNCH, quote_address=CONTRACTS.weth)
-    assert unseen(CONTRACTS, TOKEN, usual, STANDARD) == ()
+    assert unseen_venues(CONTRACTS, TOKEN, usual, STANDARD) == ()
     pool = amm_v3.pool_address(CONTRACTS.v3_factory, TOKEN, CONTRACTS.weth, 10_000)
-    assert unseen(CONTRACTS, TOKEN, usual, ()) == (Venue("amm_v3", "weth", CONTRACTS.weth, pool, 10_000),)
-    assert unseen(CONTRACTS, TOKEN, replace(usual, quote_address=ODD, pool_fee_pips=3000), STANDARD) == (
-        odd(),
+    assert unseen_venues(CONTRACTS, TOKEN, usual, ()) == (
+        Venue("amm_v3", "weth", CONTRACTS.weth, pool, 10_000),
     )
+    assert unseen_venues(
+        CONTRACTS, TOKEN, replace(usual, quote_address=ODD, pool_fee_pips=3000), STANDARD
+    ) == (odd(),)
 
 
 def test_without_a_launchpad_there_is_no_pool_of_one() -> None:
-    assert unseen(NO_LAUNCHPAD, TOKEN, launch(None, phase="pooled"), ()) == ()
+    assert unseen_venues(NO_LAUNCHPAD, TOKEN, launch(None, phase="pooled"), ()) == ()
     assert all(v.kind in ("amm_v3", "amm_v4") for v in candidates(None, NO_LAUNCHPAD, TOKEN).venues)

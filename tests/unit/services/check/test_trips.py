@@ -10,8 +10,8 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Bought, Buy, Missing, Refused
-from roundtrip.services.check.sell_round import best
-from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, Tried, _grouped
+from roundtrip.services.check.sell_round import choose_venues
+from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _grouped
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
 from unit.domain.builders import ABSENT, LIQUID, NODE
@@ -25,37 +25,37 @@ def pool(number: int, hook: bool = False, fee_pips: int = 3000) -> Venue:
     return amm_v4.pool("amm_v4", BELOW, "eth", ZERO_ADDRESS, fee_pips, number + 1, HOOK if hook else None)
 
 
-def tried(venue: Venue, brought_raw: int) -> Tried:
+def tried(venue: Venue, brought_raw: int) -> VenueTrial:
     bought = Bought(POLICY.probe_wei, brought_raw, POLICY.probe_wei, 100_000)
-    return Tried(Place(venue, amm_v4), LIQUID, (Buy("probe", 0, bought),), None)
+    return VenueTrial(Place(venue, amm_v4), LIQUID, (Buy("probe", 0, bought),), None)
 
 
-def numbers(found: list[Tried]) -> list[int]:
+def numbers(found: list[VenueTrial]) -> list[int]:
     return [one.place.venue.tick_spacing - 1 for one in found]
 
 
 def test_of_many_pools_those_are_judged_on_which_a_buy_brings_most() -> None:
-    found = best([tried(pool(n), 1000 + n) for n in range(12)], POLICY)
+    found = choose_venues([tried(pool(n), 1000 + n) for n in range(12)], POLICY)
     assert numbers(found) == list(range(4, 12))
 
 
 def test_half_of_the_places_are_for_pools_without_a_strangers_hook() -> None:
     baits = [tried(pool(n, hook=True), 9000 + n) for n in range(12)]
     fair = [tried(pool(20 + n), 1000 + n) for n in range(6)]
-    assert numbers(best(baits + fair, POLICY)) == [8, 9, 10, 11, 22, 23, 24, 25]
-    assert numbers(best([*baits, fair[0]], POLICY)) == [*range(5, 12), 20]
+    assert numbers(choose_venues(baits + fair, POLICY)) == [8, 9, 10, 11, 22, 23, 24, 25]
+    assert numbers(choose_venues([*baits, fair[0]], POLICY)) == [*range(5, 12), 20]
 
 
 def test_pools_whose_fee_is_a_toll_come_last() -> None:
     tolls = [tried(pool(n, fee_pips=900_000), 9000) for n in range(9)]
-    assert 30 in numbers(best([*tolls, tried(pool(30), 1000)], POLICY))
+    assert 30 in numbers(choose_venues([*tolls, tried(pool(30), 1000)], POLICY))
 
 
 def test_what_refused_or_is_not_known_is_judged_and_what_is_not_there_is_not() -> None:
     refused = replace(tried(pool(1), 1), buys=(Buy("probe", 0, Refused("buy", None, 1)),))
     unknown = replace(tried(pool(2), 1), facts=NODE, buys=(Buy("probe", 0, NODE),))
     absent = replace(tried(pool(3), 1), facts=ABSENT, buys=())
-    assert numbers(best([refused, unknown, absent], POLICY)) == [1, 2]
+    assert numbers(choose_venues([refused, unknown, absent], POLICY)) == [1, 2]
 
 
 # --- requests -------------------------------------------------------------------------------------

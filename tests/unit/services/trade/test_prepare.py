@@ -19,7 +19,7 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, p
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
 from roundtrip.domain.check.verdict import Verdict
 from roundtrip.domain.trade.judge import LEVELS, refusal
-from roundtrip.services.check.pipeline import Opened
+from roundtrip.services.check.pipeline import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import parse_amount
 from roundtrip.services.trade.prepare_schema import PrepareSellParams
@@ -183,7 +183,7 @@ def desk_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> Desk:
         head=cast(Head, None),
         wallet=WALLET,
         side=side,
-        opened=cast(Opened, SimpleNamespace(run=SimpleNamespace(token=TOKEN))),
+        opened=cast(BuyRoundResult, SimpleNamespace(run=SimpleNamespace(token=TOKEN))),
         holdings=Holdings(0, 0, allowed),
         deadline_s=DEADLINE_S,
         decimals=18,
