@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tiers import mark_slow
+
 PROJECT = Path(__file__).resolve().parents[1]
 UNITS = PROJECT / "tests" / "unit"
 # make e2e runs these: they need a browser.
@@ -26,7 +28,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests under a folder carry its name as a marker."""
+    """Tests under a folder carry its name as a marker, and slow ones that they are."""
+    mark_slow(items)
     for item in items:
         folder = item.path.relative_to(PROJECT / "tests").parts[0]
         item.add_marker(getattr(pytest.mark, folder))

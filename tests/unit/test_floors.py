@@ -98,9 +98,8 @@ def test_every_module_stands_on_a_known_floor() -> None:
     assert {floor(path) for path in MODULES} == MAY_IMPORT.keys()
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_imports_only_from_floors_below_it(path: Path) -> None:
-    assert breaches(path) == []
+def test_a_module_imports_only_from_floors_below_it() -> None:
+    assert [breach for path in MODULES for breach in breaches(path)] == []
 
 
 @pytest.mark.parametrize(
@@ -110,12 +109,12 @@ def test_a_breach_is_seen(source: str) -> None:
     assert len(breaches(PACKAGE / "domain" / "base" / "types.py", source)) == 1
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_nothing_is_imported_inside_a_function(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            inner = [n.lineno for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
-            assert inner == [], f"{node.name} imports at {inner}"
+def test_nothing_is_imported_inside_a_function() -> None:
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                inner = [n.lineno for n in ast.walk(node) if isinstance(n, ast.Import | ast.ImportFrom)]
+                assert inner == [], f"{path}: {node.name} imports at {inner}"
 
 
 def test_there_is_no_import_cycle() -> None:

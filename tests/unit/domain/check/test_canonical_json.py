@@ -347,10 +347,11 @@ def test_a_changed_document_is_evidence_or_a_value_error(
     assert found is None or isinstance(found, Evidence)
 
 
-@pytest.mark.parametrize("path", [p for p in PATHS if not isinstance(p[-1], int)], ids=str)
-def test_no_key_may_be_left_out(path: tuple[Any, ...]) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011
-        canonical_json.load(Evidence, changed(path, None, drop=True))
+def test_no_key_may_be_left_out() -> None:
+    keys = [path for path in PATHS if not isinstance(path[-1], int)]
+    taken = [path for path in keys if load_or_value_error(changed(path, None, drop=True)) is not None]
+    assert keys
+    assert taken == []
 
 
 @pytest.mark.parametrize(
