@@ -6,6 +6,8 @@ TESTS := PYTHONPATH=src:tests:. $(BIN)/python
 PYTEST := $(BIN)/python -m pytest -q
 # Two workers; they take tests from each other.
 BY_TWO := -n 2 --dist worksteal
+# Compiled modules are kept, whatever the environment says: without them each run compiles all tests again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run unit test test-slow e2e lint types fix bench long write
 

@@ -10,6 +10,8 @@ from tiers import mark_slow
 
 PROJECT = Path(__file__).resolve().parents[1]
 UNITS = PROJECT / "tests" / "unit"
+# Folders' own conftests import from it before it is loaded as a plugin.
+pytest.register_assert_rewrite("support.fixtures")
 # make e2e runs these: they need a browser.
 collect_ignore = ["e2e"]
 # Under make a service logs for a person to read; tests read its log.

@@ -15,7 +15,7 @@ from truth.cases import FIELDS, HOOKS, Case, drawn, parse
 from truth.run import table
 from truth.trial import Trial, tried
 
-CASES, PARTS, SEED = 200, 10, 4663
+CASES, PARTS, SEED = 200, 40, 4663
 
 
 @cache
