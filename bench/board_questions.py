@@ -205,7 +205,7 @@ async def count_winners(connection: asyncpg.Connection) -> object:
         assert stands is not None
         if await winners_store.counted_to(connection):
             return None
-        counted = await winners_store.counted(connection, "24h", stands.block)
+        counted = await winners_store.count_board(connection, "24h", stands.block)
         return await winners_store.keep(connection, counted, stands)
 
 

@@ -94,7 +94,7 @@ class _Noting(Deployer):
 
 def ways(chain: SyncRpc, built: world.Built) -> list[Way]:
     """Every token that the crowd trades: the exchange's own, all graduated ones, some on curves."""
-    market, contracts = Market.unpacked(built.market), built.contracts
+    market, contracts = Market.unpack(built.market), built.contracts
     eth = [listed for listed in market.tokens if listed.quote in ("eth", "weth")]
     curves = [listed for listed in eth if listed.kind == "curve"][-CURVES:]
     others = [listed for listed in eth if listed.kind in ("pool_v3", "pool_v4", "graduated")]
@@ -290,7 +290,7 @@ def build(blocks: int, say: Callable[[str], None]) -> world.Built:
     if not ends.exists():
         folder.mkdir(parents=True, exist_ok=True)
         options = NodeOptions(state=built.state)
-        with world.started(places, built, options) as node, SyncRpc(node.url, timeout_s=600) as chain:
+        with world.start_world(places, built, options) as node, SyncRpc(node.url, timeout_s=600) as chain:
             head_s = play(chain, built, blocks, say)
             say("keeping the busy chain's state")
             state.write_bytes(_trimmed(chain.call("anvil_dumpState")))
@@ -305,7 +305,7 @@ def main() -> None:
     built = build(parser.parse_args().blocks, print)
     places = world.Places(PROJECT, PROJECT / "var")
     started = time.monotonic()
-    with world.started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
         seconds = time.monotonic() - started
         head = int(chain.call("eth_blockNumber"), 16)
         logs = len(chain.call("eth_getLogs", {"fromBlock": "0x0", "toBlock": hex(head)}))

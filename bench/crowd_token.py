@@ -202,7 +202,7 @@ def build(transfers: int, reuse: bool, say: Callable[[str], None]) -> tuple[worl
 @contextmanager
 def _running(built: world.Built) -> Iterator[RunningNode]:
     options = NodeOptions(state=built.state, prune_history=20, start_s=START_S)
-    with world.started(world.Places(PROJECT, PROJECT / "var"), built, options) as node:
+    with world.start_world(world.Places(PROJECT, PROJECT / "var"), built, options) as node:
         yield node
 
 

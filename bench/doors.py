@@ -58,7 +58,7 @@ from .timing import Times
 
 TOKEN = "0x" + "1a" * 20
 CONNECTIONS = 32
-KEY = keys.written(bytes(32))
+KEY = keys.format_key(bytes(32))
 LOAD = Path(__file__).with_name("load.py")
 HERE = {"address": TOKEN}
 BESIDE = (
@@ -162,7 +162,7 @@ async def application(pool: asyncpg.Pool) -> AsyncIterator[Starlette]:
 async def with_a_key(connection: asyncpg.Connection) -> None:
     """An account that has the key."""
     wallet, chosen = Address(f"0x{1:040x}"), datetime.now(UTC)
-    found = await accounts.locked(connection, wallet, iter(["mite-test"]), chosen)
+    found = await accounts.lock_account(connection, wallet, iter(["mite-test"]), chosen)
     await accounts.add_key(connection, found.mite.id, keys.hash_of(KEY), keys.start_of(KEY), "", chosen)
 
 

@@ -67,7 +67,7 @@ async def _service(database_url: str) -> AsyncIterator[tuple[Context, world.Buil
     places = world.Places(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)
-    with world.started(places, built, options) as node:
+    with world.start_world(places, built, options) as node:
         with SyncRpc(node.url) as chain:
             newest = int(chain.call("eth_blockNumber"), 16)
         await follow(node.url, built, database_url, 0, at(newest))
@@ -83,14 +83,14 @@ async def _filled(ctx: Context, tokens: list[Address], mite_id: int) -> None:
         assert found is not None
         slot, position = Slot(found.layout, found.base), Position(token, "open", HELD_RAW, COST_WEI)
         async with ctx.pool.acquire() as connection, connection.transaction():
-            await store.lock(connection, mite_id, practice.begun(int(ctx.now_s())))
+            await store.lock(connection, mite_id, practice.open_account(int(ctx.now_s())))
             await store.keep_position(connection, mite_id, Kept(position, 18, slot, now, now))
 
 
 async def _mite(ctx: Context) -> Mite:
     wallet, now = Address("0x" + "be" * 20), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection, connection.transaction():
-        return (await accounts.locked(connection, wallet, ["mite-bench"], now)).mite
+        return (await accounts.lock_account(connection, wallet, ["mite-bench"], now)).mite
 
 
 async def ask_the_account(database_url: str, runs: int) -> None:
@@ -100,7 +100,7 @@ async def ask_the_account(database_url: str, runs: int) -> None:
         assert isinstance(ctx.node, Node)
         node = CountingNode(ctx.node.url, ctx.node.session, ctx.node.timeout_s)
         counted = replace(ctx, node=node)
-        listed = [one.token for one in Market.unpacked(built.market).tokens if one.kind in LIVE]
+        listed = [one.token for one in Market.unpack(built.market).tokens if one.kind in LIVE]
         tokens = [Address(token) for token in [*listed, *(built.tokens[key] for key in HONEST)]]
         tokens = tokens[-MOST_POSITIONS:]
         assert len(tokens) == MOST_POSITIONS

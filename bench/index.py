@@ -193,7 +193,7 @@ def main() -> None:
     asked = parser.parse_args()
     built = busy_chain.build(asked.blocks, print)
     places = world.Places(PROJECT, PROJECT / "var")
-    with world.started(places, built, NodeOptions(state=built.state)) as node:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node:
         asyncio.run(measured(node, built, asked))
 
 

@@ -195,7 +195,7 @@ def main() -> None:
     options = LongRun(block_time_s=BLOCK_TIME_S, state=built.state)
     with (
         tempfile.TemporaryDirectory() as folder,
-        world.started(places, built, options) as node,
+        world.start_world(places, built, options) as node,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
     ):
         runner.run(measure(node, built, Path(folder), seconds, asked.trades))

@@ -67,7 +67,7 @@ async def house(folder: Path) -> AsyncIterator[tuple[Context, SyncRpc]]:
     places = world.Places(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     async with contextlib.AsyncExitStack() as stack:
-        node = stack.enter_context(world.started(places, built, NodeOptions(state=built.state)))
+        node = stack.enter_context(world.start_world(places, built, NodeOptions(state=built.state)))
         rpc = stack.enter_context(SyncRpc(node.url))
         server = await stack.enter_async_context(EmbeddedPostgres(folder))
         pool = await stack.enter_async_context(asyncpg.create_pool(server.dsn))

@@ -297,7 +297,7 @@ def main() -> None:
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)
     loop = asyncio.Runner(loop_factory=uvloop.new_event_loop)
-    with world.started(places, built, options) as node, loop as runner:
+    with world.start_world(places, built, options) as node, loop as runner:
         runner.run(measure(node.url, built, times))
 
 

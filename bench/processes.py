@@ -300,6 +300,6 @@ if __name__ == "__main__":
     state = world.build(places, print)
     with (
         tempfile.TemporaryDirectory() as scratch,
-        world.started(places, state, NodeOptions(block_time_s=0.1, state=state.state)) as node,
+        world.start_world(places, state, NodeOptions(block_time_s=0.1, state=state.state)) as node,
     ):
         asyncio.run(main(options, node.url, state, Path(scratch)))

@@ -27,7 +27,7 @@ from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.postgres import EmbeddedPostgres
-from roundtrip.store.watch.happenings import Place, Replayed, happened, replayed
+from roundtrip.store.watch.happenings import Place, Replayed, read_happenings, replay_rule
 
 from . import index_filler
 from .made_cast import DAY_S, Cast, Scale
@@ -207,7 +207,7 @@ async def ask(dsn: str, scale: Scale, only: list[str]) -> None:
 
             async def once(watch: Watch = asked.watch) -> Replayed:
                 async with connection.transaction():
-                    return await replayed(connection, contracts, watch, after_s, to)
+                    return await replay_rule(connection, contracts, watch, after_s, to)
 
             took, found = await worst_s(once)
             hits = "?" if found is None else f"{found.hits:,}{'+' if found.at_least else ''}"
@@ -228,7 +228,7 @@ async def ask_blocks(connection: asyncpg.Connection, to: Place) -> None:
             began = time.perf_counter()
             async with connection.transaction():
                 found += len(
-                    await happened(
+                    await read_happenings(
                         connection,
                         ROBINHOOD.contracts,
                         Place(number, at_s - 1),

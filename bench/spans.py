@@ -21,7 +21,7 @@ import msgspec
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.span_stream import spans
-from roundtrip.chain.blocks.spans import checked, read_span
+from roundtrip.chain.blocks.spans import check_answers, read_span
 from roundtrip.chain.rpc.client import Asks, Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
@@ -70,7 +70,7 @@ async def local(rounds: int) -> None:
     """The local chain's whole past."""
     places = world.Places(PROJECT, PROJECT / "var")
     built = world.build(places, print)
-    with world.started(places, built, NodeOptions(state=built.state)) as running:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as running:
         async with aiohttp.ClientSession() as session:
             node = Node(running.url, session, 60.0)
             head = (await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])]))[0]
@@ -113,7 +113,7 @@ async def made_up(most: int, rounds: int, words: int) -> None:
     async def read() -> None:
         nonlocal longest
         for numbers, (found, *blocks) in answers:
-            longest = max(longest, _longest_hold_s(checked([found], blocks, numbers)))
+            longest = max(longest, _longest_hold_s(check_answers([found], blocks, numbers)))
 
     async def json_only() -> None:
         for _, group in answers:

@@ -127,7 +127,7 @@ class House:
         """A new one, with a webhook at each of these."""
         wallet = Address("0x" + secrets.token_hex(20))
         async with self.pool.acquire() as connection, connection.transaction():
-            found = await accounts.locked(connection, wallet, [f"mite-{secrets.token_hex(6)}"], _now())
+            found = await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(6)}"], _now())
         for port in ports:
             await set_webhook(self.ctx, WebhookParams(f"http://127.0.0.1:{port}/"), found.mite)
         return found.mite

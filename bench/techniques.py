@@ -200,7 +200,7 @@ def main() -> None:
     asked = parser.parse_args()
     places = world.Places(PROJECT, PROJECT / "var")
     built = world.build(places, print)
-    with world.started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
         found, told = measure(rpc, built, asked.rounds)
         print("trading each token for real", flush=True)
         truth = {case.name: met(rpc, built, case) for case in found if not case.for_some}

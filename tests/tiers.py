@@ -93,7 +93,8 @@ def cases_kept(seconds: list[float]) -> int | None:
 def main() -> None:
     """Writes the list."""
     seconds = measured(map(Path, sys.argv[1:]))
-    counts = {name: kept for name, took in seconds.items() if (kept := cases_kept(took)) is not None} | KEPT
+    kept = {name: cases_kept(took) for name, took in seconds.items()}
+    counts = {name: cases for name, cases in kept.items() if cases is not None} | dict(KEPT)
     LIST.write_text("".join(f"{count} {name}\n" for name, count in sorted(counts.items())))
 
 

@@ -70,7 +70,7 @@ async def test_an_answer_that_is_not_telegrams_is_none(body: str) -> None:
         assert await telegram.name() is None
         api.broken = web.Response(body=said)
         with pytest.raises(OSError, match="Telegram could not be asked"):
-            await telegram.started(0, 0)
+            await telegram.read_started(0, 0)
 
 
 async def test_what_the_bot_is_called() -> None:
@@ -89,14 +89,14 @@ async def test_who_sent_a_code_is_found_among_the_rest() -> None:
         first = await api.says(2, "/start code-1_A")
         await api.says(3, "/start code-2", kind="group")
         await api.says(4, "/start")
-        found, newest = await telegram.started(0, 0)
+        found, newest = await telegram.read_started(0, 0)
         assert found == [Started(first, 2, "code-1_A", "Ann Lee")]
         await api.says(5, "/start two words")
         await api.happens({"edited_message": {"text": "/start code-3"}})
         second = await api.says(6, "/start@stand_in_bot code-4")
-        found, newest = await telegram.started(newest, 0)
+        found, newest = await telegram.read_started(newest, 0)
         assert (found, newest) == ([Started(second, 6, "code-4", "Ann Lee")], second)
-        assert await telegram.started(newest, 0) == ([], newest)
+        assert await telegram.read_started(newest, 0) == ([], newest)
 
 
 async def test_an_update_of_another_shape_is_got_past() -> None:
@@ -105,7 +105,7 @@ async def test_an_update_of_another_shape_is_got_past() -> None:
         await api.happens({"message": "what is this"})
         await api.happens({"message": {"chat": {"id": "x"}, "text": 5}})
         third = await api.says(2, "/start code")
-        found, newest = await telegram.started(0, 0)
+        found, newest = await telegram.read_started(0, 0)
         assert (found, newest) == ([Started(third, 2, "code", "Ann Lee")], third)
 
 
@@ -116,7 +116,7 @@ async def test_updates_that_are_huge_are_got_past() -> None:
             await api.says(number, "\u202e" * 4096, reply_to_message={"text": "\u202e" * 4096})
         last = await api.says(9, "/start code")
         while after < last:
-            some, newest = await telegram.started(after, 0)
+            some, newest = await telegram.read_started(after, 0)
             assert newest > after
             found, after = found + some, newest
         assert [one.code for one in found] == ["code"]
@@ -124,7 +124,7 @@ async def test_updates_that_are_huge_are_got_past() -> None:
 
 async def test_an_update_is_waited_for() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        waiting = asyncio.ensure_future(reach(api, poster).started(0, 25))
+        waiting = asyncio.ensure_future(reach(api, poster).read_started(0, 25))
         await api.polled()
         number = await api.says(2, "/start code")
         assert await waiting == ([Started(number, 2, "code", "Ann Lee")], number)
@@ -132,7 +132,7 @@ async def test_an_update_is_waited_for() -> None:
 
 async def test_a_longer_wait_than_a_posts_is_a_wait_all_the_same() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at}), timeout_s=0.01) as poster:
-        waiting = asyncio.ensure_future(reach(api, poster).started(0, 25))
+        waiting = asyncio.ensure_future(reach(api, poster).read_started(0, 25))
         await api.polled()
         ended, _ = await asyncio.wait({waiting}, timeout=0.1)
         assert not ended
@@ -144,22 +144,22 @@ async def test_what_was_not_written_down_comes_again() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         telegram = reach(api, poster)
         await api.says(2, "/start code")
-        first = await telegram.started(0, 0)
-        assert await telegram.started(0, 0) == first
-        assert await reach(api, poster).started(0, 0) == first
+        first = await telegram.read_started(0, 0)
+        assert await telegram.read_started(0, 0) == first
+        assert await reach(api, poster).read_started(0, 0) == first
 
 
 async def test_numbers_that_begin_again_lower_after_a_quiet_week_are_seen() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         telegram = reach(api, poster)
         await api.says(2, "/start code-1")
-        _, newest = await telegram.started(0, 0)
-        assert await telegram.started(newest, 0) == ([], newest)
+        _, newest = await telegram.read_started(0, 0)
+        assert await telegram.read_started(newest, 0) == ([], newest)
         api.next_update_id = 12
         await api.says(3, "/start code-2")
-        found, newest = await telegram.started(newest, 0)
+        found, newest = await telegram.read_started(newest, 0)
         assert ([one.code for one in found], newest) == (["code-2"], 12)
-        assert await telegram.started(newest, 0) == ([], 12)
+        assert await telegram.read_started(newest, 0) == ([], 12)
 
 
 async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCaptureFixture) -> None:
@@ -167,14 +167,14 @@ async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCapture
         telegram = reach(api, poster)
         api.token = "1:other"
         with pytest.raises(OSError, match="status 401") as failed:
-            await telegram.started(0, 0)
+            await telegram.read_started(0, 0)
         assert TOKEN not in "".join(traceback.format_exception(failed.value))
         reply = await telegram.tell(5, ["one"])
         assert reply.status == 401
         assert TOKEN not in f"{reply!r}{telegram!r}{caplog.text}"
     async with Poster(frozenset({api.at})) as poster:
         with pytest.raises(OSError, match="could not be connected to") as failed:
-            await Telegram(poster, TOKEN, api.url).started(0, 0)
+            await Telegram(poster, TOKEN, api.url).read_started(0, 0)
         assert TOKEN not in "".join(traceback.format_exception(failed.value))
 
 
@@ -194,7 +194,7 @@ def test_telegram_itself_is_reached_by_tls() -> None:
 async def test_discord_is_told_in_plain_text_that_pings_nobody() -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
         reply = await poster.post(target(api.url, poster.loopback), *discord.message(["one", SCAM]))
-        assert (discord.answered(reply), reply.status, reply.ok) == (reply, 204, True)
+        assert (discord.read_discord_reply(reply), reply.status, reply.ok) == (reply, 204, True)
         said = api.told[0]
         assert (said["allowed_mentions"], said["flags"]) == ({"parse": []}, 4)
         assert said["content"] == (
@@ -218,10 +218,10 @@ async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> Non
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
         to = target(api.url, poster.loopback)
         api.wait_s = 1.337
-        reply = discord.answered(await poster.post(to, *discord.message(["one"])))
+        reply = discord.read_discord_reply(await poster.post(to, *discord.message(["one"])))
         assert (reply.status, reply.retry_after_s) == (429, 1.337)
         api.deleted = True
-        assert discord.answered(await poster.post(to, *discord.message(["one"]))).status == 410
+        assert discord.read_discord_reply(await poster.post(to, *discord.message(["one"]))).status == 410
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> Non
     ],
 )
 def test_what_discord_answers(status: int, read: bytes, found: int, wait_s: float) -> None:
-    reply = discord.answered(Reply(status, None, 9.0, 1, read))
+    reply = discord.read_discord_reply(Reply(status, None, 9.0, 1, read))
     assert (reply.status, reply.retry_after_s) == (found, wait_s)
 
 

@@ -120,7 +120,7 @@ async def test_what_the_page_asks_of_the_database_is_answered(connection: asyncp
 
 # --- keys in a proxy's log -------------------------------------------------------------------------
 
-KEY = keys.written(bytes(range(32)))
+KEY = keys.format_key(bytes(range(32)))
 ADDRESSES = [
     f"/mcp/{KEY}", f"/mcp/{KEY}?a=1", f"/%6dcp/{KEY}", f"/mcp%2F{KEY}", f"/mcp/rt%5F{KEY[3:]}", f"/MCP/{KEY}",
     f"/mcp/%72t_{KEY[3:]}", f"/mcp/{KEY}/more", f"/v1/check/{KEY}", f"/v1/health?key={KEY}",

@@ -13,9 +13,9 @@ from roundtrip.api.operations.catalog import tools
 from roundtrip.cli.tour import Walked, demo, place_for, walked_on
 from roundtrip.devnet.world import Built, Places
 from roundtrip.tour.page import call, heading
-from roundtrip.tour.redact import fits, shape, shortened, stable
+from roundtrip.tour.redact import fits, shape, shorten, stable
 from roundtrip.tour.steps import STEPS
-from roundtrip.tour.walk import shown
+from roundtrip.tour.walk import has_something
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "tour.md"
 TOOLS = [tool.name for tool in tools()]
@@ -50,7 +50,7 @@ def test_every_tool_has_one_step_and_one_section() -> None:
 @pytest.mark.parametrize("tool", TOOLS)
 def test_a_tool_answers_and_has_something_to_show(walked: Walked, tool: str) -> None:
     (told,) = [one for one in walked.told if one.step.tool == tool]
-    assert shown(told.step, told.answer)
+    assert has_something(told.step, told.answer)
     assert told.said
 
 
@@ -65,7 +65,7 @@ def test_the_page_has_the_call_and_an_answer_of_its_shape(walked: Walked, tool: 
     said = re.findall(r"(?ms)^```text\n(.*?)^```$", section)
     assert said
     # What is said above stands in no answer again.
-    fresh = shortened(stable(told.answer, walked.known, told.step.varies))
+    fresh = shorten(stable(told.answer, walked.known, told.step.varies))
     assert fits(_without_said(shape(answer)), _without_said(shape(fresh)))
 
 

@@ -19,7 +19,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing
-from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import present
@@ -56,7 +56,7 @@ def documents() -> dict[str, bytes]:
 def line(name: str, evidence: Evidence) -> str:
     """One row of the table."""
     judgement = judge(evidence, POLICY)
-    flags = ", ".join(raised(Judged(evidence, judgement, POLICY))) or "-"
+    flags = ", ".join(raised_flags(Judged(evidence, judgement, POLICY))) or "-"
     trade = present(evidence, judgement, POLICY, 0.0).trade
     loss = "-" if trade is None or trade.round_trip_loss_bps is None else str(trade.round_trip_loss_bps)
     verdict = judgement.verdict
@@ -98,7 +98,9 @@ async def made(url: str, built: Built) -> dict[str, Evidence]:
 def make() -> None:
     """The documents anew."""
     built = world.build(world.Places(PROJECT, PROJECT / "var"), print)
-    with world.started(world.Places(PROJECT, PROJECT / "var"), built, NodeOptions(state=built.state)) as node:
+    with world.start_world(
+        world.Places(PROJECT, PROJECT / "var"), built, NodeOptions(state=built.state)
+    ) as node:
         found = asyncio.run(made(node.url, built))
     for path in FOLDER.glob("*.json"):
         path.unlink()

@@ -241,7 +241,7 @@ def _documented() -> Any:
 
 def _tokens(built: world.Built) -> dict[str, str]:
     """Those that are asked about; nobody trades them, so that they stay what they are."""
-    traded = {listed.token for listed in Market.unpacked(built.market).tokens}
+    traded = {listed.token for listed in Market.unpack(built.market).tokens}
     found = {story: built.tokens[story] for story in (*FAIR, *TRAPS)}
     assert traded.isdisjoint(found.values())
     return found

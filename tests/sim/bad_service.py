@@ -250,7 +250,7 @@ async def service(
             hook.at.behave = hook.take
             database = Disk(folder / "postgres")
             await database.start()
-            await stack.enter_async_context(database.kept())
+            await stack.enter_async_context(database.keep_running())
             valkey = stack.enter_context(store(folder / "v"))
             play = Play(rpc, built, Random(f"{seed} chain"))
             own = folder / "var"

@@ -88,7 +88,7 @@ class Play:
 
     def __init__(self, chain: SyncRpc, built: Built, rng: Random) -> None:
         self._chain, self._built, self._rng = chain, built, rng
-        self._mind = Mind(Market.unpacked(built.market))
+        self._mind = Mind(Market.unpack(built.market))
         self._desk = Desk(chain, built.contracts, built.accounts)
         self._first = self.head()
         self._minds = [(self._first, copy.deepcopy(self._mind))]

@@ -50,7 +50,7 @@ async def disk(open_folder: Path) -> AsyncIterator[Disk]:
     found = Disk(open_folder / "disk")
     await found.start()
     try:
-        async with found.kept():
+        async with found.keep_running():
             yield found
     finally:
         await found.stop()

@@ -104,7 +104,7 @@ class Chats:
     async def name(self) -> str | None:
         return self.called
 
-    async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
+    async def read_started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
         self.asked_after.append(after)
         if not self.updates:
             self.idle.set()
@@ -147,7 +147,9 @@ class Street:
         """A new one."""
         wallet = Address("0x" + secrets.token_hex(20))
         async with self.pool.acquire() as connection, connection.transaction():
-            found = await accounts.locked(connection, wallet, [f"mite-{secrets.token_hex(6)}"], self.now())
+            found = await accounts.lock_account(
+                connection, wallet, [f"mite-{secrets.token_hex(6)}"], self.now()
+            )
         return found.mite
 
     async def webhook(

@@ -30,7 +30,7 @@ class Wall:
 
 def key_of(name: str) -> str:
     """A key, the same for the same name."""
-    return keys.written(hashlib.sha256(name.encode()).digest())
+    return keys.format_key(hashlib.sha256(name.encode()).digest())
 
 
 def hashed(name: str) -> bytes:

@@ -46,7 +46,7 @@ def built(places: world.Places) -> world.Built:
 
 @pytest.fixture(scope="session")
 def chain_url(places: world.Places, built: world.Built) -> Iterator[str]:
-    with world.started(places, built, NodeOptions(state=built.state)) as node:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node:
         yield node.url
 
 
@@ -186,7 +186,7 @@ async def indexed_url(
 ) -> AsyncIterator[str]:
     """A database of its own that has the whole local chain, as it was built, followed; its jobs are not
     done."""
-    with world.started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as asked:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as asked:
         newest = int(asked.call("eth_blockNumber"), 16)
         async with database(database_url, "indexed") as url:
             async with connected(url) as connection:

@@ -167,7 +167,7 @@ class Ground:
         stands = await chain.cursor(self.index)
         assert stands is not None
         async with self.index.transaction():
-            board = await winners.counted(self.index, "all", stands.block)
+            board = await winners.count_board(self.index, "all", stands.block)
             await winners.keep(self.index, board, stands)
         found = await self.index.fetchval("SELECT count(*) FROM facts.fair_token")
         assert found == len(TOKENS)

@@ -17,7 +17,7 @@ from support.told_blocks import WETH, Chain
 from unit.venues.logs import NETWORK
 
 Row = dict[str, Any]
-MACHINERY = NETWORK.known() | ENTRY_POINTS
+MACHINERY = NETWORK.all_addresses() | ENTRY_POINTS
 
 
 def doers(chain: Chain) -> dict[tuple[int, int], Address]:

@@ -44,7 +44,7 @@ async def new_mite(connection: asyncpg.Connection, wallet: Address | None = None
     """An account of a wallet that stands in no fact, or of this one."""
     wallet = wallet or Address("0x" + secrets.token_hex(20))
     names = [f"mite-{secrets.token_hex(8)}"]
-    return (await accounts.locked(connection, wallet, names, NOW)).mite
+    return (await accounts.lock_account(connection, wallet, names, NOW)).mite
 
 
 @dataclass(slots=True)

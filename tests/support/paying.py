@@ -43,7 +43,7 @@ async def mite_of(ctx: Context, wallet: Address) -> Mite:
     """The wallet's account, made where it had none."""
     name, now = f"mite-{secrets.token_hex(6)}", datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection, connection.transaction():
-        return (await accounts.locked(connection, wallet, [name], now)).mite
+        return (await accounts.lock_account(connection, wallet, [name], now)).mite
 
 
 async def answer_of(ctx: Context, name: str, mite: Mite, /, **given: Any) -> dict[str, Any]:

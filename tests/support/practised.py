@@ -51,7 +51,7 @@ class Holder:
     def __init__(self, shop: Context, rpc: SyncRpc, built: Built, token: str) -> None:
         assert shop.heads.book is not None
         # What was launched on a curve that is sold out trades in its pool, which was known last.
-        self.venue = shop.heads.book.known(Address(token))[-1]
+        self.venue = shop.heads.book.venues_of(Address(token))[-1]
         self.token, self.wallet = token, Wallet(rpc, built.contracts, f"holds {token}", eth=50)
         curve = self.venue.pool if self.venue.kind == "launchpad_curve" else None
         self.trader = Trader(

@@ -80,7 +80,7 @@ class Unexpected(Named):
         super().__init__("internal", "Something failed on our side.", request or request_id())
 
 
-def named(error: RoundtripError, request: str | None = None) -> RoundtripError:
+def with_request_id(error: RoundtripError, request: str | None = None) -> RoundtripError:
     """The error as its caller is told it: with the request's id, where it was not his doing."""
     if error.status < 500 or isinstance(error, Named):
         return error
@@ -89,10 +89,10 @@ def named(error: RoundtripError, request: str | None = None) -> RoundtripError:
 
 def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
     """An error as its caller is told it."""
-    return shaped(named(error), headers)
+    return render_error(with_request_id(error), headers)
 
 
-def shaped(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
+def render_error(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
     """The specification's error shape."""
     body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
     found = dict(headers or {})

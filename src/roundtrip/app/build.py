@@ -40,7 +40,7 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.proof_file import Claim, Held
-from roundtrip.services.check.proof_replay import Trusted, verified
+from roundtrip.services.check.proof_replay import Trusted, verify_claim
 from roundtrip.services.runtime.book_cache import Books, reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import check_key
@@ -120,7 +120,7 @@ async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[
     except PostgresInUse:
         if not joins:
             raise
-    async with server.kept():
+    async with server.keep_running():
         yield server.dsn
 
 
@@ -134,7 +134,7 @@ async def context(
 ) -> AsyncIterator[Context]:
     """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits.
     Raises OtherKey."""
-    await migrated(database_url)
+    await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
         pool = await stack.enter_async_context(
@@ -194,7 +194,7 @@ def _node(
     """One without limits is asked plainly."""
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     measures = measures or Measures()
-    if len(urls) == 1 and not urls[0].limited():
+    if len(urls) == 1 and not urls[0].is_limited():
         return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes, measures=measures)
     return Nodes(
         urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings),
@@ -223,7 +223,7 @@ def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
     return speaks
 
 
-async def examined(settings: Settings, network: Network) -> list[tuple[str, list[Finding]]]:
+async def examine_nodes(settings: Settings, network: Network) -> list[tuple[str, list[Finding]]]:
     """What the doctor finds of each node, with its host, and of the contracts as that node tells them."""
     urls = node_urls(settings, network)
     return [(Endpoint.of(one).host, await _examined(settings, network, one)) for one in urls]
@@ -244,10 +244,10 @@ async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) ->
     no node is asked."""
     trusted = Trusted(network.chain_id, network.contracts, POLICY)
     if rpc_url is None:
-        return await verified(claim, trusted)
+        return await verify_claim(claim, trusted)
     async with aiohttp.ClientSession() as session:
         node = Node(rpc_url, session, _VERIFY_TIMEOUT_S)
-        return await verified(claim, replace(trusted, node=node))
+        return await verify_claim(claim, replace(trusted, node=node))
 
 
 def backup_key(settings: Settings) -> bytes:
@@ -255,7 +255,7 @@ def backup_key(settings: Settings) -> bytes:
     return secret_key(settings)
 
 
-async def migrated(database_url: str) -> list[int]:
+async def migrate_database(database_url: str) -> list[int]:
     """Brings the database up to date; the numbers of the migrations that were missing."""
     connection = await connections.connect(database_url)
     try:
@@ -265,10 +265,10 @@ async def migrated(database_url: str) -> list[int]:
 
 
 @contextlib.asynccontextmanager
-async def connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+async def connect_command(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
     """A connection for a command, to a database that is up to date; also beside a service."""
     async with database(settings, joins=True) as database_url:
-        await migrated(database_url)
+        await migrate_database(database_url)
         connection = await connections.connect(database_url)
         try:
             yield connection
@@ -278,7 +278,7 @@ async def connected(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
 
 async def rebuilt(database_url: str, network: Network) -> int:
     """Makes positions again from their trades; how many."""
-    await migrated(database_url)
+    await migrate_database(database_url)
     connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
     try:
         return sum([made async for made in rebuild(connection, network.contracts)])
@@ -288,7 +288,7 @@ async def rebuilt(database_url: str, network: Network) -> int:
 
 async def forgotten(database_url: str) -> None:
     """Takes away what the sync wrote. Raises StillFollowed, and asyncpg.LockNotAvailableError."""
-    await migrated(database_url)
+    await migrate_database(database_url)
     connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
     try:
         await forget(connection)
@@ -300,7 +300,7 @@ async def found_origin(
     settings: Settings, network: Network, database_url: str, wallet: Address
 ) -> Origin | Never | None:
     """Where a wallet comes from, as far as the database or the nodes tell. Raises NodeFault, ServiceFull."""
-    await migrated(database_url)
+    await migrate_database(database_url)
     connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
     try:
         async with aiohttp.ClientSession() as session:
@@ -321,7 +321,7 @@ async def following(
 ) -> AsyncIterator[Sync]:
     """The sync over its own node client and its own connection. ``network``: what is followed."""
     is_local = network.look_back_blocks is None
-    await migrated(database_url)
+    await migrate_database(database_url)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
         measures = measures or Measures()
         node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
@@ -373,12 +373,12 @@ async def beside_serving(
             database_url, ctx.measures, "jobs", max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
         ) as pool,
         beside(sync.run(stays=True), "sync"),
-        beside(worked(replace(ctx, pool=pool)), "jobs"),
+        beside(run_worker(replace(ctx, pool=pool)), "jobs"),
     ):
         yield
 
 
-async def worked(ctx: Context) -> None:
+async def run_worker(ctx: Context) -> None:
     """Does the work that is to be done later, tells mites of what happens, and links chats, over an open
     context; until it is cancelled."""
     async with beside(Alerts(ctx).run(), "alerts"), beside(link_chats(ctx), "telegram"):

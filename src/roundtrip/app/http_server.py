@@ -72,7 +72,7 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
     return listening
 
 
-def inherited(descriptor: int) -> socket.socket:
+def inherit_socket(descriptor: int) -> socket.socket:
     """The listening socket that whoever started this process left open as this file descriptor. Raises
     OSError."""
     listening = socket.socket(fileno=descriptor)
@@ -105,7 +105,7 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         time.monotonic,
         settings.most_checks_at_once,
         across,
-        pressure.allowed,
+        pressure.allowed_runs,
         functools.partial(is_newest, ctx),
     )
 
@@ -118,13 +118,13 @@ def application(settings: Settings, ctx: Context) -> Starlette:
                 closing.push_async_callback(minutes.settle)
             await closing.enter_async_context(gate.open())
             await closing.enter_async_context(opening(ctx))
-            await closing.enter_async_context(pressure.watched(shared.running))
+            await closing.enter_async_context(pressure.watch_loop(shared.running))
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
     beside, lost = pages(dispatch, callers)
     _watch(ctx.measures, gate, shared, store)
-    ctx.measures.watch("runs", "allowed", pressure.allowed)
+    ctx.measures.watch("runs", "allowed", pressure.allowed_runs)
     return create_app(dispatch, callers, running, beside=beside, turns_away=pressure.turns_away, lost=lost)
 
 
@@ -132,7 +132,7 @@ def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey 
     """What waits in this process, and how full it is."""
     measures.watch("runs", "under_way", shared.running)
     measures.watch("runs", "most", lambda: shared.most_running)
-    measures.watch("answers_kept", "", shared.kept)
+    measures.watch("answers_kept", "", shared.count_shared)
     measures.watch("writes_waiting", "calls", gate.commit.waiting)
     if gate.spending is not None:
         measures.watch("writes_waiting", "credits", gate.spending.waiting)

@@ -91,7 +91,7 @@ class Child:
                 await self.settled.wait()
         return self.said_ready and not self.gone.is_set()
 
-    async def ended(self, within_s: float) -> None:
+    async def end(self, within_s: float) -> None:
         """Waits for its end, and brings it about when that takes longer."""
         try:
             async with asyncio.timeout(within_s):
@@ -103,7 +103,7 @@ class Child:
     async def given_up(self) -> None:
         """Ends one that did not become ready."""
         self.tell(signal.SIGTERM)
-        await self.ended(_END_AT_ONCE_S)
+        await self.end(_END_AT_ONCE_S)
 
 
 @dataclass(eq=False, slots=True)
@@ -252,7 +252,7 @@ class Supervisor:
                     return
                 place.child = new
                 old.tell(signal.SIGTERM)
-                await old.ended(END_S)
+                await old.end(END_S)
                 log.info("a process was replaced", role=old.role.name, old=old.pid, pid=new.pid)
         log.info("every process was replaced")
 
@@ -260,14 +260,14 @@ class Supervisor:
         """All of them. Who is not ready does not know SIGINT yet."""
         for child in self._living:
             child.tell(how if child.said_ready else signal.SIGTERM)
-        everybody = asyncio.gather(*(child.ended(END_S) for child in self._living))
+        everybody = asyncio.gather(*(child.end(END_S) for child in self._living))
         hearing = asyncio.create_task(_until_end(told))
         either: set[asyncio.Future[Any]] = {everybody, hearing}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not everybody.done():
             for child in self._living:
                 child.tell(signal.SIGTERM)
-            await asyncio.gather(*(child.ended(_END_AT_ONCE_S) for child in set(self._living)))
+            await asyncio.gather(*(child.end(_END_AT_ONCE_S) for child in set(self._living)))
         hearing.cancel()
         await everybody
         await asyncio.gather(*self._tasks)

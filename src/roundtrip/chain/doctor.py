@@ -77,7 +77,7 @@ _MOST_APART_S = 60
 
 
 async def _code(patient: Patient) -> list[Finding]:
-    named = patient.contracts.named()
+    named = patient.contracts.by_name()
     at = {"blockHash": patient.block().hash}
     answers = await patient.node.batch(
         [RpcCall("eth_getCode", [a, at]) for a in named.values()], budgeted=False

@@ -47,7 +47,7 @@ def is_global(address: IPv4Address | IPv6Address) -> bool:
     return address in _GLOBAL_V6 and not any(address in network for network in _REFUSED_V6)
 
 
-def parsed(text: str) -> IPv4Address | IPv6Address | None:
+def parse_address(text: str) -> IPv4Address | IPv6Address | None:
     """The address, in its plain notation only."""
     try:
         return ip_address(text)

@@ -12,7 +12,7 @@ import aiohttp
 from aiohttp.abc import AbstractResolver
 from aiohttp.client_proto import ResponseHandler
 
-from .address_policy import parsed
+from .address_policy import parse_address
 
 MOST_HEADERS = 100
 MOST_LINE = 8 * 1024
@@ -65,10 +65,10 @@ def session(
     """One that reaches only what ``may_reach`` lets it, and believes only certificates that ``trust`` does.
     No redirects are asked for here: whoever posts does not follow them."""
 
-    def checked(info: AddrInfo) -> socket.socket:
+    def open_checked(info: AddrInfo) -> socket.socket:
         """Called for every connect with the very address that is then connected to. Raises NotGlobal."""
         family, kind, protocol, _, (host, port, *_) = info
-        address = parsed(str(host))
+        address = parse_address(str(host))
         if address is None or not may_reach(address, port):
             raise NotGlobal("not an address of the internet")
         made = socket.socket(family, kind, protocol)
@@ -77,7 +77,7 @@ def session(
         return made
 
     connector = _Connector(
-        resolver=resolver, ssl=trust, socket_factory=checked, force_close=True, limit=0,
+        resolver=resolver, ssl=trust, socket_factory=open_checked, force_close=True, limit=0,
         ttl_dns_cache=ADDRESSES_KEPT_S,
     )  # fmt: skip
     return aiohttp.ClientSession(

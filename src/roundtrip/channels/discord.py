@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .message_lines import length, lines, linked
+from .message_lines import length, lines, lines_with_links
 from .post import Reply
 from .targets import Target
 
@@ -30,7 +30,7 @@ def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
 def message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
     """Body and headers: plain text that pings nobody, a row a line, within what Discord takes. ``links``: one
     a row, our own; left out where they do not fit."""
-    content = linked(texts, links, MOST_ROWS, MOST_CHARACTERS, _escaped)
+    content = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escaped)
     content = content or _escaped(lines(texts, MOST_ROWS, MOST_CHARACTERS))
     if length(content) > MOST_CHARACTERS:
         # Escaped it is at most twice as long; cut afterwards, an escape might lose its half.
@@ -43,7 +43,7 @@ def _escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
-def answered(reply: Reply) -> Reply:
+def read_discord_reply(reply: Reply) -> Reply:
     """What the answer means: a webhook that was deleted comes as status 410, and how long to wait as Discord
     says it in the body."""
     if reply.status == 429 and (wait_s := _told(reply).get("retry_after")) is not None:

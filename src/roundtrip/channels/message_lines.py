@@ -21,7 +21,7 @@ def cut(text: str, most: int) -> str:
     return kept + "…"
 
 
-def linked(
+def lines_with_links(
     texts: Sequence[str], links: Sequence[str | None], most_rows: int, most: int, mark: Callable[[str], str]
 ) -> str | None:
     """A row a line with its link behind it, which nothing is done to; None where not all of that fits.

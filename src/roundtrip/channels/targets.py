@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import idna
 
-from .address_policy import is_global, parsed
+from .address_policy import is_global, parse_address
 
 MOST_CHARACTERS = 300
 LEAST_HIGH_PORT, MOST_PORT = 1024, 65_535
@@ -78,7 +78,7 @@ def _split(authority: str, default_port: int) -> tuple[str, int]:
 def _host(named: str) -> str:
     """In lower case and ASCII, without the dot at the end. Raises BadTarget."""
     if named.startswith("["):
-        address = parsed(named[1:-1]) if named.endswith("]") else None
+        address = parse_address(named[1:-1]) if named.endswith("]") else None
         if address is None or address.version != 6:
             raise BadTarget("what stands in brackets is no IPv6 address")
         return f"[{address}]"
@@ -92,7 +92,7 @@ def _host(named: str) -> str:
     labels = host.split(".")
     if len(host) > 253 or not all(_LABEL.fullmatch(label) for label in labels):
         raise BadTarget("the host is not a name of the internet")
-    if _NUMBER.fullmatch(labels[-1]) is not None and parsed(host) is None:
+    if _NUMBER.fullmatch(labels[-1]) is not None and parse_address(host) is None:
         raise BadTarget("an address is written as four decimal numbers")
     return host
 
@@ -103,7 +103,7 @@ def _refuse_unless_global(scheme: str, host: str, port: int) -> None:
         raise BadTarget("a url begins with https://")
     if port != DEFAULT_PORT["https"] and port < LEAST_HIGH_PORT:
         raise BadTarget(f"the port is {DEFAULT_PORT['https']}, or one from {LEAST_HIGH_PORT} up")
-    address = parsed(host.strip("[]"))
+    address = parse_address(host.strip("[]"))
     if address is not None:
         if not is_global(address):
             raise BadTarget("that address is not one of the internet")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .message_lines import lines, linked
+from .message_lines import lines, lines_with_links
 from .post import TIMEOUT_S, NotTried, Poster, Reply
 from .targets import Target, target
 
@@ -85,7 +85,7 @@ class Telegram:
     async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply:
         """Sends plain text, a row a line, within what Telegram takes. ``links``: as Discord's. 403 of a bot
         that was blocked comes as status 410: it is gone."""
-        said = linked(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
+        said = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
         said = said or lines(texts, MOST_ROWS, MOST_CHARACTERS)
         asked = {"chat_id": chat_id, "text": said, "link_preview_options": {"is_disabled": True}}
         reply = await self._ask("sendMessage", asked)
@@ -107,7 +107,7 @@ class Telegram:
             return None
         return me.username if _BOT_NAME.fullmatch(me.username) else None
 
-    async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
+    async def read_started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
         """Who sent ``/start`` since the update ``after``, and the newest update; waits up to ``wait_s`` for
         one. Raises OSError when it could not be asked."""
         asked: dict[str, Any] = {

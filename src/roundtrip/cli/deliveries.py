@@ -32,7 +32,7 @@ def list_deliveries(
 
 
 async def _list(settings: Settings, channel_id: int) -> None:
-    async with build.connected(settings) as connection:
+    async with build.connect_command(settings) as connection:
         found = await deliveries.log(connection, channel_id, _MOST_LISTED)
     table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
     for one in found:
@@ -54,7 +54,7 @@ def resend(
 
 
 async def _resend(settings: Settings, which: int) -> None:
-    async with build.connected(settings) as connection, connection.transaction():
+    async with build.connect_command(settings) as connection, connection.transaction():
         try:
             before = await deliveries.resend(connection, which, datetime.fromtimestamp(time.time(), UTC))
         except Illegal:

@@ -92,7 +92,7 @@ def demo(actors: Actors = False, several: Several = 1, genesis_s: Genesis = None
         _free(settings.rpc_port)
         built = _built(places, genesis_s)
         options = _options(settings.rpc_port, DEMO_BLOCK_TIME_S, built, genesis_s)
-        with world.started(places, built, options) as node, _watched(node), _trading(node, built, actors):
+        with world.start_world(places, built, options) as node, _watched(node), _trading(node, built, actors):
             described = world.write_description(places, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
             welcome = functools.partial(_welcome, base_url, built, described)
@@ -130,7 +130,7 @@ async def _serve_demo(
         build.context(settings, rpc_url, contracts, database_url) as ctx,
         build.beside_serving(local, network, database_url, ctx),
         beside(demo_accounts.run(ctx, built, rpc_url), "cast"),
-        prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx)),
+        prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
         tracing.sent(settings, ctx.measures, "demo"),
     ):
         welcome()
@@ -156,7 +156,7 @@ async def _serve_demo_in(
         processes.Role("work", ("work",), processes.WORKS),
     ]
     async with build.database(settings) as database_url:
-        await build.migrated(database_url)
+        await build.migrate_database(database_url)
         async with _shared(settings) as redis_url:
             ours = environment(
                 ROUNDTRIP_DATABASE_URL=database_url,
@@ -281,7 +281,7 @@ def devnet(
     _free(settings.rpc_port)
     built = _built(places, genesis_s)
     options = _options(settings.rpc_port, block_time_s, built, genesis_s)
-    with world.started(places, built, options) as node:
+    with world.start_world(places, built, options) as node:
         path = world.write_description(places, built, node.url)
         print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
         with _watched(node), _trading(node, built, actors):

@@ -110,7 +110,7 @@ async def _join(stage: Stage) -> None:
     for name in CAST:
         wallet = parse_address(actor_address(name))
         async with accounts(ctx) as connection:
-            found = await accounts_store.locked(connection, wallet, _designations(name), now)
+            found = await accounts_store.lock_account(connection, wallet, _designations(name), now)
         stage.mites[name] = found.mite
 
 

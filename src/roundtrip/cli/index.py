@@ -17,7 +17,7 @@ from roundtrip.observability import prometheus, tracing
 from roundtrip.store.index.origins import Origin
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT
 
-from .progress import shown
+from .progress import show_progress
 from .terminal import console, log_to_stderr, run
 
 _NO, _UNKNOWN = 1, 2
@@ -55,11 +55,11 @@ async def _who(settings: Settings) -> None:
 
 async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
     measures = Measures()
-    with shown(console) as tell:
+    with show_progress(console) as tell:
         async with (
             build.database(settings) as database_url,
             build.following(settings, network, database_url, tell, any_fork, measures) as sync,
-            prometheus.exported(settings, measures),
+            prometheus.serve_metrics(settings, measures),
             tracing.sent(settings, measures, "sync"),
         ):
             print(f"{supervisor.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)

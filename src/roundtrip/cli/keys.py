@@ -38,7 +38,7 @@ def list_keys(
 
 
 async def _list(settings: Settings, wallet: Address | None) -> None:
-    async with build.connected(settings) as connection:
+    async with build.connect_command(settings) as connection:
         found = await accounts.every_key(connection, wallet)
     table = Table("id", "kind", "mite", "wallet", "start", "label", "made", "revoked")
     for key in found:
@@ -62,7 +62,7 @@ def revoke(
 
 
 async def _revoke(settings: Settings, which: str) -> None:
-    async with build.connected(settings) as connection:
+    async with build.connect_command(settings) as connection:
         found = await _meant(connection, which)
         if len(found) != 1:
             # What was given may be a key: it is not repeated.

@@ -27,11 +27,11 @@ async def _work(settings: Settings, network: Network) -> None:
     async with (
         build.database(settings) as database_url,
         build.context(*given, database_url, network.look_back_blocks) as ctx,
-        prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx)),
+        prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
         tracing.sent(settings, ctx.measures, "work"),
     ):
         print(f"{supervisor.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
-        await build.worked(ctx)
+        await build.run_worker(ctx)
 
 
 def migrate() -> None:
@@ -42,7 +42,7 @@ def migrate() -> None:
 
 async def _migrate(settings: Settings) -> None:
     async with build.database(settings) as database_url:
-        applied = await build.migrated(database_url)
+        applied = await build.migrate_database(database_url)
     print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
 
 
@@ -50,7 +50,7 @@ def doctor() -> None:
     """What works of each node and the network, what is missing and what that costs; exit 1: no check can be
     made."""
     settings = Settings()
-    found = asyncio.run(build.examined(settings, build.network_of(settings)))
+    found = asyncio.run(build.examine_nodes(settings, build.network_of(settings)))
     for host, rows in found:
         table = Table("", "state", "seen", "what that costs", title=escape(host), title_justify="left")
         for row in rows:

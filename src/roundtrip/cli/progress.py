@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 
 @contextlib.contextmanager
-def shown(console: Console) -> Iterator[Callable[[Step], None]]:
+def show_progress(console: Console) -> Iterator[Callable[[Step], None]]:
     """Give what the sync tells to what comes out of this."""
     if not console.is_terminal:
         yield Lines(time.monotonic)

@@ -31,7 +31,11 @@ def serve(
     network = build.network_of(settings)
     build.spare_the_collector()
     given = settings.host, settings.port, "ROUNDTRIP_PORT"
-    with http_server.listen(*given) if descriptor is None else http_server.inherited(descriptor) as listening:
+    with (
+        http_server.listen(*given)
+        if descriptor is None
+        else http_server.inherit_socket(descriptor) as listening
+    ):
         if several > 1:
             run(_serve_in(several, settings, listening, whole))
         else:
@@ -44,7 +48,7 @@ async def _serve_in(several: int, settings: Settings, listening: socket.socket, 
             "without ROUNDTRIP_REDIS_URL each process has limits, shared answers and checks of its own"
         )
     async with build.database(settings) as database_url:
-        await build.migrated(database_url)
+        await build.migrate_database(database_url)
         role = processes.serving(listening, several, *(["--all"] if whole else []))
         ours = environment(
             ROUNDTRIP_DATABASE_URL=database_url, ROUNDTRIP_PORT=str(listening.getsockname()[1])
@@ -71,7 +75,7 @@ async def _serve(
             beside = build.beside_serving(settings, network, database_url, ctx)
             await stack.enter_async_context(beside)
         await stack.enter_async_context(
-            prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx))
+            prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx))
         )
         await stack.enter_async_context(tracing.sent(settings, ctx.measures, "serve"))
         await http_server.http_server(

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from roundtrip.api.dispatch import Dispatch, Named, Unexpected, named
+from roundtrip.api.dispatch import Dispatch, Named, Unexpected, with_request_id
 from roundtrip.api.documents.landing import FRONT, wants_page
 from roundtrip.api.http.app import Lost
 from roundtrip.api.request.callers import Callers
-from roundtrip.console.pages.boards import told
+from roundtrip.console.pages.boards import board_events
 from roundtrip.console.support.live_stream import MOST, Live
 from roundtrip.console.support.page_request import (
     Console,
@@ -66,7 +66,7 @@ class PageEndpoint:
         except Named as error:
             response = _fault(visit, error)
         except RoundtripError as error:
-            shown = named(error)
+            shown = with_request_id(error)
             if isinstance(shown, Named):
                 self.console.dispatch.failures.tell(shown, page.path, "pages")
             response = _fault(visit, shown)
@@ -132,7 +132,7 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     static = StaticFiles(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
-    live = Live(functools.partial(told, dispatch, templates))
+    live = Live(functools.partial(board_events, dispatch, templates))
     dispatch.ctx.measures.watch("streams", "open", live.open)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
     console = Console(dispatch, callers, templates, secure, live)
@@ -145,7 +145,7 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     documents: Mapping[str, ASGIApp] = static.documents
     routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
 
-    def lost(scope: Scope, fault: CallerFault) -> Response:
+    def show_not_found(scope: Scope, fault: CallerFault) -> Response:
         return _guarded(_fault(Visit(console, scope, session_in(scope, console.cookie), {}, {}), fault))
 
-    return routes, lost
+    return routes, show_not_found

@@ -24,7 +24,7 @@ PAGES: tuple[Page, ...] = (
     Page("/boards/{board}/live", live.live, streams=True),
     Page("/league", boards.league),
     Page("/wallet/{address}", wallet.wallet),
-    Page("/wallet/{address}/linked", wallet.linked),
+    Page("/wallet/{address}/linked", wallet.show_linked),
     Page("/wallet/{address}/said", wallet.say, "POST", signed_in=True),
     Page("/transaction/{hash}", wallet.transaction),
     Page("/sign-in", session.sign_in),

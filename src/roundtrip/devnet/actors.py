@@ -80,12 +80,12 @@ class Market:
     turn: int = 0
     later: list[tuple[int, Step]] = field(default_factory=list)
 
-    def packed(self) -> dict[str, Any]:
+    def pack(self) -> dict[str, Any]:
         """As JSON holds it."""
         return asdict(self)
 
     @classmethod
-    def unpacked(cls, packed: dict[str, Any]) -> "Market":
+    def unpack(cls, packed: dict[str, Any]) -> "Market":
         """The inverse of ``packed``, sharing nothing with it. Nobody ever has a launch in mind."""
         later = [(turn, Step(**step)) for turn, step in packed["later"]]
         tokens = [Listed(**{**token, "stakes": dict(token["stakes"])}) for token in packed["tokens"]]

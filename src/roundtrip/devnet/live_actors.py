@@ -36,7 +36,7 @@ def trading(url: str, built: Built, seed: int = SEED + 1, pause_s: float = PAUSE
 
 
 def _run(url: str, built: Built, seed: int, pause_s: float, over: threading.Event) -> None:
-    market, rng, told = Market.unpacked(built.market), Random(seed), ""  # noqa: S311
+    market, rng, told = Market.unpack(built.market), Random(seed), ""  # noqa: S311
     desk: Desk | None = None
     with SyncRpc(url) as chain:
         while not over.wait(pause_s):

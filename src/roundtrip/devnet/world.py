@@ -93,7 +93,7 @@ def _build(places: Places, folder: Path, genesis_s: int, say: Callable[[str], No
         "accounts": deployed.accounts,
         "hooks": deployed.hooks,
         "head_s": int(head["timestamp"], 16),
-        "market": deployed.market.packed(),
+        "market": deployed.market.pack(),
     }
     _write(folder / "built.json", json.dumps(known, indent=1))
 
@@ -124,7 +124,7 @@ def _digest(project: Path) -> str:
 
 
 @contextlib.contextmanager
-def started(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
+def start_world(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
     """The built chain, running. Its clock goes on where it ended, so that its history keeps its age; with a
     later ``timestamp_s`` in the options it goes on from there.
 

@@ -77,14 +77,14 @@ class Collector:
         loop = asyncio.get_running_loop()
         over = loop.create_future()
 
-        def told() -> None:
+        def set_over() -> None:
             if not over.done():
                 over.set_result(None)
 
         def end() -> None:
             self._provider.shutdown()
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(told)
+                loop.call_soon_threadsafe(set_over)
 
         # No thread of the loop's: those are waited for when the process ends.
         threading.Thread(target=end, name="last spans", daemon=True).start()

@@ -50,7 +50,9 @@ def ports(first: int) -> Callable[[int], dict[str, str]]:
 
 
 @contextlib.asynccontextmanager
-async def exported(settings: Settings, measures: Measures, tells: Tells | None = None) -> AsyncIterator[None]:
+async def serve_metrics(
+    settings: Settings, measures: Measures, tells: Tells | None = None
+) -> AsyncIterator[None]:
     """``GET /metrics`` while the block runs; without a port nobody is told anything. Where the port is taken,
     as by the process that this one replaces, it is tried again until it is free."""
     host, port = settings.metrics_host, settings.metrics_port
@@ -61,7 +63,9 @@ async def exported(settings: Settings, measures: Measures, tells: Tells | None =
 
     async def page(request: web.Request) -> web.Response:
         told = [] if tells is None else await tells()
-        return web.Response(body=written(measures, told), headers={"content-type": CONTENT_TYPE_LATEST})
+        return web.Response(
+            body=format_metrics(measures, told), headers={"content-type": CONTENT_TYPE_LATEST}
+        )
 
     app.router.add_get("/metrics", page)
     runner = web.AppRunner(app, handle_signals=False, access_log=None)
@@ -97,7 +101,7 @@ async def _lateness(measures: Measures) -> None:
         measures.observe("loop_late", "sleep", "woken", max(0.0, time.perf_counter() - began_s - _LOOP_S))
 
 
-def written(measures: Measures, told: Iterable[Metric]) -> bytes:
+def format_metrics(measures: Measures, told: Iterable[Metric]) -> bytes:
     """The page: durations by what was done, what is told beside them, and this process's memory and files."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
@@ -179,7 +183,7 @@ def gauges(measures: Measures) -> list[Metric]:
     found = {
         what: GaugeMetricFamily(f"roundtrip_{what}", means, labels=("of",)) for what, means in GAUGES.items()
     }
-    for what, of, value in measures.watched():
+    for what, of, value in measures.read_gauges():
         found[what].add_metric((of,), value)
     return list(found.values())
 

@@ -25,7 +25,7 @@ from roundtrip.venues.decode import Decoder
 from .batch import Batch
 from .fold_context import Known, money
 from .insider_activity import Machinery, done_by
-from .ledger import BlockTold, Ledger, Wanted, told_by, wanted
+from .ledger import BlockTold, Ledger, Wanted, list_wanted, told_by
 from .position_fold import fold_onto
 from .requested_jobs import Wishes
 
@@ -145,7 +145,7 @@ class Writer:
             self.forget()
             self._changes = changes
         known = await self._knows(connection)
-        await self._learn(connection, known, wanted(told, known))
+        await self._learn(connection, known, list_wanted(told, known))
         return known
 
     async def _knows(self, connection: asyncpg.Connection) -> Known:

@@ -21,7 +21,7 @@ class Machinery:
     @staticmethod
     def of(contracts: Contracts) -> "Machinery":
         """That of one network."""
-        return Machinery(contracts.known() | ENTRY_POINTS)
+        return Machinery(contracts.all_addresses() | ENTRY_POINTS)
 
 
 class _Way(NamedTuple):

@@ -81,7 +81,7 @@ def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockTold]:
     return found
 
 
-def wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
+def list_wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
     """What these blocks speak of that is not known yet."""
     pools: set[str] = set()
     tokens: set[Address] = set()
@@ -113,7 +113,7 @@ class Ledger:
         self._known = known
         self._contracts = contracts
         self._money = money(contracts)
-        self._nobody = contracts.known() | ENTRY_POINTS | {ZERO_ADDRESS}
+        self._nobody = contracts.all_addresses() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = Prices(known, contracts, self._batch.prices, eth_usd_pool)
@@ -266,7 +266,7 @@ class Ledger:
         assert isinstance(event, Priced)
         pool = self._known.pools.get(event.at)
         if pool is not None:
-            self._prices.begun(event, pool, self._block.ref)
+            self._prices.note_price_set(event, pool, self._block.ref)
 
     def _swapped(self, told: Told, spot: Spot) -> None:
         event = told.event
@@ -274,7 +274,7 @@ class Ledger:
         pool = self._known.pools.get(event.at)
         if pool is None or pool.in_money_from is None or pool.kind == launchpad_curve.KIND:
             return
-        self._prices.swapped(event, pool, self._block.ref)
+        self._prices.note_swap(event, pool, self._block.ref)
         if event.sender == self._contracts.launchpad_hook:
             # It sells what it took: nobody's trade, and within one whose fee is still to be told.
             return
@@ -346,7 +346,7 @@ class Ledger:
         token_raw, quote_raw = event.amount0, event.amount1
         if pool.token > pool.quote:
             token_raw, quote_raw = quote_raw, token_raw
-        self._prices.filled(pool, quote_raw or 0, self._block.ref)
+        self._prices.note_deposit(pool, quote_raw or 0, self._block.ref)
         self._batch.liquidity.append(
             LiquidityChange(
                 spot, pool.at, pool.token, event.owner, self._doer(told), event.tick_lower,

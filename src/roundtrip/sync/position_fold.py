@@ -6,7 +6,7 @@ from operator import attrgetter
 
 import asyncpg
 
-from roundtrip.domain.market.profit import Position, folded
+from roundtrip.domain.market.profit import Position, fold_fills
 from roundtrip.store.index.positions import Closed, Held, Traded, positions, put_closings, put_positions
 
 
@@ -27,7 +27,7 @@ async def fold_onto(
         found.update(await positions(connection, {trade.key for trade in some} - found.keys(), table))
         closed = []
         for key, of_key in groupby(some, attrgetter("key")):
-            found[key], closings = folded(found.get(key), (trade.fill for trade in of_key))
+            found[key], closings = fold_fills(found.get(key), (trade.fill for trade in of_key))
             closed += [Closed(key, closing) for closing in closings]
             open_key = key
         if puts_closings:

@@ -60,18 +60,18 @@ class Prices:
             micro_usd = capped_usdg(quote_raw, own.usdg_raw)
         return None if eth is None else worth_wei(micro_usd, eth.usdg_raw), micro_usd
 
-    def begun(self, event: Priced, pool: Pool, at: BlockRef) -> None:
+    def note_price_set(self, event: Priced, pool: Pool, at: BlockRef) -> None:
         """A pool was given a price. It tells nothing until somebody puts money there."""
         if self._tells(pool) and pool.token not in self._known.prices:
             self._put(pool, event.sqrt_price_x96, 0, at)
 
-    def filled(self, pool: Pool, usdg_raw: int, at: BlockRef) -> None:
+    def note_deposit(self, pool: Pool, usdg_raw: int, at: BlockRef) -> None:
         """Money came into a pool: the first where nobody has swapped yet makes its price one."""
         before = self._known.prices.get(pool.token)
         if before is not None and before.at == pool.at and not before.depth_raw and usdg_raw > 0:
             self._note(before._replace(block_number=at.number, at_s=at.timestamp_s, depth_raw=usdg_raw))
 
-    def swapped(self, event: Swapped, pool: Pool, at: BlockRef) -> None:
+    def note_swap(self, event: Swapped, pool: Pool, at: BlockRef) -> None:
         """Somebody swapped in a pool."""
         if not self._tells(pool):
             return

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from .redact import Words, lines, shortened, stable, stable_text, without, written
+from .redact import Words, lines, one_line_json, shorten, stable, stable_text, without
 from .walk import Told, request
 
 BASE_URL = "http://127.0.0.1:8463"
@@ -27,7 +27,7 @@ def page(told: Sequence[Told], known: Words) -> str:
 def section(one: Told, known: Words) -> str:
     """One step: its heading, why, the call and the answer."""
     said = stable_text(without(one.said, one.answer, one.step.varies), known)
-    answer = shortened(stable(one.answer, known, one.step.varies), stable_text(one.said, known))
+    answer = shorten(stable(one.answer, known, one.step.varies), stable_text(one.said, known))
     return "\n".join(
         [
             heading(one),
@@ -54,5 +54,5 @@ def heading(one: Told) -> str:
 def call(one: Told, known: Words) -> str:
     """As it is typed into a shell."""
     key = """ -H "x-api-key: $KEY\"""" if one.tool.key else ""
-    body = written(request(one.tool.name, stable(one.arguments, known))).replace("'", "'\\''")
+    body = one_line_json(request(one.tool.name, stable(one.arguments, known))).replace("'", "'\\''")
     return f"curl -s {BASE_URL}/mcp -H 'content-type: application/json'{key} \\\n  -d '{body}'"

@@ -91,17 +91,17 @@ def _is_old(written: str, known: Words) -> bool:
         return False
 
 
-def shortened(value: Any, said: str = "") -> Any:
+def shorten(value: Any, said: str = "") -> Any:
     """Lists cut after two rows, texts after 160 characters, calldata after its selector. Left out is what is
     said already."""
     if isinstance(value, dict):
         return {
-            name: one[:_MOST_DATA] + CUT if name == "data" and isinstance(one, str) else shortened(one, said)
+            name: one[:_MOST_DATA] + CUT if name == "data" and isinstance(one, str) else shorten(one, said)
             for name, one in value.items()
             if name != "text" or one != said
         }
     if isinstance(value, list):
-        kept = [shortened(one, said) for one in value[:_MOST_ROWS]]
+        kept = [shorten(one, said) for one in value[:_MOST_ROWS]]
         return [*kept, CUT] if len(value) > _MOST_ROWS else kept
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
         return value[:_MOST_CHARACTERS] + CUT
@@ -110,12 +110,12 @@ def shortened(value: Any, said: str = "") -> Any:
 
 def lines(value: Any, indent: str = "") -> str:
     """JSON in as few lines as the width allows: short fields and rows share a line."""
-    flat = written(value)
+    flat = one_line_json(value)
     if len(indent) + len(flat) <= WIDTH or not isinstance(value, dict | list) or not value:
         return flat
     inner = indent + "  "
     if isinstance(value, dict):
-        parts = [f"{written(name)}: {lines(one, inner)}" for name, one in value.items()]
+        parts = [f"{one_line_json(name)}: {lines(one, inner)}" for name, one in value.items()]
     else:
         parts = [lines(one, inner) for one in value]
     packed = [inner + parts[0]]
@@ -130,12 +130,16 @@ def lines(value: Any, indent: str = "") -> str:
     return "\n".join([opened, *packed, indent + closed])
 
 
-def written(value: Any) -> str:
+def one_line_json(value: Any) -> str:
     """JSON in one line, with a space after each mark."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{written(name)}: {written(one)}" for name, one in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(f"{one_line_json(name)}: {one_line_json(one)}" for name, one in value.items())
+            + "}"
+        )
     if isinstance(value, list):
-        return "[" + ", ".join(map(written, value)) + "]"
+        return "[" + ", ".join(map(one_line_json, value)) + "]"
     return msgspec.json.encode(value).decode()
 
 

@@ -65,7 +65,7 @@ async def walk(
     return told, key
 
 
-def shown(step: Step, answer: Answer) -> bool:
+def has_something(step: Step, answer: Answer) -> bool:
     """Whether the answer says something where the step is about it."""
     found: Any = answer
     for name in step.shows.split("."):
@@ -85,7 +85,7 @@ def request(tool: str, arguments: Arguments) -> dict[str, Any]:
 
 async def _key(session: aiohttp.ClientSession, url: str, wallet: Wallet) -> str:
     text = await _posted(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
-    signature = wallet.signed(text["message"])
+    signature = wallet.sign_text(text["message"])
     made = await _posted(
         session, f"{url}/v1/keys", {"address": wallet.address, "signature": signature, "label": "tour"}
     )
@@ -125,7 +125,7 @@ async def _taken(caller: _Caller, step: Step, tool: AnyOperation, ground: Ground
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
     while True:
         wrong, said, answer = await caller.call(tool, arguments)
-        if wrong is None and shown(step, answer):
+        if wrong is None and has_something(step, answer):
             return Told(step, tool, arguments, said, answer)
         is_busy = wrong is not None and wrong.startswith(("rate_limited", "busy"))
         if (tool.writes and not is_busy) or time.monotonic() > until_s:

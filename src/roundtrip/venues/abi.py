@@ -16,7 +16,7 @@ def keccak(data: bytes) -> bytes:
     return digest
 
 
-def checksummed(address: Address) -> str:
+def checksum_address(address: Address) -> str:
     """An address with the capitals of EIP-55, which tell typos."""
     digits = address[2:]
     hashed = keccak(digits.encode()).hex()

@@ -76,7 +76,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return ((contracts.v3_factory, POOL_CREATED),)
 
 
-def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     """PoolCreated(token0, token1, fee indexed; tickSpacing, pool): the pool's address is made again from
     its key, not believed."""
     low, high, fee = (
@@ -93,15 +93,17 @@ def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """The factory's PoolCreated, and what anybody sends as a pool does: which are some is known elsewhere."""
     return (
-        Decoding(contracts.v3_factory, POOL_CREATED, partial(opened, factory=contracts.v3_factory)),
-        Decoding(None, INITIALIZE, priced),
-        Decoding(None, SWAP, swapped),
-        Decoding(None, MINT, minted),
+        Decoding(
+            contracts.v3_factory, POOL_CREATED, partial(decode_pool_opened, factory=contracts.v3_factory)
+        ),
+        Decoding(None, INITIALIZE, decode_price_set),
+        Decoding(None, SWAP, decode_swap),
+        Decoding(None, MINT, decode_mint),
         Decoding(None, BURN, burnt),
     )
 
 
-def opened(log: Log, factory: Address) -> PoolOpened | None:
+def decode_pool_opened(log: Log, factory: Address) -> PoolOpened | None:
     """PoolCreated, as ``listed`` reads it; None where the pool it tells of is not the one of its key."""
     low, high = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     fee, spacing = abi.topic_uint(log.topics, 3, 24), abi.int_at(log.data, 0, 24)
@@ -113,13 +115,13 @@ def opened(log: Log, factory: Address) -> PoolOpened | None:
     return PoolOpened(at, KIND, low, high, fee, spacing, None)
 
 
-def priced(log: Log) -> Priced | None:
+def decode_price_set(log: Log) -> Priced | None:
     """Initialize(sqrtPriceX96, tick)."""
     price, tick = abi.uint_at(log.data, 0, 160), abi.int_at(log.data, 1, 24)
     return None if len(log.topics) != 1 or not price or tick is None else Priced(log.address, price)
 
 
-def swapped(log: Log) -> Swapped | None:
+def decode_swap(log: Log) -> Swapped | None:
     """Swap(sender, recipient indexed; amount0, amount1, sqrtPriceX96, liquidity, tick)."""
     at, topics, data = log
     if len(topics) != 3 or len(data) < 160:
@@ -135,7 +137,7 @@ def swapped(log: Log) -> Swapped | None:
     return Swapped(at, amount0, amount1, price, liquidity, tick, sender, recipient)
 
 
-def minted(log: Log) -> LiquidityMoved | None:
+def decode_mint(log: Log) -> LiquidityMoved | None:
     """Mint(owner, tickLower, tickUpper indexed; sender, amount, amount0, amount1)."""
     sender = abi.address_at(log.data, 0)
     return None if sender is None else _moved(log, 1)
@@ -179,7 +181,7 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
     return PoolFacts(True, price, abi.uint_at(liquidity or b"", 0) or 0, abi.uint_at(reserve or b"", 0) or 0)
 
 
-SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: swapped})
+SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: decode_swap})
 
 
 def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:

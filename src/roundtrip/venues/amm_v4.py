@@ -121,7 +121,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return ((contracts.v4_pool_manager, INITIALIZE),)
 
 
-def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     """The pools of a new key, but for those of the launchpad's hook."""
     found, own = keys_in(KIND, log, contracts), contracts.launchpad_hook
     return tuple(one for one in found if own is None or one.venue.hook != own)
@@ -148,13 +148,13 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """The pool manager's logs of every pool, the launchpad's among them."""
     manager = contracts.v4_pool_manager
     return (
-        Decoding(manager, INITIALIZE, partial(opened, launchpad_hook=contracts.launchpad_hook)),
-        Decoding(manager, SWAP, swapped),
-        Decoding(manager, MODIFY_LIQUIDITY, moved),
+        Decoding(manager, INITIALIZE, partial(decode_pool_opened, launchpad_hook=contracts.launchpad_hook)),
+        Decoding(manager, SWAP, decode_swap),
+        Decoding(manager, MODIFY_LIQUIDITY, decode_liquidity_move),
     )
 
 
-def opened(log: Log, launchpad_hook: Address | None) -> PoolOpened | None:
+def decode_pool_opened(log: Log, launchpad_hook: Address | None) -> PoolOpened | None:
     """Initialize, as ``keys_in`` reads it; None where its id is not the one of its key."""
     topics, data = log.topics, log.data
     low, high = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
@@ -169,7 +169,7 @@ def opened(log: Log, launchpad_hook: Address | None) -> PoolOpened | None:
     return PoolOpened(topics[1], kind, low, high, fee, spacing, None if hook == ZERO_ADDRESS else hook)
 
 
-def swapped(log: Log) -> Swapped | None:
+def decode_swap(log: Log) -> Swapped | None:
     """Swap(id, sender indexed; amount0, amount1, sqrtPriceX96, liquidity, tick, fee). Its amounts are the
     swapper's: below zero paid in. The fee is what the pool took, a hook's own not in it."""
     _, topics, data = log
@@ -188,7 +188,7 @@ def swapped(log: Log) -> Swapped | None:
     return Swapped(topics[1], -amount0, -amount1, price, liquidity, tick, sender, None)
 
 
-def moved(log: Log) -> LiquidityMoved | None:
+def decode_liquidity_move(log: Log) -> LiquidityMoved | None:
     """ModifyLiquidity(id, sender indexed; tickLower, tickUpper, liquidityDelta, salt). Who owns what the
     sender keeps, a position manager's token say, it does not tell."""
     topics, data = log.topics, log.data
@@ -222,7 +222,7 @@ def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) 
     return PoolFacts(True, price, liquidity, reserve)
 
 
-SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: swapped})
+SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: decode_swap})
 
 
 def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:

@@ -35,7 +35,7 @@ class Contracts:
     beside: tuple[Address, ...] = ()
     """Of the same makers, and nothing here trades through them: lockers, vaults, other routers."""
 
-    def named(self) -> dict[str, Address]:
+    def by_name(self) -> dict[str, Address]:
         """Every address by its field's name; of several in one field each with its number."""
         found: dict[str, Address] = {}
         for field in fields(self):
@@ -46,9 +46,9 @@ class Contracts:
                 found[field.name] = value
         return found
 
-    def known(self) -> frozenset[Address]:
+    def all_addresses(self) -> frozenset[Address]:
         """Every address of the network's own machinery."""
-        return frozenset(self.named().values())
+        return frozenset(self.by_name().values())
 
 
 def quote_name(address: Address, contracts: Contracts) -> Quote:
@@ -102,7 +102,7 @@ class ListingFile(Protocol):
         """Who tells of new venues, each with the topic it does so under. Empty: nobody does here."""
         ...
 
-    def listed(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    def decode_listings(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
         """The venues that a log of ``listings`` tells of: one for each side that may be the token."""
         ...
 

@@ -30,7 +30,7 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     return tuple(Decoding(one, topic, read) for one in sorted(ENTRY_POINTS) for topic, read in _READ.items())
 
 
-def said(log: Log) -> Executing | Operated | None:
+def decode_operation_log(log: Log) -> Executing | Operated | None:
     """What an entry point says in a log; None: it is no entry point's, or says nothing of operations."""
     read = _READ.get(log.topics[0]) if log.topics and log.address in ENTRY_POINTS else None
     return None if read is None else read(log)
@@ -48,7 +48,7 @@ def executing_next(log: Log) -> Executing | None:
     return Executing(log.address) if len(log.topics) == 2 and aggregator is not None else None
 
 
-def operated(log: Log) -> Operated | None:
+def decode_user_operation(log: Log) -> Operated | None:
     """UserOperationEvent(userOpHash, sender, paymaster indexed; nonce, success, actualGasCost,
     actualGasUsed). It comes after whatever the operation did."""
     account, paymaster = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
@@ -61,5 +61,5 @@ def operated(log: Log) -> Operated | None:
 _READ: dict[str, Callable[[Log], Executing | Operated | None]] = {
     BEFORE_EXECUTION: executing,
     SIGNATURE_AGGREGATOR_CHANGED: executing_next,
-    USER_OPERATION_EVENT: operated,
+    USER_OPERATION_EVENT: decode_user_operation,
 }

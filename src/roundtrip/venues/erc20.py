@@ -31,10 +31,10 @@ TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """Anybody's Transfer."""
-    return (Decoding(None, TRANSFER_TOPIC, transferred),)
+    return (Decoding(None, TRANSFER_TOPIC, decode_transfer),)
 
 
-def transferred(log: Log) -> Transferred | None:
+def decode_transfer(log: Log) -> Transferred | None:
     """Transfer(from, to indexed; value). With the third argument indexed, too, it is of an ERC-721."""
     token, topics, data = log
     if len(topics) != 3 or len(data) < abi.WORD:

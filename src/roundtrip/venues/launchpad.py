@@ -89,8 +89,8 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     factory, hook = known
     return (
         Decoding(factory, LAUNCH_SWEPT, swept),
-        Decoding(factory, POOL_GRADUATED, pooled),
-        Decoding(factory, LAUNCH_FORCE_SWEPT, rescued),
+        Decoding(factory, POOL_GRADUATED, decode_graduation),
+        Decoding(factory, LAUNCH_FORCE_SWEPT, decode_rescue),
         Decoding(hook, HOOK_FEE_COLLECTED, fee_taken),
     )
 
@@ -104,7 +104,7 @@ def swept(log: Log) -> LaunchMoved | None:
     return LaunchMoved(token, "swept", quote, tokens)
 
 
-def pooled(log: Log) -> LaunchMoved | None:
+def decode_graduation(log: Log) -> LaunchMoved | None:
     """PoolGraduated(token indexed; positionId, tokenAmount, pairAmount)."""
     token = abi.topic_address(log.topics, 1)
     tokens, quote = abi.uint_at(log.data, 1), abi.uint_at(log.data, 2)
@@ -113,7 +113,7 @@ def pooled(log: Log) -> LaunchMoved | None:
     return LaunchMoved(token, "pooled", quote, tokens)
 
 
-def rescued(log: Log) -> LaunchMoved | None:
+def decode_rescue(log: Log) -> LaunchMoved | None:
     """LaunchForceSwept(token indexed)."""
     token = abi.topic_address(log.topics, 1)
     if len(log.topics) != 2 or token is None:

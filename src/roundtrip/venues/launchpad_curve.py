@@ -61,7 +61,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return () if factory is None else ((factory, TOKEN_LAUNCHED),)
 
 
-def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     """TokenLaunched(token, curve, deployer indexed; pairToken, launchConfigId, graduationThreshold)."""
     token, at = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     quote = abi.address_at(log.data, 0)
@@ -76,14 +76,14 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     if factory is None:
         return ()
     return (
-        Decoding(factory, TOKEN_LAUNCHED, launched),
-        Decoding(None, CURVE_BUY, bought),
-        Decoding(None, CURVE_SELL, sold),
+        Decoding(factory, TOKEN_LAUNCHED, decode_launch),
+        Decoding(None, CURVE_BUY, decode_buy),
+        Decoding(None, CURVE_SELL, decode_sell),
         Decoding(None, BUYBACK_LOCKED, bought_back),
     )
 
 
-def launched(log: Log) -> Launched | None:
+def decode_launch(log: Log) -> Launched | None:
     """TokenLaunched, as ``listed`` reads it."""
     token, at, deployer = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
     quote, threshold = abi.address_at(log.data, 0), abi.uint_at(log.data, 2)
@@ -94,13 +94,13 @@ def launched(log: Log) -> Launched | None:
     return Launched(token, deployer, quote, at, 2, threshold)
 
 
-def bought(log: Log) -> CurveTraded | None:
+def decode_buy(log: Log) -> CurveTraded | None:
     """CurveBuy(buyer, recipient indexed; quoteIn, tokensOut, fee, tax). The tax on buying early is in the
     fee."""
     return _traded(log, True)
 
 
-def sold(log: Log) -> CurveTraded | None:
+def decode_sell(log: Log) -> CurveTraded | None:
     """CurveSell(seller, recipient indexed; tokensIn, quoteOut, fee, tax)."""
     return _traded(log, False)
 
@@ -178,7 +178,7 @@ def plan_sweep(contracts: Contracts, to: Address) -> Call | None:
     return None
 
 
-SWAPS: Mapping[str, SwapReader] = MappingProxyType({CURVE_BUY: bought, CURVE_SELL: sold})
+SWAPS: Mapping[str, SwapReader] = MappingProxyType({CURVE_BUY: decode_buy, CURVE_SELL: decode_sell})
 
 
 def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:

@@ -20,8 +20,21 @@ from .amm_v4 import (
 from .base import Contracts, Listed, Log, quote_name
 
 __all__ = [
-    "KIND", "SWAPS", "candidates", "fact_calls", "listed", "listings", "plan_buy", "plan_output",
-    "plan_pay_out", "plan_pull", "plan_sell", "plan_sweep", "read_facts", "rebuild", "spender",
+    "KIND",
+    "SWAPS",
+    "candidates",
+    "decode_listings",
+    "fact_calls",
+    "listings",
+    "plan_buy",
+    "plan_output",
+    "plan_pay_out",
+    "plan_pull",
+    "plan_sell",
+    "plan_sweep",
+    "read_facts",
+    "rebuild",
+    "spender",
 ]  # fmt: skip
 
 KIND: VenueKind = "launchpad_pool"
@@ -57,7 +70,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return () if contracts.launchpad_hook is None else amm_v4.listings(contracts)
 
 
-def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     """The pools whose hook is the launchpad's."""
     found = amm_v4.keys_in(KIND, log, contracts)
     return tuple(one for one in found if one.venue.hook == contracts.launchpad_hook)

@@ -25,7 +25,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return tuple((factory, TOKEN_LAUNCHED) for factory in contracts.launchpad_v1_factories)
 
 
-def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, ...). It does not tell the pool's
     fee: it is the one whose pool lies where the log says. None fits a pool of another exchange."""
     token, quote, at = (
@@ -41,10 +41,10 @@ def listed(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     """Every factory's TokenLaunched."""
-    return tuple(Decoding(sender, topic, launched) for sender, topic in listings(contracts))
+    return tuple(Decoding(sender, topic, decode_launch) for sender, topic in listings(contracts))
 
 
-def launched(log: Log) -> Launched | None:
+def decode_launch(log: Log) -> Launched | None:
     """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, dexId, launchConfigId, positionId,
     restrictionsEndBlock, initialBuyAmount). The pool is told, and known or not elsewhere."""
     token, deployer, exchange = (abi.topic_address(log.topics, index) for index in (1, 2, 3))

@@ -21,7 +21,7 @@ class Field:
     data: bytes
     reads: Literal["number", "address", "code"]
 
-    def shown(self, data: bytes) -> str:
+    def as_text(self, data: bytes) -> str:
         """Bytes of the size of this field, as people read them."""
         if self.reads == "number" or (self.reads == "address" and any(data[:-20])):
             return str(int.from_bytes(data, "big"))
@@ -58,7 +58,7 @@ def size(fields: Sequence[Field]) -> int:
     return sum([len(field.data) for field in fields])
 
 
-def encoded(fields: Sequence[Field]) -> bytes:
+def encode_fields(fields: Sequence[Field]) -> bytes:
     """The calldata."""
     return b"".join(field.data for field in fields)
 
@@ -103,6 +103,6 @@ def differences(expected: Fields, data: bytes) -> list[str]:
     for field in expected:
         piece = data[at : at + len(field.data)]
         if piece != field.data:
-            found.append(f"{field.name} is {field.shown(piece)} and has to be {field.shown(field.data)}")
+            found.append(f"{field.name} is {field.as_text(piece)} and has to be {field.as_text(field.data)}")
         at += len(field.data)
     return found

@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .report import Unreadable, shown
+from .report import Unreadable, printable
 
 _RESERVED = 2
 
@@ -56,7 +56,7 @@ def _no_constant(name: str) -> object:
 def mapping(value: object, what: str) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):
-        raise Unreadable(f"{what} is {shown(value)}, and has to be an object.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be an object.")
     return value
 
 
@@ -66,7 +66,7 @@ def no_error(answer: dict[str, Any]) -> None:
     if isinstance(error, dict) and "token" not in answer:
         code = error.get("code")
         named = code if isinstance(code, str) and _CODE.fullmatch(code) else "without a code"
-        message = shown(error.get("message"))
+        message = printable(error.get("message"))
         raise Unreadable(f"It is no prepared trade but an error: {named}, {message}.")
 
 
@@ -80,7 +80,7 @@ def get(holder: dict[str, Any], name: str) -> object:
 def text(value: object, what: str) -> str:
     """A string of bearable length."""
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be a text.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be a text.")
     return value
 
 
@@ -88,39 +88,41 @@ def one_of(value: object, what: str, *allowed: str) -> str:
     """One of a few words."""
     found = text(value, what)
     if found not in allowed:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be one of {', '.join(allowed)}.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
     return found
 
 
 def boolean(value: object, what: str) -> bool:
     """True or false, and not what passes for it."""
     if not isinstance(value, bool):
-        raise Unreadable(f"{what} is {shown(value)}, and has to be true or false.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be true or false.")
     return value
 
 
 def integer(value: object, what: str) -> int:
     """A JSON integer from zero on, below 2**64."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be a whole number of bearable size.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be a whole number of bearable size.")
     return value
 
 
 def digits(value: object, what: str) -> int:
     """A whole number below 2**256 as a string of digits, without leading zeros."""
     if not isinstance(value, str) or _DIGITS.fullmatch(value) is None or int(value) >= 2**256:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be a whole number below 2**256, in digits.")
+        raise Unreadable(
+            f"{what} is {printable(value)}, and has to be a whole number below 2**256, in digits."
+        )
     return int(value)
 
 
 def address(value: object, what: str) -> str:
     """An address, in lower case."""
     if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be an address.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be an address.")
     return value.lower()
 
 
-def reserved(found: str) -> bool:
+def is_reserved(found: str) -> bool:
     """True for addresses that are nobody's: zero, and what routers read as the caller and as themselves."""
     return int(found, 16) <= _RESERVED
 
@@ -128,7 +130,7 @@ def reserved(found: str) -> bool:
 def hexadecimal(value: object, what: str) -> bytes:
     """Bytes as ``0x`` hex."""
     if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be whole bytes in hex, not too many.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be whole bytes in hex, not too many.")
     return bytes.fromhex(value[2:])
 
 
@@ -141,12 +143,12 @@ def time_s(value: object, what: str) -> int:
         except (ValueError, OverflowError):
             found = None
     if found is None or not 0 <= found < _MOST_TIME_S:
-        raise Unreadable(f"{what} is {shown(value)}, and has to be a time with its zone, since 1970.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be a time with its zone, since 1970.")
     return found
 
 
 def items(value: object, what: str) -> list[Any]:
     """A JSON list."""
     if not isinstance(value, list):
-        raise Unreadable(f"{what} is {shown(value)}, and has to be a list.")
+        raise Unreadable(f"{what} is {printable(value)}, and has to be a list.")
     return value

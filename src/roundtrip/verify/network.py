@@ -45,7 +45,7 @@ class Network:
         hook = contracts.get("launchpadHook")
         own = None if hook is None else json_reader.address(hook, "contracts.launchpadHook")
         every = [*found, *([own] if own is not None else [])]
-        if len(set(every)) != len(every) or any(map(json_reader.reserved, every)):
+        if len(set(every)) != len(every) or any(map(json_reader.is_reserved, every)):
             raise Unreadable("The network file has one address twice, or one that can be no contract.")
         chain_id = json_reader.integer(json_reader.get(document, "chainId"), "chainId")
         weth, usdg, permit2, factory, router, universal = found

@@ -64,7 +64,7 @@ def place(trade: Trade, network: Network, pool: Pool) -> str:
     return routers.v4_pool_id(trade.head.token, pool)
 
 
-def described(trade: Trade, network: Network, pool: Pool) -> str:
+def describe_pool(trade: Trade, network: Network, pool: Pool) -> str:
     """The pool in words."""
     fee = "a fee that its hook sets" if pool.fee == DYNAMIC_FEE else f"a fee of {plain(pool.fee, 4)} %"
     money = {NOBODY: "eth", network.weth: "weth", network.usdg: "usdg"}[pool.money]

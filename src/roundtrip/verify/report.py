@@ -53,7 +53,7 @@ def base_units(text: str, decimals: int) -> int | None:
     return None if len(rest) > decimals else int(whole + rest.ljust(decimals, "0"))
 
 
-def shown(value: object) -> str:
+def printable(value: object) -> str:
     """A value somebody else wrote, short and in ASCII: it may hold anything."""
     if isinstance(value, str):
         # Of what is not ASCII a sign becomes ten: both are cut.

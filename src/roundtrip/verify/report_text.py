@@ -53,7 +53,7 @@ def swap(at: int, trade: Trade, network: Network, pool: Pool, least: int) -> lis
     """What a swap pays, to whom it goes, and when it reverts."""
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
     got = amount(trade, least, trade.expect.asset)
-    pool_named = pools.described(trade, network, pool)
+    pool_named = pools.describe_pool(trade, network, pool)
     # Where the calldata names no wallet, the routers pay whoever calls them.
     named = trade.kind == V3 and not trade.buys
     whom = f"your wallet {trade.head.wallet}" if named else f"the wallet that signs it: {trade.head.wallet}"

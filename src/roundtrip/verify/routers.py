@@ -6,7 +6,7 @@ publishes them.
 
 from dataclasses import dataclass
 
-from .abi import WORD, Field, Fields, address, array, code, encoded, keccak, number, size, tail
+from .abi import WORD, Field, Fields, address, array, code, encode_fields, keccak, number, size, tail
 from .network import Network
 from .prepared_trade import CURVE, ETH, Trade
 
@@ -68,14 +68,14 @@ class Pool:
 def v3_pool_address(factory: str, token: str, pool: Pool) -> str:
     """The CREATE2 address."""
     low, high = sorted((token, pool.money))
-    salt = keccak(encoded((address("low", low), address("high", high), number("fee", pool.fee))))
+    salt = keccak(encode_fields((address("low", low), address("high", high), number("fee", pool.fee))))
     packed = b"\xff" + bytes.fromhex(factory[2:]) + salt + POOL_INIT_CODE_HASH
     return "0x" + keccak(packed)[12:].hex()
 
 
 def v4_pool_id(token: str, pool: Pool) -> str:
     """The hash of the pool's key."""
-    return "0x" + keccak(encoded(_key(token, pool))).hex()
+    return "0x" + keccak(encode_fields(_key(token, pool))).hex()
 
 
 def approve(asset: str, spender: str, amount: int) -> Expected:

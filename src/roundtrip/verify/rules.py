@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from . import abi, json_reader, pools, report_text, routers
 from .network import Network, Request
 from .prepared_trade import CURVE, ETH, USDG, V4, Head, Step, Trade, read_head, read_trade  # fmt: skip
-from .report import REFUSED, Report, base_units, shown
+from .report import REFUSED, Report, base_units, printable
 from .routers import Expected
 
 MOST_SLIPPAGE_BPS = 5000
@@ -76,9 +76,9 @@ def _head(head: Head, network: Network, asked: Request, found: Found) -> None:
     says = found.findings.append
     if head.chain_id != network.chain_id:
         says(f"chainId is {head.chain_id}, and your network's is {network.chain_id}")
-    if json_reader.reserved(head.wallet) or head.wallet in network.contracts():
+    if json_reader.is_reserved(head.wallet) or head.wallet in network.contracts():
         says(f"from is {head.wallet}, which is nobody's wallet")
-    if json_reader.reserved(head.token) or head.token in network.machinery() | {head.wallet}:
+    if json_reader.is_reserved(head.token) or head.token in network.machinery() | {head.wallet}:
         says(f"the token is {head.token}, which is no token")
     if not 1 <= head.slippage_bps <= MOST_SLIPPAGE_BPS:
         says(f"slippageBps is {head.slippage_bps}, and has to be 1 to {MOST_SLIPPAGE_BPS}")
@@ -91,7 +91,7 @@ def _head(head: Head, network: Network, asked: Request, found: Found) -> None:
         ("slippageBps", asked.slippage_bps, head.slippage_bps),
     ):
         if wanted is not None and wanted != claimed:
-            says(f"{what} is {claimed}, and you asked for {shown(wanted)}")
+            says(f"{what} is {claimed}, and you asked for {printable(wanted)}")
 
 
 def _claims(trade: Trade, network: Network, found: Found) -> None:
@@ -107,11 +107,11 @@ def _claims(trade: Trade, network: Network, found: Found) -> None:
     if head.token == {ETH: network.weth, USDG: network.usdg}.get(trade.money):
         says("the token and the money are the same")
     known = network.contracts() | {head.token, head.wallet}
-    if trade.kind == CURVE and (trade.at in known or json_reader.reserved(trade.at)):
+    if trade.kind == CURVE and (trade.at in known or json_reader.is_reserved(trade.at)):
         says(f"venue.at is {trade.at}, which is no curve")
     for what, amount in (("spend.amount", paid), ("expect.amount", got), ("expect.min", trade.least)):
         if base_units(amount.text, trade.decimals_of(amount.asset)) != amount.raw:
-            says(f"{what} is {shown(amount.text)}, and in base units it is said to be {amount.raw}")
+            says(f"{what} is {printable(amount.text)}, and in base units it is said to be {amount.raw}")
     if not 0 < paid.raw < (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):
         says(f"spend.raw is {paid.raw}, which is no amount to spend")
     floor = got.raw * (10_000 - head.slippage_bps) // 10_000 - ROUNDING_RAW
@@ -124,7 +124,7 @@ def _claims(trade: Trade, network: Network, found: Found) -> None:
 
 def _amount_asked(trade: Trade, asked: Request, found: Found) -> None:
     if asked.asset is not None and asked.asset != trade.money:
-        found.findings.append(f"the trade is in {trade.money}, and you meant {shown(asked.asset)}")
+        found.findings.append(f"the trade is in {trade.money}, and you meant {printable(asked.asset)}")
     if asked.amount == "all" and not trade.buys:
         found.notes.append(f"Whether {trade.spend.raw} base units are all that the wallet holds.")
         return
@@ -132,13 +132,13 @@ def _amount_asked(trade: Trade, asked: Request, found: Found) -> None:
     if asked.amount is not None:
         wanted = base_units(asked.amount, trade.decimals_of(trade.spend.asset))
         if wanted is None:
-            found.findings.append(f"the amount you asked for, {shown(asked.amount)}, is none")
+            found.findings.append(f"the amount you asked for, {printable(asked.amount)}, is none")
     if wanted is None or wanted == trade.spend.raw:
         return
     if trade.kind == CURVE and trade.buys and trade.spend.raw < wanted:
         found.notes.append("Less is spent than you asked for: near its end a curve takes no more.")
         return
-    found.findings.append(f"{trade.spend.raw} base units are spent, and you asked for {shown(wanted)}")
+    found.findings.append(f"{trade.spend.raw} base units are spent, and you asked for {printable(wanted)}")
 
 
 def _times(trade: Trade, now_s: int | None, found: Found) -> None:
@@ -160,7 +160,7 @@ def _numbering(trade: Trade, found: Found) -> None:
         if not LEAST_GAS <= step.gas <= MOST_GAS:
             found.findings.append(f"step {at} has gas {step.gas}, and has to have {LEAST_GAS} to {MOST_GAS}")
         if step.strange:
-            names = ", ".join(shown(name) for name in step.strange[:3])
+            names = ", ".join(printable(name) for name in step.strange[:3])
             found.findings.append(f"step {at} has fields that no step has: {names}")
 
 
@@ -175,10 +175,13 @@ def _least(trade: Trade, found: Found) -> int:
     decimal, raw = told[0][0], int(told[0][1])
     asset = trade.head.token if trade.buys else trade.money
     if base_units(decimal, trade.decimals_of(asset)) != raw:
-        says(f"the words of the last step tell a minimum of {shown(decimal)}, and of {shown(raw)} base units")
+        says(
+            f"the words of the last step tell a minimum of {printable(decimal)},"
+            f" and of {printable(raw)} base units"
+        )
     if raw < trade.least.raw or (raw != trade.least.raw and not trade.buys):
         says(
-            f"the words of the last step tell a minimum of {shown(raw)} base units, and expect.minRaw is "
+            f"the words of the last step tell a minimum of {printable(raw)} base units, and expect.minRaw is "
             f"{trade.least.raw}"
         )
     if raw >= (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):

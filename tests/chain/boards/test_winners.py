@@ -165,7 +165,7 @@ async def test_the_local_chains_winners_are_those_of_a_slow_recount(indexed: Con
     fairness = Fairness(least_buyers=3)
     async with reading(indexed) as (connection, stands):
         slow = await facts(connection, fairness)
-        found = await boards.counted(connection, span, stands.block, fairness)
+        found = await boards.count_board(connection, span, stands.block, fairness)
     assert slow.told(found.rows) == plain(slow.winners(span))
     assert len(found.rows) >= (5 if span == "all" else 0)
     assert slow.names(found.found) == slow.fair(span)

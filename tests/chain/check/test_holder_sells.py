@@ -15,7 +15,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Deployer, Evidence, HolderSells, Launch, Missing, PoolLaunch, Sold
-from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.deep_round import finish_check
@@ -281,7 +281,7 @@ def _half_gone(traded: asyncpg.Record) -> bool:
 
 def flagged(evidence: Evidence) -> set[str]:
     judgement: Judgement = judge(evidence, POLICY)
-    return set(raised(Judged(evidence, judgement, POLICY))) & {"serial_deployer", "deployer_sold"}
+    return set(raised_flags(Judged(evidence, judgement, POLICY))) & {"serial_deployer", "deployer_sold"}
 
 
 async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context) -> None:

@@ -311,7 +311,7 @@ async def test_a_node_that_lost_the_state_cannot_tell(
     ctx: Context, built: Built, places: Places, tmp_path: Path, network_file: Path
 ) -> None:
     options = NodeOptions(state=built.state, prune_history=20)
-    with world.started(places, built, options) as node:
+    with world.start_world(places, built, options) as node:
         with SyncRpc(node.url) as chain:
             for _ in range(5):
                 chain.call("evm_mine")
@@ -326,7 +326,7 @@ async def test_a_node_that_lost_the_state_cannot_tell(
         result = await verified(proof, tmp_path, network_file, node.url)
         assert result.exit_code == 2
         assert result.output.count("no longer has the state of block") == 2
-    with world.started(places, built, NodeOptions(state=built.state)) as again:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as again:
         result = await verified(proof, tmp_path, network_file, again.url)
     assert result.exit_code == 2
     assert result.output.count("does not know block") == 2

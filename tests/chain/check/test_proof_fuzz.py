@@ -12,7 +12,7 @@ import pytest
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.world import Built
 from roundtrip.services.check.proof_file import Unreadable, read_claim
-from roundtrip.services.check.proof_replay import Trusted, verified
+from roundtrip.services.check.proof_replay import Trusted, verify_claim
 from roundtrip.services.runtime.context import Context
 from support.nodes import node_of
 from support.serving import service
@@ -65,7 +65,7 @@ async def test_no_changed_value_passes(ctx: Context, built: Built, story: str) -
             if document is None:
                 continue
             try:
-                found = await verified(read_claim(document), trusted)
+                found = await verify_claim(read_claim(document), trusted)
             except Unreadable:
                 came["unreadable"] += 1
                 continue

@@ -20,7 +20,7 @@ import pytest
 
 from roundtrip.devnet.node import NodeOptions, free_port
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, Places, dated_name, started
+from roundtrip.devnet.world import Built, Places, dated_name, start_world
 from support.commands import hears_interrupts
 
 WAIT_S = 30.0
@@ -159,7 +159,7 @@ def test_a_newcomer_gets_five_tokens_that_match_their_stories(demo: Demo) -> Non
 def test_a_second_start_keeps_the_data_and_leaves_strangers_alone(
     demo: Demo, places: Places, built: Built
 ) -> None:
-    with started(places, built, NodeOptions(state=built.state)) as stranger:
+    with start_world(places, built, NodeOptions(state=built.state)) as stranger:
         for _ in range(2):
             with demo.running() as process:
                 demo.await_welcome(process)

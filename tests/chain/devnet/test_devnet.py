@@ -16,7 +16,7 @@ from roundtrip.devnet.launch_samples import LAUNCHES, TERMS, LaunchStory
 from roundtrip.devnet.node import NodeOptions, NodeStartError, find_anvil, running
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, describe, started
+from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, describe, start_world
 from support.wallet import Wallet, calldata
 
 NAMES = [
@@ -155,7 +155,7 @@ def test_the_described_keys_open_the_funded_accounts(rpc: SyncRpc, built: Built)
 def test_the_cached_chain_starts_within_a_second(places: Places, built: Built) -> None:
     """A bound a whole order above what is measured (0.05 s): it must not deploy anew."""
     begun = time.monotonic()
-    with started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
+    with start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
         assert int(chain.call("eth_blockNumber"), 16) > 100
     assert time.monotonic() - begun < 5
 

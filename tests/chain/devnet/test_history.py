@@ -20,7 +20,7 @@ from roundtrip.devnet.history import HISTORY_S
 from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.trading import Desk, actor_address
-from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, started
+from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, start_world
 from support.commands import hears_interrupts
 from support.wallet import calldata
 
@@ -161,7 +161,7 @@ def test_the_clock_goes_on_where_the_history_ended(
     places: Places, built: Built, block_time_s: float | None
 ) -> None:
     options = NodeOptions(state=built.state, block_time_s=block_time_s)
-    with started(places, built, options) as node, SyncRpc(node.url) as chain:
+    with start_world(places, built, options) as node, SyncRpc(node.url) as chain:
         assert 0 < head_s(chain) - built.head_s < 30
         snapshot = chain.call("evm_snapshot")
         later_s = head_s(chain) + 86_400
@@ -179,13 +179,13 @@ def test_after_days_of_standing_still_the_clock_is_that_of_the_start(
 ) -> None:
     now_s = built.head_s + 5 * 86_400
     options = NodeOptions(state=built.state, block_time_s=block_time_s, timestamp_s=now_s)
-    with started(places, built, options) as node, SyncRpc(node.url) as chain:
+    with start_world(places, built, options) as node, SyncRpc(node.url) as chain:
         assert 0 <= head_s(chain) - now_s < 30
         chain.call("evm_mine")
         assert 0 <= head_s(chain) - now_s < 60
     # It never goes back.
     options = NodeOptions(state=built.state, timestamp_s=built.head_s - 86_400)
-    with started(places, built, options) as node, SyncRpc(node.url) as chain:
+    with start_world(places, built, options) as node, SyncRpc(node.url) as chain:
         assert 0 < head_s(chain) - built.head_s < 30
 
 
@@ -195,7 +195,7 @@ def head_s(chain: SyncRpc) -> int:
 
 def test_actors_trade_on_the_running_chain_and_stop(places: Places, built: Built) -> None:
     options = NodeOptions(state=built.state, block_time_s=0.1)
-    with started(places, built, options) as node, SyncRpc(node.url) as chain:
+    with start_world(places, built, options) as node, SyncRpc(node.url) as chain:
         first = int(chain.call("eth_blockNumber"), 16)
         with live_actors.trading(node.url, built, pause_s=0.05):
             assert await_trades(chain, first, 5) >= 5
@@ -216,7 +216,7 @@ def test_a_failing_step_is_told_once_and_ends_nothing(
 
     monkeypatch.setattr(Desk, "perform", broken)
     with (
-        started(places, built, NodeOptions(state=built.state)) as node,
+        start_world(places, built, NodeOptions(state=built.state)) as node,
         live_actors.trading(node.url, built, pause_s=0.001),
     ):
         deadline = time.monotonic() + 10

@@ -146,7 +146,7 @@ def log(receipt: dict[str, Any], event: str) -> list[int]:
 @pytest.fixture(scope="module")
 def standing(places: world.Places, built: world.Built) -> Iterator[Pad]:
     """The launchpad on a chain of this module's own."""
-    with world.started(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
         deployer = Deployer(chain, built.accounts[0])
         sources = places.project / "contracts"
         made = launchpad.deploy_launchpad(deployer, built.contracts, sources)

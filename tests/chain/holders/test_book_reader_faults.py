@@ -188,7 +188,7 @@ async def test_what_is_no_book_is_written_over(service: Service, busy: None, byt
         # Nobody remembers what the last one read.
         await service.process().work()
     assert await service.jobs() == []
-    kept = await books.kept(service.row, Address(held.token))
+    kept = await books.load_book(service.row, Address(held.token))
     assert kept is not None
     assert load(kept.book).transfers == held.transfers()
     found = await other.asked(held.token)

@@ -281,7 +281,7 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
             await others.enter_async_context(other.ctx.books.loading)
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(0.3):
-                await book_store.loaded(other.ctx, Address(held.token), None)
+                await book_store.load_book(other.ctx, Address(held.token), None)
         assert loads == []
     assert (await other.asked(held.token))["status"] == "complete"
     assert len(loads) == 1

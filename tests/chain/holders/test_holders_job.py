@@ -84,7 +84,7 @@ async def work(ctx: Context, after_s: float = 0) -> None:
 
 
 async def kept(connection: asyncpg.Connection, token: Address = TOKEN) -> Kept | None:
-    return await books.kept(connection, token)
+    return await books.load_book(connection, token)
 
 
 async def waits(connection: asyncpg.Connection) -> list[str]:

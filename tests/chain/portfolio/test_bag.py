@@ -125,7 +125,7 @@ async def bag(
         wallet = Wallet(rpc, built.contracts, "a bag", eth=50)
         async with pool.acquire() as connection, connection.transaction():
             await connection.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
-            made = await accounts.locked(
+            made = await accounts.lock_account(
                 connection, Address(wallet.address), ["mite-bagg"], _at(ctx), ctx.heads.last_number()
             )
         while await Alerts(own).step():

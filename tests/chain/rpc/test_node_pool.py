@@ -81,7 +81,7 @@ async def test_a_real_node_that_does_not_know_the_block_yet(
     rpc.call("evm_mine")
     await ctx.heads.refresh()
     right = await said(ctx, built.tokens[story])
-    with world.started(places, built, NodeOptions(state=built.state)) as behind:
+    with world.start_world(places, built, NodeOptions(state=built.state)) as behind:
         several = replace(over(ctx, behind.url, rpc.url), heads=ctx.heads)
         assert await said(several, built.tokens[story]) == right
         assert nodes_of(several).state()[0].why == "it is behind the others"

@@ -79,7 +79,7 @@ async def test_a_launch_is_bought_and_sold_straight_back(
 ) -> None:
     assert ctx.heads.book is not None
     token = built.tokens[key]
-    spot = spot_of(built, ctx.heads.book.known(Address(token))[-1])
+    spot = spot_of(built, ctx.heads.book.venues_of(Address(token))[-1])
     raw = money_for(rpc, built, wallet, spot)
     await ctx.heads.refresh()
     said = await simulated(ctx, wallet.address, *buy_steps(built, wallet, token, spot, raw))

@@ -12,7 +12,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
-from roundtrip.store.watch.happenings import Place, happened, replayed
+from roundtrip.store.watch.happenings import Place, read_happenings, replay_rule
 from support.databases import connected, database
 from support.ground import Ground, view
 from support.wallet import calldata
@@ -40,7 +40,7 @@ async def told(ground: Ground, after: int) -> list[Happening]:
     await ground.follow()
     async with connected(ground.url) as connection, connection.transaction():
         row = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
-        return await happened(
+        return await read_happenings(
             connection, ground.ctx.contracts, Place(after, 0), Place(row["number"], row["at_s"])
         )
 
@@ -65,7 +65,7 @@ async def test_of_the_built_chain_a_replay_counts_the_same(ground: Ground) -> No
         assert to.at_s - first_s < 400 * 86_400
         for verb in VERBS:
             watch = Watch(Rule(Who("any"), verb), None)
-            found = await replayed(connection, ground.ctx.contracts, watch, first_s - 1, to)
+            found = await replay_rule(connection, ground.ctx.contracts, watch, first_s - 1, to)
             assert (found.hits, found.at_least) == (counts[verb], False)
             own = [one for one in everything if one.verb == verb]
             assert list(found.last) == own[::-1][:10]

@@ -58,24 +58,24 @@ async def test_who_comes_while_a_secret_is_being_made_has_the_same(database_url:
 
 async def test_a_new_mite_takes_the_first_name_that_is_free(connection: asyncpg.Connection) -> None:
     taken, also, free = name(), name(), name()
-    await accounts.locked(connection, some_wallet(), [taken], NOW)
-    await accounts.locked(connection, some_wallet(), [also], NOW)
+    await accounts.lock_account(connection, some_wallet(), [taken], NOW)
+    await accounts.lock_account(connection, some_wallet(), [also], NOW)
     wallet = some_wallet()
-    made = await accounts.locked(connection, wallet, [taken, also, free, name()], NOW)
+    made = await accounts.lock_account(connection, wallet, [taken, also, free, name()], NOW)
     assert (made.mite.designation, made.mite.wallet, made.keys_made, made.made_at) == (free, wallet, 0, NOW)
     assert (made.mite.is_agent, made.mite.agent_name) == (False, None)
     assert made.is_new
     # Whoever has a name keeps it, and nothing is drawn.
     known = replace(made, is_new=False)
-    assert await accounts.locked(connection, wallet, iter(()), NOW) == known
+    assert await accounts.lock_account(connection, wallet, iter(()), NOW) == known
     assert await accounts.account(connection, made.mite.id) == known
 
 
 async def test_without_a_free_name_there_is_no_mite(connection: asyncpg.Connection) -> None:
     taken, wallet = name(), some_wallet()
-    await accounts.locked(connection, some_wallet(), [taken], NOW)
+    await accounts.lock_account(connection, some_wallet(), [taken], NOW)
     with pytest.raises(RuntimeError):
-        await accounts.locked(connection, wallet, [taken, taken], NOW)
+        await accounts.lock_account(connection, wallet, [taken, taken], NOW)
     assert await accounts.keys_made(connection, wallet) == 0
 
 
@@ -85,9 +85,9 @@ async def test_two_that_draw_the_same_name_at_once_have_different_ones(database_
         drawn = [name(), name()]
         making = first.transaction()
         await making.start()
-        one = await accounts.locked(first, some_wallet(), drawn, NOW)
+        one = await accounts.lock_account(first, some_wallet(), drawn, NOW)
         async with second.transaction():
-            waits = asyncio.create_task(accounts.locked(second, some_wallet(), drawn, NOW))
+            waits = asyncio.create_task(accounts.lock_account(second, some_wallet(), drawn, NOW))
             await making.commit()
             async with asyncio.timeout(WAIT_S):
                 other = await waits
@@ -97,7 +97,7 @@ async def test_two_that_draw_the_same_name_at_once_have_different_ones(database_
 
 
 async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection) -> None:
-    mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
+    mite = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).mite
     hashes = [secrets.token_bytes(32) for _ in range(3)]
     for number, hashed in enumerate(hashes):
         await accounts.add_key(connection, mite.id, hashed, f"rt_{number}abcd", f"label {number}", NOW)
@@ -121,14 +121,14 @@ async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection)
 
 
 async def test_a_tag_keeps_the_name_that_there_is(connection: asyncpg.Connection) -> None:
-    mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
+    mite = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).mite
     for given, kept in ((None, None), ("Bot", "Bot"), (None, "Bot"), ("Other", "Other")):
         tagged = await accounts.tag_agent(connection, mite.id, given)
         assert tagged == Mite(mite.id, mite.designation, mite.wallet, True, kept)
 
 
 async def test_calls_are_those_of_the_day(connection: asyncpg.Connection) -> None:
-    mite = (await accounts.locked(connection, some_wallet(), [name()], NOW)).mite
+    mite = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).mite
     assert await accounts.calls_on(connection, mite.id, NOW.date()) == 0
     await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7, 1)", mite.id, NOW.date())
     assert await accounts.calls_on(connection, mite.id, NOW.date()) == 7

@@ -73,7 +73,7 @@ class Spendings(Payings):
             keys = [key for key, whose in KEYS.items() if whose == owner]
             self.mites.append(await put_mite(self.connection, wallet, *keys))
         async with self.connection.transaction():
-            await credits.opened(self.connection, PAY_TO, 0)
+            await credits.open_pay_to(self.connection, PAY_TO, 0)
 
     def _begun(self) -> Process:
         return self._run(Process(self.pool, self.wall, self.drawn).begun())

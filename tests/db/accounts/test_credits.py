@@ -22,7 +22,7 @@ ONE, OTHER, THIRD = (Address("0x" + digit * 40) for digit in "123")
 
 async def some_mite(connection: asyncpg.Connection) -> int:
     wallet = Address("0x" + secrets.token_hex(20))
-    return (await accounts.locked(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).mite.id
+    return (await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).mite.id
 
 
 def some_payment() -> Payment:
@@ -119,24 +119,24 @@ async def test_where_payments_go(database_url: str) -> None:
         turn = connection.transaction()
         await turn.start()
         assert await credits.paid_to(connection) == []
-        await credits.opened(connection, ONE, 100)
-        await credits.opened(connection, ONE, 150)
+        await credits.open_pay_to(connection, ONE, 100)
+        await credits.open_pay_to(connection, ONE, 150)
         assert await credits.paid_to(connection) == [PaidTo(ONE, 100, None)]
-        await credits.opened(connection, OTHER, 200)
-        await credits.opened(connection, THIRD, 300)
+        await credits.open_pay_to(connection, OTHER, 200)
+        await credits.open_pay_to(connection, THIRD, 300)
         assert await credits.paid_to(connection) == [
             PaidTo(ONE, 100, 200),
             PaidTo(OTHER, 200, 300),
             PaidTo(THIRD, 300, None),
         ]
-        await credits.opened(connection, ONE, 400)
+        await credits.open_pay_to(connection, ONE, 400)
         assert await credits.paid_to(connection) == [
             PaidTo(ONE, 100, None),
             PaidTo(OTHER, 200, 300),
             PaidTo(THIRD, 300, 400),
         ]
         # A local chain that began anew.
-        await credits.opened(connection, ONE, 7)
+        await credits.open_pay_to(connection, ONE, 7)
         assert (await credits.paid_to(connection))[0] == PaidTo(ONE, 7, None)
         await turn.commit()
         await connection.close()
@@ -147,9 +147,9 @@ async def test_of_two_addresses_opened_at_once_one_is_open(database_url: str) ->
         first, second, third = [await asyncpg.connect(url) for _ in range(3)]
         opening = first.transaction()
         await opening.start()
-        await credits.opened(first, ONE, 100)
+        await credits.open_pay_to(first, ONE, 100)
         async with second.transaction(), asyncio.timeout(WAIT_S):
-            waits = asyncio.create_task(credits.opened(second, OTHER, 100))
+            waits = asyncio.create_task(credits.open_pay_to(second, OTHER, 100))
             while not await third.fetchval(
                 "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted"
                 " AND relation = 'accounts.pay_to'::regclass)"

@@ -44,14 +44,14 @@ async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Re
 
 
 async def mite_for(connection: asyncpg.Connection, wallet: Address) -> Mite:
-    return (await accounts.locked(connection, wallet, [f"mite-{wallet[2:6]}"], NOW)).mite
+    return (await accounts.lock_account(connection, wallet, [f"mite-{wallet[2:6]}"], NOW)).mite
 
 
 async def key_for(
     connection: asyncpg.Connection, wallet: Address, label: str = "", start: str | None = None
 ) -> str:
     """A key of this wallet; ``start``: kept in place of its own."""
-    mite, key = await mite_for(connection, wallet), keys.written(secrets.token_bytes(32))
+    mite, key = await mite_for(connection, wallet), keys.format_key(secrets.token_bytes(32))
     await accounts.add_key(connection, mite.id, keys.hash_of(key), start or key[:8], label, NOW)
     return key
 
@@ -77,7 +77,7 @@ async def test_the_list_has_what_is_kept_and_no_more(
 async def test_the_list_tells_sessions_from_keys(
     shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mite, session = await mite_for(shop, ONE), keys.written(secrets.token_bytes(32))
+    mite, session = await mite_for(shop, ONE), keys.format_key(secrets.token_bytes(32))
     await accounts.add_key(
         shop, mite.id, keys.hash_of(session), session[:8], "", NOW, datetime(2025, 10, 23, tzinfo=UTC)
     )

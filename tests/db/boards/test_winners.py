@@ -52,7 +52,7 @@ async def newest(connection: asyncpg.Connection) -> BlockRef:
 
 async def count(connection: asyncpg.Connection, span: str = "24h") -> Board:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
-        return await winners.counted(connection, span, await newest(connection))
+        return await winners.count_board(connection, span, await newest(connection))
 
 
 async def test_what_is_kept_reads_back(index: asyncpg.Connection) -> None:
@@ -60,12 +60,12 @@ async def test_what_is_kept_reads_back(index: asyncpg.Connection) -> None:
     board = await count(index)
     assert len(board.rows) == 2
     assert len(board.found) == 1
-    assert await winners.kept(index, "24h") is None
+    assert await winners.load_board(index, "24h") is None
     assert await winners.counted_to(index) == {}
     assert await winners.keep(index, board, await stood(index))
-    assert await winners.kept(index, "24h") == replace(board, found=())
-    assert await winners.kept(index, "24h", 1) == replace(board, found=(), rows=board.rows[:1])
-    assert await winners.kept(index, "7d") is None
+    assert await winners.load_board(index, "24h") == replace(board, found=())
+    assert await winners.load_board(index, "24h", 1) == replace(board, found=(), rows=board.rows[:1])
+    assert await winners.load_board(index, "7d") is None
     assert await winners.counted_to(index) == {"24h": at.number}
 
 
@@ -75,7 +75,7 @@ async def test_amounts_are_kept_to_the_wei(index: asyncpg.Connection) -> None:
     )
     board = replace(NOBODY, rows=(row,))
     assert await winners.keep(index, board, await stood(index))
-    assert await winners.kept(index, "24h") == board
+    assert await winners.load_board(index, "24h") == board
 
 
 async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
@@ -85,15 +85,15 @@ async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
     for span in ("24h", "7d"):
         assert await winners.keep(index, await count(index, span), at)
     assert await winners.keep(index, NOBODY, at)
-    assert await winners.kept(index, "24h") == NOBODY
-    kept = await winners.kept(index, "7d")
+    assert await winners.load_board(index, "24h") == NOBODY
+    kept = await winners.load_board(index, "7d")
     assert kept is not None
     assert len(kept.rows) == 2
 
 
 async def test_counting_keeps_no_sync_waiting(index: asyncpg.Connection, sync: asyncpg.Connection) -> None:
     async with index.transaction(isolation="repeatable_read", readonly=True):
-        await winners.counted(index, "24h", await newest(index))
+        await winners.count_board(index, "24h", await newest(index))
         async with sync.transaction():
             for table in (
                 "cursor",
@@ -125,7 +125,7 @@ async def test_a_board_of_blocks_that_are_gone_is_not_kept(
             forked.block()
         await appended(index, writer, forked.blocks[-5:])
     assert not await winners.keep(index, board, at)
-    assert await winners.kept(index, "24h") is None
+    assert await winners.load_board(index, "24h") is None
     assert await index.fetchval("SELECT count(*) FROM facts.fair_token") == 0
 
 
@@ -243,5 +243,5 @@ async def test_an_exchange_that_paid_the_winner_within_a_day_of_the_deployer_tel
     for least, expected in ((19, rows), (20, 0 if rows == 1 else 2)):
         fairness = Fairness(least_buyers=least)
         async with index.transaction(isolation="repeatable_read", readonly=True):
-            board = await winners.counted(index, "24h", at, fairness)
+            board = await winners.count_board(index, "24h", at, fairness)
         assert len(board.rows) == expected

@@ -39,11 +39,11 @@ async def recounted(connection: asyncpg.Connection, fairness: Fairness, looked_a
     for span in SPANS:
         slow = await facts(connection, fairness)
         async with connection.transaction():
-            board = await winners.counted(connection, span, stands.block, fairness, looked_at=looked_at)
+            board = await winners.count_board(connection, span, stands.block, fairness, looked_at=looked_at)
             assert await winners.keep(connection, board, stands)
         assert slow.told(board.rows) == plain(slow.winners(span))
         assert slow.names(board.found) == slow.fair(span) - slow.kept_fair
-        kept = await winners.kept(connection, span)
+        kept = await winners.load_board(connection, span)
         assert kept is not None
         assert (kept.rows, kept.block_number, kept.at_s) == (board.rows, stands.block.number, slow.at_s)
         after = await facts(connection, fairness)

@@ -19,7 +19,7 @@ NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 
 async def mite(connection: asyncpg.Connection, n: int) -> int:
     wallet = Address(f"0x{n:040x}")
-    return (await accounts.locked(connection, wallet, [f"mite-w{n}"], NOW)).mite.id
+    return (await accounts.lock_account(connection, wallet, [f"mite-w{n}"], NOW)).mite.id
 
 
 async def channel(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind = "webhook") -> int:
@@ -110,7 +110,7 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Conne
     with pytest.raises(Illegal):
         await deliveries.resend(connection, first.id, NOW)
     tried = deliveries.Try(NOW, 500, "answered 500", 3)
-    assert await deliveries.ended(connection, first, "failed_last", NOW, tried)
+    assert await deliveries.finish_run(connection, first, "failed_last", NOW, tried)
     assert await deliveries.due(connection, channel_id, NOW, 10) == []
     await connection.execute("DELETE FROM jobs.job WHERE kind = 'deliver'")
     assert await deliveries.resend(connection, first.id, NOW) == "failed"
@@ -118,7 +118,7 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Conne
     assert (again.webhook_id, again.tries) == (first.webhook_id, 0)
     assert await run(connection) == {str(channel_id)}
     # The log goes on where it was.
-    assert await deliveries.ended(connection, again, "delivered", NOW, tried)
+    assert await deliveries.finish_run(connection, again, "delivered", NOW, tried)
     rows = await connection.fetch("SELECT number FROM accounts.delivery_try ORDER BY number")
     assert [row["number"] for row in rows] == [1, 2]
     await channels.remove(connection, channel_id)
@@ -132,8 +132,8 @@ async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Co
     await deliveries.wish(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
     tried = deliveries.Try(NOW, None, "no answer", 3)
-    assert await deliveries.ended(connection, first, "failed", NOW, tried, NOW + timedelta(seconds=5))
-    assert not await deliveries.ended(connection, first, "delivered", NOW, tried)
+    assert await deliveries.finish_run(connection, first, "failed", NOW, tried, NOW + timedelta(seconds=5))
+    assert not await deliveries.finish_run(connection, first, "delivered", NOW, tried)
     assert await deliveries.next_at(connection, channel_id) == NOW + timedelta(seconds=5)
 
 

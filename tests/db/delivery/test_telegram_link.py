@@ -169,15 +169,15 @@ async def test_one_process_listens_and_another_takes_over(street: Street) -> Non
 async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
     mite = await street.mite()
     code = await code_for(street, mite)
-    asked = street.chats.started
+    asked = street.chats.read_started
     failures = [OSError("away"), OSError("away")]
 
-    async def started(after: int, wait_s: int) -> tuple[list[Started], int]:
+    async def read_started(after: int, wait_s: int) -> tuple[list[Started], int]:
         if failures:
             raise failures.pop()
         return await asked(after, wait_s)
 
-    street.chats.started = started  # type: ignore[method-assign]
+    street.chats.read_started = read_started  # type: ignore[method-assign]
     assert mite.designation in (await start(street, Started(1, 77, code, "Ann")))[0]
     assert failures == []
 

@@ -32,15 +32,15 @@ def book(number: int = 100, state: State = "reading", side: int = 0) -> Kept:
 
 
 async def test_what_is_kept_reads_back(connection: asyncpg.Connection) -> None:
-    assert await holder_reads.kept(connection, TOKEN) is None
+    assert await holder_reads.load_book(connection, TOKEN) is None
     assert await holder_reads.head_of(connection, TOKEN) is None
     whole = replace(
         book(), state="whole", pruned=False, block=BlockRef(2**31 - 1, "0x" + "0f" * 32, 2**31 - 1)
     )
     assert await holder_reads.keep(connection, TOKEN, whole)
     assert await holder_reads.keep(connection, OTHER, book())
-    assert await holder_reads.kept(connection, TOKEN) == whole
-    assert await holder_reads.kept(connection, OTHER) == book()
+    assert await holder_reads.load_book(connection, TOKEN) == whole
+    assert await holder_reads.load_book(connection, OTHER) == book()
 
 
 async def test_the_head_is_the_same_without_the_book(connection: asyncpg.Connection) -> None:
@@ -55,7 +55,7 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: asyncpg.Co
     """It lies outside of the row, uncompressed, and no page of it is touched."""
     large = bytes(range(256)) * 40_000
     await holder_reads.keep(connection, TOKEN, replace(book(), book=large))
-    found, whole = [await ask(connection, TOKEN) for ask in (holder_reads.head_of, holder_reads.kept)]
+    found, whole = [await ask(connection, TOKEN) for ask in (holder_reads.head_of, holder_reads.load_book)]
     assert isinstance(whole, Kept)
     assert whole.book == large
     lies = await connection.fetchrow(
@@ -86,7 +86,7 @@ async def test_a_book_is_never_set_back(connection: asyncpg.Connection, then: Ke
     await holder_reads.keep(connection, TOKEN, book(100))
     then = replace(then, transfers=3, first_number=8, pruned=False, book=b"then")
     assert await holder_reads.keep(connection, TOKEN, then) == written
-    assert await holder_reads.kept(connection, TOKEN) == (then if written else book(100))
+    assert await holder_reads.load_book(connection, TOKEN) == (then if written else book(100))
 
 
 @pytest.mark.parametrize("before", ["whole", "capped"])
@@ -96,7 +96,7 @@ async def test_what_was_whole_at_a_block_stays_so_at_it(
 ) -> None:
     await holder_reads.keep(connection, TOKEN, book(100, before))
     assert await holder_reads.keep(connection, TOKEN, book(100, then)) == (before == then)
-    assert await holder_reads.kept(connection, TOKEN) == book(100, before)
+    assert await holder_reads.load_book(connection, TOKEN) == book(100, before)
     assert await holder_reads.keep(connection, TOKEN, book(101, then))
 
 
@@ -111,18 +111,18 @@ async def test_a_book_of_another_chain_is_forgotten_first(connection: asyncpg.Co
     assert not await holder_reads.forget(connection, TOKEN, at(100, side=1).hash)
     assert not await holder_reads.keep(connection, TOKEN, book(50, side=1))
     assert await holder_reads.forget(connection, TOKEN, at(100).hash)
-    assert await holder_reads.kept(connection, TOKEN) is None
+    assert await holder_reads.load_book(connection, TOKEN) is None
     assert not await holder_reads.forget(connection, TOKEN, at(100).hash)
     assert await holder_reads.keep(connection, TOKEN, book(50, side=1))
-    assert await holder_reads.kept(connection, OTHER) == book(100)
+    assert await holder_reads.load_book(connection, OTHER) == book(100)
 
 
 async def test_who_reads_on_does_not_ask(connection: asyncpg.Connection) -> None:
     """A reader keeps the time that it saw: meanwhile somebody may have asked."""
     await holder_reads.keep(connection, TOKEN, book(100))
-    await holder_reads.asked(connection, TOKEN, LATER)
+    await holder_reads.touch(connection, TOKEN, LATER)
     await holder_reads.keep(connection, TOKEN, replace(book(101), read_at=SOON))
-    found = await holder_reads.kept(connection, TOKEN)
+    found = await holder_reads.load_book(connection, TOKEN)
     assert found is not None
     assert (found.asked_at, found.read_at) == (LATER, SOON)
 
@@ -138,7 +138,7 @@ async def test_that_it_was_asked_for_is_written_once_a_minute(connection: asyncp
 
     seen = []
     for when in (SOON, LATER, SOON):
-        await holder_reads.asked(connection, TOKEN, when)
+        await holder_reads.touch(connection, TOKEN, when)
         seen.append(await asked_at())
     assert seen == [NOW, LATER, LATER]
     assert await asked_at(OTHER) == NOW

@@ -6,7 +6,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older, met, older, origin, origins_of
+from roundtrip.store.index.origins import (
+    OlderOrigin,
+    Origin,
+    keep_older,
+    older,
+    origin,
+    origins_of,
+    read_origin,
+)
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
@@ -47,16 +55,16 @@ async def follow_from(connection: asyncpg.Connection, start_number: int) -> None
 
 
 async def test_what_the_sync_met(connection: asyncpg.Connection) -> None:
-    assert await met(connection, WALLET) is None
+    assert await read_origin(connection, WALLET) is None
     await meet(connection)
-    assert await met(connection, WALLET) == MET
-    assert await met(connection, FUNDER) == Origin(7, 70, None)
-    assert await met(connection, OTHER) is None
+    assert await read_origin(connection, WALLET) == MET
+    assert await read_origin(connection, FUNDER) == Origin(7, 70, None)
+    assert await read_origin(connection, OTHER) is None
 
 
 async def test_a_wallet_that_nobody_funded(connection: asyncpg.Connection) -> None:
     await meet(connection, funded=False)
-    assert await met(connection, WALLET) == Origin(500, 5000, None)
+    assert await read_origin(connection, WALLET) == Origin(500, 5000, None)
 
 
 @pytest.mark.parametrize(

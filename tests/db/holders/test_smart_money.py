@@ -70,7 +70,7 @@ async def counted(connection: asyncpg.Connection, *spans: str, fairness: Fairnes
     more = () if fairness is None else (fairness,)
     for span in spans:
         async with connection.transaction():
-            board = await winners.counted(connection, span, stands.block, *more)
+            board = await winners.count_board(connection, span, stands.block, *more)
             assert await winners.keep(connection, board, stands)
 
 

@@ -50,8 +50,8 @@ async def full_url(database_url: str) -> AsyncIterator[str]:
             made = Chain()
             MadeUp(7).grow(made, 60)
             await appended(connection, await begun(connection, made.parent), made.blocks)
-            mite = (await accounts.locked(connection, WALLET, ["mite-1"], NOW)).mite
-            key = keys.written(secrets.token_bytes(32))
+            mite = (await accounts.lock_account(connection, WALLET, ["mite-1"], NOW)).mite
+            key = keys.format_key(secrets.token_bytes(32))
             await accounts.add_key(connection, mite.id, keys.hash_of(key), key[:8], 'of "a" \\ \n bot', NOW)
             await evidence.keep(connection, TOKEN, KeptEvidence(NOW, 1, "1", "ok", "ok", b"\x00\\x00"))
             await connection.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1), (2, 2)")

@@ -9,7 +9,7 @@ from typing import cast
 import asyncpg
 import pytest
 
-from roundtrip.domain.practice.practice import begun as begun_account
+from roundtrip.domain.practice.practice import open_account as begun_account
 from roundtrip.domain.watch.alerts import INBOX_S, Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS

@@ -191,7 +191,7 @@ async def counts_are_right(made: Leagued) -> bool:
     slow = {row["is_agent"]: Entered(row["on_board"], row["every"] - row["on_board"]) for row in rows}
     agents, people = slow.get(True, Entered(0, 0)), slow.get(False, Entered(0, 0))
     every = Entered(agents.on_board + people.on_board, agents.too_few + people.too_few)
-    found = [await league.entered(made.connection, WEEK_S, who) for who in ("agents", "people", "all")]
+    found = [await league.count_entered(made.connection, WEEK_S, who) for who in ("agents", "people", "all")]
     return found == [agents, people, every]
 
 
@@ -213,7 +213,7 @@ async def test_tags_and_sells_of_several_at_once_are_counted_right(made: Leagued
     async with asyncio.timeout(WAIT_S):
         await asyncio.gather(*(acts(number, one) for number, one in enumerate(several)))
     assert await counts_are_right(made)
-    assert (await league.entered(made.connection, WEEK_S, "all")).on_board >= 3
+    assert (await league.count_entered(made.connection, WEEK_S, "all")).on_board >= 3
     for one in several:
         await one.connection.close()
 
@@ -228,10 +228,10 @@ async def test_a_tag_takes_an_entry_and_what_is_none_yet_to_the_other_board(made
     ):
         for _ in range(2):
             await league.tag(made.connection, one.id, None, NOW)
-            assert await league.entered(made.connection, WEEK_S, "agents") == agents
-            assert await league.entered(made.connection, WEEK_S, "people") == people
+            assert await league.count_entered(made.connection, WEEK_S, "agents") == agents
+            assert await league.count_entered(made.connection, WEEK_S, "people") == people
     await league.untag(made.connection, few.id, NOW)
-    assert await league.entered(made.connection, WEEK_S, "people") == Entered(0, 1)
+    assert await league.count_entered(made.connection, WEEK_S, "people") == Entered(0, 1)
     assert await counts_are_right(made)
 
 

@@ -85,7 +85,7 @@ async def held_against(
         funder = slow.wallets.funder(deployer)
         for wallet in {STRANGER, deployer, funder, *dice.sample(list(names.values()), 4)} - {None}:
             assert wallet is not None
-            seen = await fair_tokens.seen(connection, token, wallet, fairness)
+            seen = await fair_tokens.read_fairness(connection, token, wallet, fairness)
             assert seen is not None
             assert (seen.begun_s, seen.fair_from) == (begun and begun.at_s, kept.get(token))
             assert seen.is_kin == slow.wallets.is_kin(wallet, deployer)
@@ -181,5 +181,5 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
             ]  # fmt: skip
             assert list(found[:2]) == list(await league.board(index, week, who, 2))
             fewer = len(rules.among(entries, who)) - len(slow)
-            assert await league.entered(index, week, who) == Entered(len(slow), fewer)
+            assert await league.count_entered(index, week, who) == Entered(len(slow), fewer)
     await undone.rollback()

@@ -443,5 +443,5 @@ async def test_a_mite_reports_five_times_a_day_and_each_thing_once(card: Card) -
         await reports.add_report(card.index, mite.id, sixth, NOW, day)
     assert await reports.add_report(card.index, other.id, sixth, NOW, day)
     assert not await reports.add_report(card.index, other.id, sixth, NOW, day)
-    assert await reports.reported(card.index, mite.id, TOKEN, hashes[5]) is None
+    assert await reports.find_report(card.index, mite.id, TOKEN, hashes[5]) is None
     assert await reports.open_reports(card.index) == 6

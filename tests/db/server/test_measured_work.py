@@ -23,7 +23,7 @@ async def test_connections_that_are_lent_are_measured(database_url: str) -> None
     measures = Measures()
 
     def lent() -> dict[str, int]:
-        return {what: count for what, _, count in measures.watched()}
+        return {what: count for what, _, count in measures.read_gauges()}
 
     async with connections.create_pool(database_url, measures, "own", max_size=1) as pool:
         async with pool.acquire() as connection:

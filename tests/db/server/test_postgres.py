@@ -418,7 +418,7 @@ async def test_a_server_that_ends_by_itself_is_started_again_at_its_address(
     server = make(open_directory / "kept")
     await server.start()
     address = server.dsn
-    async with server.kept():
+    async with server.keep_running():
         _process_of(server).send_signal(signal.SIGQUIT)
         async with asyncio.timeout(WAIT_SECONDS):
             while server.running:  # noqa: ASYNC110
@@ -483,7 +483,7 @@ async def test_why_a_server_ended_is_kept_however_often_it_cannot_be_started(
     good = settings.read_text()
     settings.write_text("no_such_setting = 1\n")
     with capture_logs() as logged:
-        async with watched.kept():
+        async with watched.keep_running():
             _process_of(watched).send_signal(signal.SIGQUIT)
             await _until(lambda: watched.starts >= 4)
             settings.write_text(good)
@@ -502,7 +502,7 @@ async def test_a_server_of_somebody_else_is_left_to_them(make: Make, open_direct
     ours = make(open_directory / "theirs")
     with pytest.raises(PostgresInUse):
         await ours.start()
-    async with ours.kept():
+    async with ours.keep_running():
         assert await _ask(theirs, "SELECT 1") == 1
     assert theirs.running
 

@@ -18,7 +18,7 @@ from support.databases import connected, database
 from support.keys import mite_of_key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
-KEY = keys.written(bytes(32))
+KEY = keys.format_key(bytes(32))
 FIRST, SCORES = 10, 19
 """The first release with accounts that watch; the first with a scorecard, which later migrations count."""
 

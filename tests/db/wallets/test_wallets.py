@@ -71,7 +71,7 @@ async def test_a_record_is_the_sum_of_its_rows(
     trades = await rows_of(index, "trade")
     for wallet in await traders(index):
         own = [row for row in positions if row["wallet_id"] == wallet]
-        told = await wallets.traded(index, wallet, since_s)
+        told = await wallets.sum_trades(index, wallet, since_s)
         assert told.buys == sum(row["trader_id"] == wallet and row["buys"] for row in trades)
         assert told.sells == sum(row["trader_id"] == wallet and not row["buys"] for row in trades)
         assert (told.tokens, told.is_part) == (len(own), False)
@@ -85,7 +85,7 @@ async def test_a_record_is_the_sum_of_its_rows(
         closed = await wallets.closings(index, wallet, since_s)
         assert (closed.all, closed.recent) == (summed(ended), summed(recent))
         assert (closed.best, closed.worst) == ends_of(ended)
-        assert await wallets.held(index, wallet) == biggest(own)
+        assert await wallets.list_held(index, wallet) == biggest(own)
 
 
 def summed(ended: list[Row]) -> wallets.Closings:
@@ -232,14 +232,14 @@ async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_mor
 ) -> None:
     await bot(index, wallets.MOST_ROWS + more)
     newest = wallets.MOST_ROWS + more
-    traded, closed = await wallets.traded(index, 7, newest), await wallets.closings(index, 7, 100)
+    traded, closed = await wallets.sum_trades(index, 7, newest), await wallets.closings(index, 7, 100)
     assert (traded.tokens, traded.is_part) == (wallets.MOST_ROWS, more > 0)
     assert traded.recent_tokens == 1
     assert (closed.all.closed, closed.all.is_part) == (wallets.MOST_ROWS, more > 0)
     assert (closed.recent.closed, closed.recent.is_part) == (wallets.MOST_ROWS - 99 + more, False)
     assert closed.worst is not None
     assert closed.worst.token_id == 1 + more, "the oldest are left out"
-    held = await wallets.held(index, 7)
+    held = await wallets.list_held(index, 7)
     assert len(held) == wallets.MOST_HELD_SHOWN
     assert [one.cost_wei for one in held[:2]] == [newest - 1 + newest % 2, newest - 3 + newest % 2]
 

@@ -148,10 +148,10 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
     value = {"share_ppm": 2**63, "eth_wei": "much", "mite_id": 2**40, "said": "a\0"}[amiss_in]
 
     def told(source: Source, happening: Happening) -> Draft:
-        draft = alert_text.told(source, happening)
+        draft = alert_text.draft_alert(source, happening)
         return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
 
-    monkeypatch.setattr(drafts, "told", told)
+    monkeypatch.setattr(drafts, "draft_alert", told)
     await ground.rule()
     await ground.block(buys(ALICE), buys(BOB), buys(CAROL), buys(BOB), buys(DEV))
     await ground.block(buys(ALICE))

@@ -21,7 +21,7 @@ from roundtrip.store.index.prices import past_prices
 from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.watch import happening_moves, happening_rows, happening_trades, happenings
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
-from roundtrip.store.watch.happenings import Place, happened, replayed
+from roundtrip.store.watch.happenings import Place, read_happenings, replay_rule
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
@@ -34,7 +34,7 @@ few = settings(
     derandomize=True,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-MACHINERY = NETWORK.known() | ENTRY_POINTS
+MACHINERY = NETWORK.all_addresses() | ENTRY_POINTS
 MONEY = {ZERO_ADDRESS, NETWORK.weth, NETWORK.usdg}
 ETH = {ZERO_ADDRESS, NETWORK.weth}
 BEGIN = Place(-1, 0)
@@ -270,13 +270,13 @@ def a_rule(chance: random.Random, there: list[Happening]) -> Watch:
 async def test_what_happened_is_what_the_facts_say(index: asyncpg.Connection, seed: int, blocks: int) -> None:
     to = await made(index, seed, blocks)
     async with index.transaction():
-        everything = await happened(index, NETWORK, BEGIN, to)
+        everything = await read_happenings(index, NETWORK, BEGIN, to)
         assert everything == (await Obvious.of(index)).happenings()
         # Block by block it is the same.
         found, before = [], BEGIN
         for row in await index.fetch("SELECT number, at_s FROM facts.block ORDER BY number"):
             place = Place(row["number"], row["at_s"])
-            found += await happened(index, NETWORK, before, place)
+            found += await read_happenings(index, NETWORK, before, place)
             before = place
         assert found == everything
 
@@ -294,12 +294,12 @@ async def test_a_replay_hits_what_would_have_been_hit(
         patch.setattr(happening_moves, "DEAR_WEI", 10**17 if seed % 2 else 0)
         patch.setattr(happening_trades, "LARGE_WEI", 10**17 if seed % 2 else 0)
         async with index.transaction():
-            everything = await happened(index, NETWORK, BEGIN, to)
+            everything = await read_happenings(index, NETWORK, BEGIN, to)
             for _ in range(12 if everything else 0):
                 watch = a_rule(chance, everything)
                 after_s = chance.choice((START_S, chance.choice(everything).spot.at_s))
                 hits = [one for one in everything if one.spot.at_s > after_s and watch.matches(one)]
-                told = await replayed(index, NETWORK, watch, after_s, to)
+                told = await replay_rule(index, NETWORK, watch, after_s, to)
                 assert (told.hits, told.at_least) == (min(most, len(hits)), len(hits) > most), watch
                 assert list(told.last) == hits[::-1][: min(most, 10)], watch
 
@@ -311,13 +311,13 @@ async def test_narrowing_leaves_out_nothing(index: asyncpg.Connection, seed: int
     chance = random.Random(seed)
     to = await made(index, seed, 80)
     async with index.transaction():
-        everything = await happened(index, NETWORK, BEGIN, to)
+        everything = await read_happenings(index, NETWORK, BEGIN, to)
         reader = await happening_rows.Reader.of(index, NETWORK)
         span = happening_rows.Span(0, to.at_s, -1, to.number, most=100_000)
         start = await index.fetchval("SELECT start_number FROM facts.cursor")
         for _ in range(20 if everything else 0):
             watch = a_rule(chance, everything)
-            narrow = await happening_rows.narrowed(index, watch)
+            narrow = await happening_rows.narrow_to_rule(index, watch)
             hits = {one for one in everything if watch.matches(one)}
             if narrow is None:
                 assert not hits, watch
@@ -341,6 +341,6 @@ async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: asyncpg.C
     )  # fmt: skip
     ref = chain.blocks[-1].ref
     async with index.transaction():
-        found = await happened(index, NETWORK, BEGIN, Place(ref.number, ref.timestamp_s))
+        found = await read_happenings(index, NETWORK, BEGIN, Place(ref.number, ref.timestamp_s))
     (one,) = [each for each in found if each.verb == "draining"]
     assert one.share_ppm() == 10**6

@@ -243,7 +243,7 @@ async def test_a_new_key_that_could_not_be_kept_is_not_told(
     caplog.set_level(logging.DEBUG)
     log_to_stderr()
     person, drawn = Person(), b"\x07" * 32
-    taken = keys.written(drawn)
+    taken = keys.format_key(drawn)
     first = replace(shop, entropy=lambda: drawn)
     async with shop.pool.acquire() as connection:
         is_taken = await accounts.keys_like(connection, None, keys.hash_of(taken), None)

@@ -12,7 +12,7 @@ from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.app import http_server
 from roundtrip.console.routes import PAGES
 from roundtrip.console.support.page_request import COOKIE, SECURE_COOKIE
-from roundtrip.console.support.render import said, stranger
+from roundtrip.console.support.render import render_sentence, stranger
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts import keys
 from roundtrip.services.accounts.sessions import LIFETIME_S, MOST_SESSIONS
@@ -118,7 +118,7 @@ async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: B
     marked = re.findall(r'<bdi class="stranger" title="written by a stranger">(.*?)</bdi>', page)
     assert marked
     assert str(stranger("<script>alert(1)</script>")).count("<") == 2
-    told = str(said('Sold "<img src=x>" (0x' + "a" * 40 + ") for <b>."))
+    told = str(render_sentence('Sold "<img src=x>" (0x' + "a" * 40 + ") for <b>."))
     assert "<img" not in told
     assert "<b>" not in told
     assert f'href="/search?q=0x{"a" * 40}"' in told
@@ -138,7 +138,7 @@ async def test_what_strangers_wrote_is_escaped_and_marked(house: House, built: B
     ],
 )
 def test_a_long_decimal_of_a_sentence_is_cut_and_whole_for_who_hovers(exact: str, shown: str | None) -> None:
-    told = str(said(f"It came to {exact} eth."))
+    told = str(render_sentence(f"It came to {exact} eth."))
     cut = exact if shown is None else f'<span title="{exact}">{shown}</span>'
     assert told == f"It came to {cut} eth."
 

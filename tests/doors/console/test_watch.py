@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.account_sections.inbox import PAGE
-from roundtrip.console.pages.account_sections.watch import composed
+from roundtrip.console.pages.account_sections.watch import compose_rule
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft, Kind
@@ -97,7 +97,7 @@ class Replay:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, hits_s: Sequence[int], at_least: bool) -> None:
         self.hits_s, self.at_least, self.asked = hits_s, at_least, 0
-        monkeypatch.setattr(happenings, "replayed", self.replayed)
+        monkeypatch.setattr(happenings, "replay_rule", self.replayed)
 
     async def replayed(
         self, connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
@@ -176,7 +176,7 @@ async def test_the_real_replay_tells_when_each_hit_was(me: Account) -> None:
     ],
 )  # fmt: skip
 def test_a_rule_is_put_together_of_its_parts(form: dict[str, str], rule: str) -> None:
-    assert composed(form)["rule"] == rule
+    assert compose_rule(form)["rule"] == rule
 
 
 async def test_parts_become_a_rule_that_stands_and_is_said_in_words(me: Account) -> None:

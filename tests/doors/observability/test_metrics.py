@@ -48,7 +48,10 @@ async def asked(port: int) -> str:
 async def test_what_was_done_and_how_it_stands_is_read(indexed: Context) -> None:
     ctx = replace(indexed, measures=Measures())
     settings = Settings(metrics_port=free_port())
-    async with service(ctx) as url, prometheus.exported(settings, ctx.measures, prometheus.of_service(ctx)):
+    async with (
+        service(ctx) as url,
+        prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
+    ):
         async with aiohttp.ClientSession() as session:
             for path in ("/v1/health", "/v1/check/0x12"):
                 await (await session.get(url + path)).read()
@@ -70,7 +73,7 @@ async def test_the_first_fault_that_nobody_foresaw_is_one_more(indexed: Context)
     """Of a counter that begins with it Prometheus would see no increase."""
     ctx = replace(indexed, measures=Measures())
     settings = Settings(metrics_port=free_port())
-    async with service(ctx) as url, prometheus.exported(settings, ctx.measures):
+    async with service(ctx) as url, prometheus.serve_metrics(settings, ctx.measures):
         before = samples(await asked(settings.metrics_port))
         async with aiohttp.ClientSession(headers={"accept": "text/html"}) as session:
             for path in (f"/token/0x{'12' * 20}", f"/wallet/0x{'12' * 20}"):
@@ -90,7 +93,7 @@ async def test_what_is_not_known_has_no_sample(ctx: Context) -> None:
     async with closed_database() as pool:
         settings = Settings(metrics_port=free_port())
         away = replace(ctx, pool=pool)
-        async with prometheus.exported(settings, Measures(), prometheus.of_service(away)):
+        async with prometheus.serve_metrics(settings, Measures(), prometheus.of_service(away)):
             found = {name for name, _ in samples(await asked(settings.metrics_port))}
     assert "roundtrip_head_block" in found
     assert not found & {"roundtrip_index_block", "roundtrip_index_behind_seconds", "roundtrip_jobs"}
@@ -103,7 +106,7 @@ async def test_a_port_that_is_taken_is_had_when_it_is_free(monkeypatch: pytest.M
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         settings = Settings(metrics_port=taken.getsockname()[1])
-        async with prometheus.exported(settings, Measures()):
+        async with prometheus.serve_metrics(settings, Measures()):
             await asyncio.sleep(0)
             taken.close()
             assert "process_open_fds" in await asked(settings.metrics_port)
@@ -130,7 +133,7 @@ async def test_a_port_that_stays_taken_is_warned_of_once(monkeypatch: pytest.Mon
 
 
 async def test_without_a_port_nothing_listens() -> None:
-    async with prometheus.exported(Settings(), Measures()):
+    async with prometheus.serve_metrics(Settings(), Measures()):
         names = {task.get_name() for task in asyncio.all_tasks()}
     assert "metrics" not in names
     assert prometheus.ports(0)(3) == {}
@@ -141,7 +144,7 @@ def test_a_histogram_adds_up() -> None:
     measures = Measures()
     for took_s in (0.004, 0.005, 0.2, 100.0):
         measures.observe("job", "names", "done", took_s)
-    found = samples(prometheus.written(measures, []).decode())
+    found = samples(prometheus.format_metrics(measures, []).decode())
     by_bound = [
         found["roundtrip_job_seconds_bucket", (("ended", "done"), ("le", bound), ("name", "names"))]
         for bound in (*map(str, BUCKETS_S), "+Inf")

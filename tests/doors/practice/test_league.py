@@ -224,7 +224,7 @@ async def test_a_key_that_is_made_for_an_agent_tags_this_week_too(standing: Cont
     person = Person()
     await key_for(standing, person)
     async with standing.pool.acquire() as connection:
-        mite = (await accounts.locked(connection, person.address, [], datetime.now(UTC))).mite
+        mite = (await accounts.lock_account(connection, person.address, [], datetime.now(UTC))).mite
     await week(standing, mite.id, ETH)
     assert (await league(standing, LeagueParams("agents"))).answer.rows == []
     await key_for(standing, person, agent=True, name="Bot 8")

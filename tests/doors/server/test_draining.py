@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from roundtrip.api.server import drain
-from roundtrip.app.http_server import http_server, inherited, listen
+from roundtrip.app.http_server import http_server, inherit_socket, listen
 
 WAIT_S = 20
 ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -201,14 +201,14 @@ async def test_a_second_signal_ends_it_at_once(
 
 async def test_only_a_listening_socket_is_taken_over() -> None:
     with listen("127.0.0.1", 0, "a port") as listening:
-        taken = inherited(os.dup(listening.fileno()))
+        taken = inherit_socket(os.dup(listening.fileno()))
         assert taken.getsockname() == listening.getsockname()
         taken.close()
     reading, writing = os.pipe()
     try:
         for descriptor in (reading, 9_999):
             with pytest.raises(OSError):  # noqa: PT011
-                inherited(descriptor)
+                inherit_socket(descriptor)
     finally:
         os.close(writing)
         with contextlib.suppress(OSError):

@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alert_text import said
+from roundtrip.domain.watch.alert_text import describe_happening
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
@@ -61,7 +61,7 @@ class Tape:
 @pytest.fixture
 def tape(monkeypatch: pytest.MonkeyPatch) -> Tape:
     found = Tape()
-    monkeypatch.setattr(happenings, "replayed", found.replayed)
+    monkeypatch.setattr(happenings, "replay_rule", found.replayed)
     return found
 
 
@@ -112,17 +112,17 @@ async def test_hits_are_rows_as_they_would_have_been_told(me: Caller, tape: Tape
         {
             "who": "any", "verb": "buying", "wallet": WALLET, "token": token, "symbol": symbol, "eth": 2.0,
             "usd": 7000.0, "pct": 2.5, "tx": TX, "block": 9, "ts": "2025-10-09T08:53:29Z",
-            "text": said(known),
+            "text": describe_happening(known),
         },
         {
             "who": "any", "verb": "buying", "wallet": WALLET, "token": STRANGER, "symbol": None, "eth": None,
             "usd": None, "pct": None, "tx": TX, "block": 8, "ts": "2025-10-09T08:53:28Z",
-            "text": said(unknown),
+            "text": describe_happening(unknown),
         },
     ]  # fmt: skip
     assert answer["text"] == (
         "A rule that tells when anybody buys a token would have hit 2 times within the last seven days. "
-        f"The last: {said(known)} No rule was set."
+        f"The last: {describe_happening(known)} No rule was set."
     )
 
 

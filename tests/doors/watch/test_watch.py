@@ -53,7 +53,7 @@ async def test_every_tool_answers_the_same_at_both_doors(me: Caller, monkeypatch
     async def nothing(*given: object) -> Replayed:
         return Replayed(0, False, [])
 
-    monkeypatch.setattr(happenings, "replayed", nothing)
+    monkeypatch.setattr(happenings, "replay_rule", nothing)
     await me.told("follow_wallet", address=SNIPER)
     made = (await me.told("create_rule", rule="any selling"))["id"]
     asked: dict[str, dict[str, Any]] = {
@@ -75,7 +75,7 @@ async def test_every_tool_answers_the_same_at_both_doors(me: Caller, monkeypatch
 
 @pytest.mark.parametrize("name", TOOLS)
 async def test_a_dead_key_is_one(me: Caller, name: str) -> None:
-    dead = replace(me, key=keys.written(bytes(32)))
+    dead = replace(me, key=keys.format_key(bytes(32)))
     assert (await dead.came(name)).code == "bad_key"
 
 

@@ -22,7 +22,7 @@ from roundtrip.api.request.callers import Asking, Callers
 from roundtrip.api.request.failure_log import MOST_A_SECOND
 from roundtrip.api.sharing.single_flight import SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.account import Allowance, Allowances
-from roundtrip.domain.accounts.keys import written
+from roundtrip.domain.accounts.keys import format_key
 from roundtrip.domain.base.errors import (
     STATUS_BY_CODE,
     CallerFault,
@@ -452,7 +452,7 @@ async def test_the_message_names_the_field_that_does_not_fit(house: House) -> No
 
 
 async def test_a_key_in_the_wrong_place_is_not_repeated(house: House) -> None:
-    key = written(bytes(32))
+    key = format_key(bytes(32))
     for wrong in ({key: 1}, {"address": "x", key: key}, {"address": "x", "times": key}):
         assert key[:9] not in error_in((await house.ask(**wrong)).body)[1]
 

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from structlog.testing import capture_logs
 
-from roundtrip.cli.progress import Left, Lines, shown
+from roundtrip.cli.progress import Left, Lines, show_progress
 from roundtrip.sync.run import Progress as Step
 
 
@@ -63,6 +63,6 @@ def test_back_after_a_fork_or_on_from_what_is_older_it_is_measured_anew() -> Non
 
 
 def test_without_a_terminal_it_is_lines() -> None:
-    with capture_logs() as told, shown(Console(file=io.StringIO())) as tell:
+    with capture_logs() as told, show_progress(Console(file=io.StringIO())) as tell:
         tell(Step(1, 2, 3, older=True))
     assert [line["event"] for line in told] == ["read what is older"]

@@ -14,7 +14,7 @@ LAUNCHED = parse_address("0xc9e9ab90654f82893d7fd18b62f694992e8cef29")
 
 
 def test_every_contract_has_an_address_of_its_own() -> None:
-    found = list(ROBINHOOD.contracts.named().values())
+    found = list(ROBINHOOD.contracts.by_name().values())
     assert all(address == parse_address(address) for address in found)
     assert len(set(found)) == len(found)
 
@@ -30,15 +30,17 @@ def test_the_launchpads_first_generation_has_three_factories() -> None:
 def test_contracts_are_told_by_name_and_several_under_one() -> None:
     known = ROBINHOOD.contracts
     first, second, third = known.launchpad_v1_factories
-    named = known.named()
+    named = known.by_name()
     assert (named["launchpad_v1_factories 2"], named["weth"]) == (second, known.weth)
-    assert {first, second, third, known.weth, known.launchpad_hook} <= known.known()
-    assert len(named) == len(known.known()) == len(fields(Contracts)) + 2 + len(known.beside) - 1
+    assert {first, second, third, known.weth, known.launchpad_hook} <= known.all_addresses()
+    assert len(named) == len(known.all_addresses()) == len(fields(Contracts)) + 2 + len(known.beside) - 1
 
 
 def test_the_contracts_of_a_description_are_read_by_their_names() -> None:
     wanted = {field.name for field in fields(Contracts) if field.default is MISSING}
-    named = {_camel(name): address for name, address in ROBINHOOD.contracts.named().items() if name in wanted}
+    named = {
+        _camel(name): address for name, address in ROBINHOOD.contracts.by_name().items() if name in wanted
+    }
     plain = contracts_from(named | {"share": SHARE, "launchpadHook": ""})
     assert plain.launchpad_v1_factories == ()
     assert plain.launchpad_hook is None

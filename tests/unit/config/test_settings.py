@@ -34,7 +34,7 @@ def test_urls_may_stand_plainly_or_with_limits(monkeypatch: pytest.MonkeyPatch) 
 
 def test_one_url_is_one_node_without_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     (one,) = node_urls(read(monkeypatch, rpc_url=ONE), ROBINHOOD)
-    assert (one.url, one.limited()) == (ONE, False)
+    assert (one.url, one.is_limited()) == (ONE, False)
 
 
 def test_a_websocket_may_be_set(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -93,9 +93,9 @@ def test_what_the_chain_refused_is_not_tried_again() -> None:
 
 def test_a_market_survives_being_written_down() -> None:
     market, _ = play(8, 200)
-    written = json.dumps(market.packed())
+    written = json.dumps(market.pack())
     packed = json.loads(written)
-    copy, rng = Market.unpacked(packed), Random(1)
+    copy, rng = Market.unpack(packed), Random(1)
     assert copy == market
     for step in choose(copy, rng) + choose(copy, rng):
         record(copy, step, Outcome())

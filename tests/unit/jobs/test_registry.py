@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.jobs.engine.loop import described
+from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.jobs.engine.worker import where
 from roundtrip.jobs.registry import KINDS
 
@@ -56,9 +56,11 @@ def test_waits_grow_and_are_spread() -> None:
 
 
 def test_a_failure_is_told_without_strangers_tricks() -> None:
-    assert described(CallerFault("bad_input", "no\u202e \u0007such\nthing")) == "CallerFault: no such thing"
-    assert len(described(ValueError("x" * 1000))) == 200
-    assert described(KeyError()) == "KeyError:"
+    assert (
+        describe_error(CallerFault("bad_input", "no\u202e \u0007such\nthing")) == "CallerFault: no such thing"
+    )
+    assert len(describe_error(ValueError("x" * 1000))) == 200
+    assert describe_error(KeyError()) == "KeyError:"
 
 
 def test_a_failure_is_told_with_its_place() -> None:

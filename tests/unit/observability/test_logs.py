@@ -14,7 +14,7 @@ from structlog.contextvars import bound_contextvars
 from roundtrip.domain.accounts import keys
 from roundtrip.observability import logs
 
-KEY, SESSION = keys.written(b"\x01" * 32), keys.written(b"\x02" * 32, keys.SESSION_PREFIX)
+KEY, SESSION = keys.format_key(b"\x01" * 32), keys.format_key(b"\x02" * 32, keys.SESSION_PREFIX)
 
 SECRETS = {
     "key": (f"showed {KEY} twice", KEY[9:]),

@@ -6,7 +6,7 @@ from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address
 from roundtrip.sync.batch import Batch
 from roundtrip.sync.fold_context import Known
-from roundtrip.sync.ledger import Ledger, told_by, wanted
+from roundtrip.sync.ledger import Ledger, list_wanted, told_by
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from support.told_blocks import Chain, Sent
@@ -37,7 +37,7 @@ class Story:
     def read(self, blocks: list[BlockRead], transfers_from_s: int = 0) -> Batch:
         """What these add."""
         told = told_by(blocks, Decoder(self.contracts))
-        want = wanted(told, self.known)
+        want = list_wanted(told, self.known)
         self.known.pools |= dict.fromkeys(want.pools)
         self.known.launched |= dict.fromkeys(want.tokens, False)
         parent_hash = blocks[0].parent_hash

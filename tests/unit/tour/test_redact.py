@@ -12,7 +12,7 @@ from roundtrip.tour.redact import (
     fits,
     lines,
     shape,
-    shortened,
+    shorten,
     stable,
     stable_text,
     without,
@@ -61,10 +61,10 @@ def test_a_text_says_words_for_it_too() -> None:
 
 def test_lists_texts_and_calldata_are_cut() -> None:
     given = {"text": "said", "rows": [1, 2, 3], "two": [1, 2], "long": "x" * 161, "data": "0x" + "1" * 200}
-    assert shortened(given, "said") == {
+    assert shorten(given, "said") == {
         "rows": [1, 2, CUT], "two": [1, 2], "long": "x" * 160 + CUT, "data": "0x" + "1" * 8 + CUT,
     }  # fmt: skip
-    assert shortened({"rows": [{"text": "other"}]}, "said") == {"rows": [{"text": "other"}]}
+    assert shorten({"rows": [{"text": "other"}]}, "said") == {"rows": [{"text": "other"}]}
 
 
 def test_lines_are_json_in_few_lines() -> None:

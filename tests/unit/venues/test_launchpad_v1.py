@@ -90,7 +90,7 @@ def test_every_factory_tells_of_its_launches() -> None:
 
 
 def test_a_launch_is_the_pool_that_v3_knows_by_its_key() -> None:
-    (found,) = launchpad_v1.listed(launched(), CONTRACTS)
+    (found,) = launchpad_v1.decode_listings(launched(), CONTRACTS)
     assert found.token == TOKEN
     assert found.venue in amm_v3.candidates(TOKEN, CONTRACTS)
     assert (found.venue.kind, found.venue.quote, found.venue.fee_pips) == ("amm_v3", "weth", 10_000)
@@ -101,36 +101,38 @@ def test_the_real_chains_own_launch_is_found_at_its_pool() -> None:
     contracts = ROBINHOOD.contracts
     log = launched(PONS, contracts.weth, PONS_POOL, contracts.launchpad_v1_factories[0], contracts)
     venue = Venue("amm_v3", "weth", contracts.weth, PONS_POOL, 10_000)
-    assert launchpad_v1.listed(log, contracts) == (Listed(PONS, venue),)
+    assert launchpad_v1.decode_listings(log, contracts) == (Listed(PONS, venue),)
 
 
 @pytest.mark.parametrize("fee", amm_v3.FEE_TIERS_PIPS)
 def test_the_fee_is_the_one_whose_pool_it_is(fee: int) -> None:
-    (found,) = launchpad_v1.listed(launched(pair=CONTRACTS.usdg, fee=fee), CONTRACTS)
+    (found,) = launchpad_v1.decode_listings(launched(pair=CONTRACTS.usdg, fee=fee), CONTRACTS)
     assert (found.venue.quote, found.venue.fee_pips) == ("usdg", fee)
 
 
 @pytest.mark.parametrize("pool", [address(0x11E), address(0), ABOVE])
 def test_a_pool_that_v3_does_not_have_there_is_none(pool: Address) -> None:
-    assert launchpad_v1.listed(launched(pool=pool), CONTRACTS) == ()
+    assert launchpad_v1.decode_listings(launched(pool=pool), CONTRACTS) == ()
 
 
 def test_cut_and_dirty_logs_tell_nothing() -> None:
     log = launched()
     for size in range(len(log.data)):
-        assert bool(launchpad_v1.listed(log._replace(data=log.data[:size]), CONTRACTS)) is (size >= 64)
+        assert bool(launchpad_v1.decode_listings(log._replace(data=log.data[:size]), CONTRACTS)) is (
+            size >= 64
+        )
     for count in range(4):
         cut = log._replace(topics=log.topics[:count])
-        assert bool(launchpad_v1.listed(cut, CONTRACTS)) is (count >= 2)
+        assert bool(launchpad_v1.decode_listings(cut, CONTRACTS)) is (count >= 2)
     for index in (0, 1):
         dirty = with_word(log.data, index, 1 << 160 | int.from_bytes(log.data[32 * index :][:32], "big"))
-        assert launchpad_v1.listed(log._replace(data=dirty), CONTRACTS) == ()
+        assert launchpad_v1.decode_listings(log._replace(data=dirty), CONTRACTS) == ()
 
 
 @given(st.lists(st.integers(0, 2**256 - 1), max_size=5), st.binary(max_size=300))
 def test_garbage_lists_nothing(words: list[int], data: bytes) -> None:
     topics = tuple(f"0x{word:064x}" for word in words)
-    assert launchpad_v1.listed(Log(FIRST, topics, data), CONTRACTS) == ()
+    assert launchpad_v1.decode_listings(Log(FIRST, topics, data), CONTRACTS) == ()
 
 
 def read_into_book(log: Log) -> tuple[Venue, ...]:
@@ -142,7 +144,7 @@ def read_into_book(log: Log) -> tuple[Venue, ...]:
     assert TOPIC in wanted["topics"][0]
     told = {"address": log.address, "topics": log.topics, "data": "0x" + log.data.hex()}
     assert book.read(msgspec.Raw(msgspec.json.encode([told])), 9)
-    return book.known(TOKEN)
+    return book.venues_of(TOKEN)
 
 
 @pytest.mark.parametrize("factory", [FIRST, SECOND])

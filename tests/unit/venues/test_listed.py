@@ -67,7 +67,7 @@ def id_of(low: str, high: str, fee: int, spacing: int, hook: str) -> str:
 def test_a_v3_pool_is_listed_for_either_side(one: Address, two: Address, fee: int) -> None:
     low, high = sorted((one, two))
     pool = amm_v3.pool_address(CONTRACTS.v3_factory, low, high, fee)
-    assert amm_v3.listed(created(low, high, fee), CONTRACTS) == (
+    assert amm_v3.decode_listings(created(low, high, fee), CONTRACTS) == (
         Listed(low, Venue("amm_v3", high, high, pool, fee)),
         Listed(high, Venue("amm_v3", low, low, pool, fee)),
     )
@@ -79,7 +79,7 @@ def test_a_v3_pool_is_listed_for_either_side(one: Address, two: Address, fee: in
 def test_a_standard_v3_pool_is_listed_as_the_candidate_it_is(token: Address, quote: str, fee: int) -> None:
     money = getattr(CONTRACTS, quote)
     low, high = sorted((token, money))
-    found = {one.token: one.venue for one in amm_v3.listed(created(low, high, fee), CONTRACTS)}
+    found = {one.token: one.venue for one in amm_v3.decode_listings(created(low, high, fee), CONTRACTS)}
     assert found[token].quote == quote
     assert found[token] in amm_v3.candidates(token, CONTRACTS)
     assert found[money].quote_address == token
@@ -101,7 +101,7 @@ def test_a_v4_pool_is_listed_for_either_side(
     low, high = sorted((one, two))
     pool_id = id_of(low, high, fee, spacing, hook)
     hooked = None if hook == ZERO_ADDRESS else hook
-    assert amm_v4.listed(initialized(low, high, fee, spacing, hook), CONTRACTS) == (
+    assert amm_v4.decode_listings(initialized(low, high, fee, spacing, hook), CONTRACTS) == (
         Listed(low, Venue("amm_v4", high, high, None, fee, spacing, hooked, pool_id)),
         Listed(high, Venue("amm_v4", low, low, None, fee, spacing, hooked, pool_id)),
     )
@@ -109,7 +109,7 @@ def test_a_v4_pool_is_listed_for_either_side(
 
 @given(addresses)
 def test_eth_is_money_and_never_the_token(token: Address) -> None:
-    (found,) = amm_v4.listed(initialized(ZERO_ADDRESS, token), CONTRACTS)
+    (found,) = amm_v4.decode_listings(initialized(ZERO_ADDRESS, token), CONTRACTS)
     assert (found.token, found.venue.quote, found.venue.quote_address) == (token, "eth", ZERO_ADDRESS)
 
 
@@ -118,13 +118,13 @@ def test_eth_is_money_and_never_the_token(token: Address) -> None:
 def test_a_standard_v4_pool_is_listed_as_the_candidate_it_is(token: Address, quote: str) -> None:
     money = ZERO_ADDRESS if quote == "eth" else getattr(CONTRACTS, quote)
     low, high = sorted((token, money))
-    found = {one.token: one.venue for one in amm_v4.listed(initialized(low, high), CONTRACTS)}
+    found = {one.token: one.venue for one in amm_v4.decode_listings(initialized(low, high), CONTRACTS)}
     assert found[token].quote == quote
     assert found[token] in amm_v4.candidates(token, CONTRACTS)
 
 
 def test_the_dynamic_fee_is_kept_as_it_stands_in_the_key() -> None:
-    (found,) = amm_v4.listed(initialized(ZERO_ADDRESS, ABOVE, 0x800000, 10, HOOK), CONTRACTS)
+    (found,) = amm_v4.decode_listings(initialized(ZERO_ADDRESS, ABOVE, 0x800000, 10, HOOK), CONTRACTS)
     assert found.venue.dynamic_fee()
     assert found.venue.pool_id == id_of(ZERO_ADDRESS, ABOVE, 0x800000, 10, HOOK)
 
@@ -135,10 +135,10 @@ def test_the_dynamic_fee_is_kept_as_it_stands_in_the_key() -> None:
 def test_a_pool_with_the_launchpads_hook_is_the_launchpads_and_no_other() -> None:
     assert CONTRACTS.launchpad_hook is not None
     own, strange = (initialized(BELOW, ABOVE, 0, 200, hook) for hook in (CONTRACTS.launchpad_hook, HOOK))
-    assert amm_v4.listed(own, CONTRACTS) == ()
-    assert {one.venue.kind for one in launchpad_pool.listed(own, CONTRACTS)} == {"launchpad_pool"}
-    assert launchpad_pool.listed(strange, CONTRACTS) == ()
-    assert {one.venue.kind for one in amm_v4.listed(strange, CONTRACTS)} == {"amm_v4"}
+    assert amm_v4.decode_listings(own, CONTRACTS) == ()
+    assert {one.venue.kind for one in launchpad_pool.decode_listings(own, CONTRACTS)} == {"launchpad_pool"}
+    assert launchpad_pool.decode_listings(strange, CONTRACTS) == ()
+    assert {one.venue.kind for one in amm_v4.decode_listings(strange, CONTRACTS)} == {"amm_v4"}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,9 @@ def test_a_pool_with_the_launchpads_hook_is_the_launchpads_and_no_other() -> Non
 )
 def test_a_pool_that_is_not_the_launchpads_is_listed_once(contracts: Contracts, hook: Address) -> None:
     log = initialized(BELOW, ABOVE, hook=hook)
-    found = [one for file in VENUES if file.listings(contracts) for one in file.listed(log, contracts)]
+    found = [
+        one for file in VENUES if file.listings(contracts) for one in file.decode_listings(log, contracts)
+    ]
     assert [(one.token, one.venue.kind) for one in found if one.venue.pool_id] == [
         (BELOW, "amm_v4"),
         (ABOVE, "amm_v4"),
@@ -165,7 +167,7 @@ def test_the_launchpads_pool_of_the_real_chain_is_found_by_its_log() -> None:
     quote = Address("0xd0601ce157db5bdc3162bbac2a2c8af5320d9eec")
     hook = Address("0xe5e702641ea86f4ae6cc3cdaed2b886f976be044")
     log = initialized(token, quote, 0, 200, hook)
-    first, second = launchpad_pool.listed(log, replace(CONTRACTS, launchpad_hook=hook))
+    first, second = launchpad_pool.decode_listings(log, replace(CONTRACTS, launchpad_hook=hook))
     pool_id = "0x6eb457f0729bd458608099505990f03d8a6af91202f936124f72ad76c96f6fe1"
     assert first == Listed(token, Venue("launchpad_pool", quote, quote, None, 0, 200, hook, pool_id))
     assert second == Listed(quote, Venue("launchpad_pool", token, token, None, 0, 200, hook, pool_id))
@@ -176,7 +178,7 @@ def test_the_usual_launchpad_pools_are_listed_as_the_candidates_they_are() -> No
     for number, money in enumerate((ZERO_ADDRESS, CONTRACTS.weth, CONTRACTS.usdg)):
         low, high = sorted((ABOVE, money))
         log = initialized(low, high, 0, 200, CONTRACTS.launchpad_hook)
-        found = {one.token: one.venue for one in launchpad_pool.listed(log, CONTRACTS)}
+        found = {one.token: one.venue for one in launchpad_pool.decode_listings(log, CONTRACTS)}
         assert found[ABOVE] == launchpad_pool.candidates(ABOVE, CONTRACTS)[number]
 
 
@@ -193,7 +195,7 @@ def test_where_there_is_no_launchpad_nobody_tells_of_launches() -> None:
 )
 def test_a_launch_is_listed_at_its_curve(quote: Address, name: Any) -> None:
     curve = address(0xC0)
-    (found,) = launchpad_curve.listed(launched(BELOW, curve, quote), CONTRACTS)
+    (found,) = launchpad_curve.decode_listings(launched(BELOW, curve, quote), CONTRACTS)
     assert found == Listed(BELOW, Venue("launchpad_curve", name, quote, curve, 0))
 
 
@@ -201,17 +203,17 @@ def test_a_launch_is_listed_at_its_curve(quote: Address, name: Any) -> None:
 
 Reader = Callable[[Log, Contracts], tuple[Listed, ...]]
 CUTS: list[tuple[Reader, Log, int]] = [
-    (amm_v3.listed, created(BELOW, ABOVE), 0),
-    (amm_v4.listed, initialized(BELOW, ABOVE, hook=HOOK), 96),
-    (launchpad_pool.listed, initialized(BELOW, ABOVE, hook=CONTRACTS.launchpad_hook or HOOK), 96),
-    (launchpad_curve.listed, launched(BELOW, LIE, ABOVE), 32),
+    (amm_v3.decode_listings, created(BELOW, ABOVE), 0),
+    (amm_v4.decode_listings, initialized(BELOW, ABOVE, hook=HOOK), 96),
+    (launchpad_pool.decode_listings, initialized(BELOW, ABOVE, hook=CONTRACTS.launchpad_hook or HOOK), 96),
+    (launchpad_curve.decode_listings, launched(BELOW, LIE, ABOVE), 32),
 ]
 READERS = pytest.mark.parametrize(("read", "log", "needed"), CUTS, ids=["v3", "v4", "pool", "curve"])
 NEEDED_TOPICS: dict[Reader, int] = {
-    amm_v3.listed: 4,
-    amm_v4.listed: 4,
-    launchpad_pool.listed: 4,
-    launchpad_curve.listed: 3,
+    amm_v3.decode_listings: 4,
+    amm_v4.decode_listings: 4,
+    launchpad_pool.decode_listings: 4,
+    launchpad_curve.decode_listings: 3,
 }
 
 
@@ -234,7 +236,7 @@ def test_a_log_without_all_its_topics_tells_nothing(read: Reader, log: Log, need
 def test_a_topic_that_is_more_than_an_address_tells_nothing(
     read: Reader, log: Log, needed: int, bit: int
 ) -> None:
-    for at in (1, 2) if NEEDED_TOPICS[read] == 3 or read is amm_v3.listed else (2, 3):
+    for at in (1, 2) if NEEDED_TOPICS[read] == 3 or read is amm_v3.decode_listings else (2, 3):
         dirty = [*log.topics]
         dirty[at] = f"0x{int(dirty[at], 16) | 1 << bit:064x}"
         assert read(log._replace(topics=tuple(dirty)), CONTRACTS) == ()
@@ -249,7 +251,7 @@ def with_word(log: Log, index: int, value: int) -> Log:
 @pytest.mark.parametrize("fee", [2**24, 2**24 + 3000, 2**255, 2**256 - 1])
 def test_a_v3_fee_of_more_than_three_bytes_tells_nothing(fee: int) -> None:
     log = created(BELOW, ABOVE)
-    assert amm_v3.listed(log._replace(topics=(*log.topics[:3], f"0x{fee:064x}")), CONTRACTS) == ()
+    assert amm_v3.decode_listings(log._replace(topics=(*log.topics[:3], f"0x{fee:064x}")), CONTRACTS) == ()
 
 
 @pytest.mark.parametrize(
@@ -258,15 +260,15 @@ def test_a_v3_fee_of_more_than_three_bytes_tells_nothing(fee: int) -> None:
     ids=["fee", "all of fee", "spacing", "dirty spacing", "spacing below zero"],
 )
 def test_a_v4_key_that_cannot_be_tells_nothing(index: int, value: int) -> None:
-    assert amm_v4.listed(with_word(initialized(BELOW, ABOVE), index, value), CONTRACTS) == ()
+    assert amm_v4.decode_listings(with_word(initialized(BELOW, ABOVE), index, value), CONTRACTS) == ()
 
 
 @pytest.mark.parametrize("bit", [160, 255])
 def test_a_hook_or_a_quote_that_is_more_than_an_address_tells_nothing(bit: int) -> None:
     hooked = initialized(BELOW, ABOVE, hook=HOOK)
-    assert amm_v4.listed(with_word(hooked, 2, int(HOOK, 16) | 1 << bit), CONTRACTS) == ()
+    assert amm_v4.decode_listings(with_word(hooked, 2, int(HOOK, 16) | 1 << bit), CONTRACTS) == ()
     paid = launched(BELOW, LIE, ABOVE)
-    assert launchpad_curve.listed(with_word(paid, 0, 1 << bit), CONTRACTS) == ()
+    assert launchpad_curve.decode_listings(with_word(paid, 0, 1 << bit), CONTRACTS) == ()
 
 
 any_topic = st.integers(0, 2**256 - 1).map(lambda value: f"0x{value:064x}")
@@ -277,4 +279,4 @@ any_topic = st.integers(0, 2**256 - 1).map(lambda value: f"0x{value:064x}")
 def test_no_words_at_all_make_a_reader_raise(words: list[str], data: bytes) -> None:
     for file in VENUES:
         for contracts in (CONTRACTS, NO_LAUNCHPAD):
-            assert len(file.listed(Log(LIE, tuple(words), data), contracts)) <= 2
+            assert len(file.decode_listings(Log(LIE, tuple(words), data), contracts)) <= 2

@@ -64,7 +64,7 @@ class Ledger:
         self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
     ) -> list[Live | None]:
         """What came of each call. Raises one of DATABASE_FAULTS."""
-        async with self.own.asked(STATEMENT_S) as connection:
+        async with self.own.acquire(STATEMENT_S) as connection:
             came = await call_counts.write(connection, calls, handed_back)
         if forget_before_ms:
             await self._forget(forget_before_ms)
@@ -72,7 +72,7 @@ class Ledger:
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
         """Calls of the last minute: caller, when, how many. Raises one of DATABASE_FAULTS."""
-        async with self.own.asked(STATEMENT_S) as connection:
+        async with self.own.acquire(STATEMENT_S) as connection:
             return await call_counts.recent(connection, now_ms - WINDOW_MS, now_ms + WINDOW_MS, MOST_LOADED)
 
     async def close(self) -> None:
@@ -82,7 +82,7 @@ class Ledger:
     async def _forget(self, before_ms: int) -> None:
         """What cannot be deleted now is later; the calls are counted."""
         try:
-            async with self.own.asked(_FORGET_S) as connection:
+            async with self.own.acquire(_FORGET_S) as connection:
                 await call_counts.forget(connection, before_ms)
         except DATABASE_FAULTS as fault:
             log.warning("old calls are not forgotten", fault=type(fault).__name__)

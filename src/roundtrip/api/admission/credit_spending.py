@@ -55,7 +55,7 @@ class Credits:
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
     ) -> set[UUID]:
         """As ``MovesCredits.move``."""
-        async with self.own.asked(STATEMENT_S) as connection:
+        async with self.own.acquire(STATEMENT_S) as connection:
             if settled:
                 await credit_holds.settle(connection, settled)
             if released:

@@ -22,7 +22,7 @@ class OwnConnection:
     _lent: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
 
     @contextlib.asynccontextmanager
-    async def asked(self, within_s: float) -> AsyncIterator[asyncpg.Connection]:
+    async def acquire(self, within_s: float) -> AsyncIterator[asyncpg.Connection]:
         """The connection, for so long. Raises one of DATABASE_FAULTS; then the next one is a new one."""
         try:
             async with timeout(within_s):

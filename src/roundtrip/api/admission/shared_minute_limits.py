@@ -144,13 +144,13 @@ class SharedMinutes:
     def _left(self, own: Ticket, waiting: _Waiting) -> None:
         """Who went away before it was let in has made no call."""
 
-        def found(done: asyncio.Future[tuple[int, int] | None]) -> None:
+        def return_place(done: asyncio.Future[tuple[int, int] | None]) -> None:
             came = None if done.cancelled() else done.result()
             if came is not None and came[0] >= 0:
                 self._hand_back_later(waiting.caller, came[0])
 
         self.limits.hand_back(own)
-        waiting.came.add_done_callback(found)
+        waiting.came.add_done_callback(return_place)
 
     def _begin(self) -> None:
         if self._flushing is None:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, Reply, Unexpected, error_reply, shaped
+from roundtrip.api.dispatch import Dispatch, Reply, Unexpected, error_reply, render_error
 from roundtrip.api.documents.landing import FRONT, wants_page
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
@@ -59,7 +59,9 @@ _NO_QUERY: Mapping[str, str] = {}
 _CUT, _SQUEEZED = "http", "http gzip"
 _HEALTH = "/v1/health"
 _FULL_CODE = "busy"
-_FULL = shaped(ServiceFull(_FULL_CODE, "More is asked than can be answered now; ask again in a moment.", 1))
+_FULL = render_error(
+    ServiceFull(_FULL_CODE, "More is asked than can be answered now; ask again in a moment.", 1)
+)
 """Made once: it has to cost next to nothing, so that its request's id is in the header alone."""
 _FULL_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
 

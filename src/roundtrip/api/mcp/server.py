@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
 from roundtrip.api.admission.gate import Refused
-from roundtrip.api.dispatch import Dispatch, Named, Reply, error_reply, named
+from roundtrip.api.dispatch import Dispatch, Named, Reply, error_reply, with_request_id
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import tools
@@ -81,7 +81,7 @@ class McpDoor:
         try:
             await self._dispatch.gate.look_at(self._asking(scope))
         except Refused as refused:
-            error = named(refused.error)
+            error = with_request_id(refused.error)
             measures = self._dispatch.ctx.measures
             measures.count("requests", "mcp", "failed" if error.status >= 500 else "refused")
             measures.count("errors", "mcp", error.code)

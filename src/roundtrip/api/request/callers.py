@@ -69,7 +69,7 @@ class Callers:
         return self._first_untrusted(forwarded.decode("latin-1").split(",")) if forwarded else host
 
     def _trusted(self, host: str | None) -> bool:
-        address = parsed(host)
+        address = parse_host(host)
         return address is not None and any(address in network for network in self.trusted_proxies)
 
     def _first_untrusted(self, hops: list[str]) -> str | None:
@@ -80,7 +80,7 @@ class Callers:
         return hops[0].strip() or None
 
 
-def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
+def parse_host(host: str | None) -> IPv4Address | IPv6Address | None:
     """An address as text, with or without a port behind it, a v4-mapped one as the IPv4 it is; None when
     it is none."""
     text = host or ""
@@ -98,7 +98,7 @@ def parsed(host: str | None) -> IPv4Address | IPv6Address | None:
 @functools.lru_cache(maxsize=_MOST_HOSTS)
 def anonymous(host: str | None) -> str:
     """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
-    address = parsed(host)
+    address = parse_host(host)
     if address is None:
         # A proxy's word: of any length, and with NUL, which the database cannot hold.
         return f"address:{(host or 'unknown')[:_MOST_NAME].replace(chr(0), '')}"
@@ -115,7 +115,7 @@ customer of a provider often has a whole /56 of IPv6, and may rent a /24 of IPv4
 @functools.lru_cache(maxsize=_MOST_HOSTS)
 def networks(host: str | None) -> tuple[tuple[str, int], ...]:
     """The networks around an address, and their factors; none around what is no address."""
-    address = parsed(host)
+    address = parse_host(host)
     if address is None:
         return ()
     wider = _WIDER_V4 if isinstance(address, IPv4Address) else _WIDER_V6
@@ -128,5 +128,5 @@ def networks(host: str | None) -> tuple[tuple[str, int], ...]:
 @functools.lru_cache(maxsize=_MOST_HOSTS)
 def is_loopback(host: str | None) -> bool:
     """Whether an address is of this machine."""
-    address = parsed(host)
+    address = parse_host(host)
     return address is not None and address.is_loopback

@@ -42,7 +42,7 @@ class Pressure:
         self._stood_s: float | None = None
         self._cut_s = 0.0
 
-    def allowed(self) -> int:
+    def allowed_runs(self) -> int:
         """So many runs."""
         return int(self._allowed)
 
@@ -75,7 +75,7 @@ class Pressure:
             self._sheds_until_s = now_s + SHEDS_S
 
     @contextlib.asynccontextmanager
-    async def watched(self, running: Callable[[], int]) -> AsyncIterator[None]:
+    async def watch_loop(self, running: Callable[[], int]) -> AsyncIterator[None]:
         """Looks at the loop while the block runs. ``running``: how many runs are under way."""
         async with beside(self._watch(running), "pressure"):
             yield

@@ -9,7 +9,7 @@ from typing import Any
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from roundtrip.api.request.callers import anonymous, parsed
+from roundtrip.api.request.callers import anonymous, parse_host
 from roundtrip.domain.base.metrics import Measures
 
 MOST_HEAD_BYTES = 512 * 1024
@@ -111,7 +111,7 @@ class Places:
         self._awaited[one] = None
         return True
 
-    def refused(self, why: str) -> None:
+    def count_refused(self, why: str) -> None:
         """A connection was ended by us before its request was read."""
         self._measures.count("refused_connections", why)
 
@@ -137,7 +137,7 @@ class Places:
             self._idle.pop(one, None)
 
     def _is_proxy(self, host: str | None) -> bool:
-        address = parsed(host)
+        address = parse_host(host)
         return address is not None and any(address in network for network in self._proxies)
 
     def _made_room(self, among: "dict[BoundedProtocol, None] | None" = None) -> bool:
@@ -307,7 +307,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, refusal: bytes, why: str) -> None:
         if not self.transport.is_closing():
-            self._places.refused(why)
+            self._places.count_refused(why)
             self.transport.write(refusal)
             self.transport.close()
             self._watch_going()

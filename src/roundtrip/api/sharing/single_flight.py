@@ -113,7 +113,7 @@ class SharedAnswers:
         """How many runs are under way."""
         return self._running
 
-    def kept(self) -> int:
+    def count_shared(self) -> int:
         """Answers that are kept to be shared; some may be too old."""
         return len(self._kept)
 
@@ -216,12 +216,12 @@ class SharedAnswers:
     async def _run_across(
         self, key: str, make: Makes, across: Across, flight: _Flight
     ) -> tuple[Shared, bool]:
-        async def placed() -> Shared:
+        async def make_in_turn() -> Shared:
             with self.alone(self._roomy(flight.askers)):
                 return await make()
 
         try:
-            shared, left_ms, hit = await across.get(key, placed)
+            shared, left_ms, hit = await across.get(key, make_in_turn)
             self._keep(key, shared, left_ms)
             return shared, hit
         finally:

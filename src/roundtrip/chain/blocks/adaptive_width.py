@@ -33,13 +33,13 @@ class Width:
         elif seconds < TARGET_S and 2 * logs <= MOST_LOGS:
             self.blocks = max(self.blocks, min(2 * blocks, self._ceiling))
 
-    def refused(self, blocks: int) -> None:
+    def note_refusal(self, blocks: int) -> None:
         """The node says that so many are too much. It is not tried again soon."""
         self._narrow(blocks)
         self._ceiling = min(self._ceiling, max(FEWEST_BLOCKS, blocks // 2))
         self._taken = 0
 
-    def failed(self, blocks: int) -> None:
+    def note_failure(self, blocks: int) -> None:
         """No answer came, which may have been for its size."""
         self._narrow(blocks)
 

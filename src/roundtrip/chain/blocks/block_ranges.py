@@ -61,7 +61,7 @@ async def ranges(
     ahead: deque[_Range[R]] = deque()
     failures = 0
 
-    async def timed(one: _Range[R]) -> R:
+    async def read_timed(one: _Range[R]) -> R:
         started_s = clock()
         found = await read(one.first, one.last)
         width.took(one.blocks(), clock() - started_s, count_logs(found))
@@ -76,7 +76,7 @@ async def ranges(
             waiting = [one for one in ahead if one.task is None]
             # The place of one that was taken, or failed, is free: the first is always under way.
             for one in waiting[: in_flight - (len(ahead) - len(waiting))]:
-                one.task = asyncio.create_task(timed(one), name=f"range {one.first}")
+                one.task = asyncio.create_task(read_timed(one), name=f"range {one.first}")
             one = ahead[0]
             assert one.task is not None
             try:
@@ -118,9 +118,9 @@ def _plan(ahead: deque[_Range[R]], first: int, last: int, width: Width, in_fligh
 
 def _narrow(width: Width, blocks: int, fault: NodeFault | ServiceFull) -> None:
     if isinstance(fault, NodeFault) and asks_too_much(fault):
-        width.refused(blocks)
+        width.note_refusal(blocks)
     else:
-        width.failed(blocks)
+        width.note_failure(blocks)
 
 
 def _wait_s(failures: int) -> float:

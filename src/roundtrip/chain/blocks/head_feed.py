@@ -66,7 +66,7 @@ class Heard:
         self._at_last_poll = -1
         self._fell_to = ""
 
-    def polled(self, head: Seen, now_s: float) -> None:
+    def hear_poll(self, head: Seen, now_s: float) -> None:
         """The newest block by HTTP. It is lower when it is below what was the newest one poll earlier, from
         whomever: a websocket may be a moment ahead. A node that stays where it fell to is told of once."""
         if head.hash == self._fell_to:
@@ -74,23 +74,23 @@ class Heard:
         else:
             fell = head.at() < self._at_last_poll
             self._fell_to = head.hash if fell else ""
-        self.told(head, now_s, fell)
+        self.hear_head(head, now_s, fell)
         self._at_last_poll = self.newest
 
-    def told(self, head: Seen, now_s: float, fell: bool = False) -> None:
+    def hear_head(self, head: Seen, now_s: float, fell: bool = False) -> None:
         """A head. ``fell``: whoever told it had told a higher one. That is a reorganisation to a shorter
         chain, or a node that fell behind: a removed hint of the head's own number. A hash that contradicts
         what was heard is one, too, of the first block that it contradicts."""
         number = head.at()
         if self._hashes.get(number - 1, head.parent_hash) != head.parent_hash:
-            self.removed(number - 1, now_s)
+            self.hear_removal(number - 1, now_s)
         elif fell or self._hashes.get(number, head.hash) != head.hash:
-            self.removed(number, now_s)
+            self.hear_removal(number, now_s)
         self._remember(number, head.hash)
         if fell or number > self.newest:
             self.newest, self._newest_s = number, now_s
 
-    def removed(self, number: int, now_s: float) -> None:
+    def hear_removal(self, number: int, now_s: float) -> None:
         """Something of block ``number`` was taken back."""
         if self._removed is None or number < self._removed.number:
             heard_s = now_s if self._removed is None else self._removed.heard_s
@@ -119,7 +119,7 @@ class Ear:
         self._known = -1
         self._owed: tuple[int, float] | None = None
 
-    def told(self, number: int) -> bool:
+    def note_head(self, number: int) -> bool:
         """It told a head. True when that is lower than the one before."""
         fell = self._told is not None and number < self._told
         self._told = number
@@ -128,7 +128,7 @@ class Ear:
         self._known = number if fell else max(self._known, number)
         return fell
 
-    def polled(self, number: int, now_s: float) -> None:
+    def note_poll(self, number: int, now_s: float) -> None:
         """A poll that began after the subscription saw this head. It owes none that is older than itself."""
         if self._known < 0:
             self._known = number
@@ -271,11 +271,11 @@ class Feed:
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise NodeFault("its newest block has no header that can be read") from error
         now_s = self._clock()
-        self._heard.polled(head, now_s)
+        self._heard.hear_poll(head, now_s)
         self._news.set()
         if ear is None or ear is not self._ear:
             return
-        ear.polled(head.at(), now_s)
+        ear.note_poll(head.at(), now_s)
         if ear.is_deaf(now_s):
             self._wait_for_a_head(0.0)
 
@@ -328,7 +328,7 @@ class Feed:
             elif kinds.get(frame.params.subscription) == _LOGS:
                 entry = msgspec.json.decode(frame.params.result, type=_RemovedLog)
                 if entry.removed:
-                    self._heard.removed(int(entry.block_number, 16), self._clock())
+                    self._heard.hear_removal(int(entry.block_number, 16), self._clock())
                     self._news.set()
             else:
                 self.malformed += 1
@@ -353,7 +353,7 @@ class Feed:
     def _head(self, head: Seen) -> None:
         assert self._ear is not None
         self._failures = 0
-        self._heard.told(head, self._clock(), self._ear.told(head.at()))
+        self._heard.hear_head(head, self._clock(), self._ear.note_head(head.at()))
         self._news.set()
         self._wait_for_a_head(self._patience.silence_s)
 

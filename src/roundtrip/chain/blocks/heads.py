@@ -45,7 +45,7 @@ class Head:
     heard_s: float
     dialect: Dialect | None = None
 
-    def spoken(self) -> Dialect:
+    def known_dialect(self) -> Dialect:
         """How simulations speak. Raises NodeFault while that is not known: they would be misread."""
         if self.dialect is None:
             raise NodeFault("it is not known yet how its simulations speak")
@@ -250,7 +250,7 @@ class Heads:
             try:
                 (answer,) = await self._node.batch(calls, budgeted=False)
             except RoundtripError:
-                self.book.failed()
+                self.book.narrow_span()
                 return
             if not self.book.read(answer, head):
                 return

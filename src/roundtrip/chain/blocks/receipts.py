@@ -13,7 +13,7 @@ from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
 
-from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, checked
+from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, check_answers
 
 _MOST_AT_ONCE = 16
 
@@ -57,7 +57,7 @@ async def read_alone(node: Asks, number: int) -> BlockRead:
             at_once = len(wanted) // 2
         else:
             at_once = min(2 * at_once, _MOST_AT_ONCE)
-    (read,) = await checked(logs, [answer], [number])
+    (read,) = await check_answers(logs, [answer], [number])
     return read
 
 

@@ -149,7 +149,7 @@ async def read_span(node: Asks, first: int, last: int) -> list[BlockRead]:
     calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])]
     calls += [RpcCall("eth_getBlockByNumber", [hex(number), True]) for number in numbers]
     logs, *blocks = await ask(node, calls)
-    return await checked([logs], blocks, numbers)
+    return await check_answers([logs], blocks, numbers)
 
 
 async def read_block(node: Asks, block_hash: str) -> BlockRead:
@@ -159,7 +159,7 @@ async def read_block(node: Asks, block_hash: str) -> BlockRead:
         RpcCall("eth_getBlockByHash", [block_hash, True]),
     ]
     logs, block = await ask(node, calls)
-    (read,) = await checked([logs], [block], None)
+    (read,) = await check_answers([logs], [block], None)
     if read.ref.hash != block_hash.lower():
         raise NodeLied("it gave another block than was asked for")
     return read
@@ -198,7 +198,7 @@ def no_logs(error: RpcError, blocks: int) -> NodeFault:
 # --- reading what came -----------------------------------------------------------------------------
 
 
-async def checked(
+async def check_answers(
     logs: Sequence[msgspec.Raw | RpcError],
     blocks: Sequence[msgspec.Raw | RpcError],
     numbers: Sequence[int] | None,

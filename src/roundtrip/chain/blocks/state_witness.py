@@ -81,7 +81,7 @@ class Block(Header):
     transactions: list[Tx]
 
 
-async def witnessed(
+async def read_witnessed(
     node: Asks, number: int, edge: int, high: BlockRef, deciding: Sequence[RpcCall]
 ) -> tuple[Block, list[Answer]]:
     """The block ``number``, which is one of those around ``edge``, and the answers to the calls that decided:

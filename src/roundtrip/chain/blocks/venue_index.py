@@ -77,7 +77,7 @@ class Book:
         if whole_to is not None and self._start is not None and whole_to >= self._start - 1:
             self._told.add(token)
 
-    def known(self, token: Address) -> tuple[Venue, ...]:
+    def venues_of(self, token: Address) -> tuple[Venue, ...]:
         """Every venue seen for ``token`` that is paid in money, oldest first."""
         return tuple(self._venues.get(token, ()))
 
@@ -115,12 +115,12 @@ class Book:
     def read(self, answer: msgspec.Raw | RpcError, head: int) -> bool:
         """Takes the answer to ``calls`` in; False when it was none, and less is asked the next time."""
         if isinstance(answer, RpcError):
-            return self.failed()
+            return self.narrow_span()
         try:
             raw = msgspec.json.decode(answer, type=list[_RawLog])
             logs = [_log(one) for one in raw]
         except (msgspec.DecodeError, ValueError, RecursionError):
-            return self.failed()
+            return self.narrow_span()
         for log in logs:
             self._take(log)
         self._next = self._last(head) + 1
@@ -128,7 +128,7 @@ class Book:
         self._whole = self._next > head
         return True
 
-    def failed(self) -> bool:
+    def narrow_span(self) -> bool:
         """The last range got no answer: half of it is asked next. Always False."""
         self._span = max(FEWEST_BLOCKS_A_CALL, self._span // 2)
         return False
@@ -152,7 +152,7 @@ class Book:
     def _take(self, log: Log) -> None:
         for file in LISTINGS:
             if log.topics and (log.address, log.topics[0]) in file.listings(self._contracts):
-                for listed in file.listed(log, self._contracts):
+                for listed in file.decode_listings(log, self._contracts):
                     self._put(listed.token, listed.venue)
 
     def _put(self, token: Address, venue: Venue) -> None:

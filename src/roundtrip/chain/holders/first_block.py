@@ -21,7 +21,7 @@ from roundtrip.chain.blocks.full_blocks import (
     receipt_call,
 )
 from roundtrip.chain.blocks.spans import NodeLied
-from roundtrip.chain.blocks.state_witness import NoArchive, witnessed
+from roundtrip.chain.blocks.state_witness import NoArchive, read_witnessed
 from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
@@ -30,7 +30,7 @@ from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 
-__all__ = ["FirstBlock", "Made", "NoArchive", "created", "first_block", "maker_of"]
+__all__ = ["FirstBlock", "Made", "NoArchive", "contract_address", "first_block", "maker_of"]
 
 PROBES = 16
 """States asked for in one trip."""
@@ -69,7 +69,7 @@ async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock 
         if number is None:
             return None
         deciding = [_code_call(token, number), *([_code_call(token, number - 1)] if number else [])]
-        block, answers = await witnessed(node, number, max(number - 1, 0), high, deciding)
+        block, answers = await read_witnessed(node, number, max(number - 1, 0), high, deciding)
         has, *had = [_has_code(answer) for answer in answers]
     except NoArchive:
         raise
@@ -136,7 +136,7 @@ async def maker_of(
             raise NodeLied(f"its block {first.number} is another one")
         for tx in block.transactions:
             sender = Address(tx.sender.lower())
-            if tx.to is None and created(sender, int(tx.nonce, 16)) == token:
+            if tx.to is None and contract_address(sender, int(tx.nonce, 16)) == token:
                 return Made(sender, TxHash(tx.hash.lower()), "deployment")
         tx_hash = first_tx or await _first_tx(node, token, first)
         return None if tx_hash is None else await _launched_by(node, token, block, tx_hash)
@@ -144,7 +144,7 @@ async def maker_of(
         return None
 
 
-def created(sender: Address, nonce: int) -> Address:
+def contract_address(sender: Address, nonce: int) -> Address:
     """The address of the contract that a wallet's transaction of this nonce makes: the last twenty bytes of
     keccak256(rlp([sender, nonce]))."""
     number = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
@@ -193,7 +193,7 @@ async def _launched_by(node: Asks, token: Address, block: FullBlock, tx_hash: Tx
 def _account_at(logs: Sequence[Log], place: int) -> Address | None:
     told = []
     for number, log in enumerate(logs):
-        event = entry_point.said(log)
+        event = entry_point.decode_operation_log(log)
         if event is not None:
             told.append((0, number, event))
     return account_at(operations(told), place)

@@ -49,7 +49,7 @@ class Seller:
         """Its address."""
         return self.environment.buyer
 
-    def given(self) -> tuple[tuple[Address, str, int], ...]:
+    def storage_given(self) -> tuple[tuple[Address, str, int], ...]:
         """What is written into the token's storage for it."""
         return () if self.slot is None else ((self.slot.asset, self.slot.of(self.wallet()), self.amount_raw),)
 
@@ -58,7 +58,7 @@ def look_plan(setting: Setting, sellers: tuple[Seller, ...]) -> Plan:
     """What the token says that each of them holds, when they sell."""
     env = sellers[0].environment
     reads = (legs.token_read(f"holds-{n}", setting, env, one.wallet()) for n, one in enumerate(sellers))
-    given = tuple(word for one in sellers for word in one.given())
+    given = tuple(word for one in sellers for word in one.storage_given())
     balances = ((env.reader, WEI_PER_ETH),)
     return Plan(env, (PlannedBlock(_NEXT_S + env.approved_s, tuple(reads), balances, storage=given),))
 
@@ -98,7 +98,7 @@ def sell_plan(place: Place, setting: Setting, seller: Seller, fund: bool) -> Pla
     little = () if seller.slot is not None else _again(then.steps)
     steps = (*swept, *then.steps, *little)
     first = replace(then, delay_s=_NEXT_S, steps=steps, balances=balances, nonces=nonces)
-    return Plan(env, (replace(first, storage=seller.given()), *rest))
+    return Plan(env, (replace(first, storage=seller.storage_given()), *rest))
 
 
 def read_sell(results: Results | Missing, place: Place, seller: Seller, held_raw: int) -> CellOutcome:
@@ -207,7 +207,7 @@ def _given_blocks(
         early += [replace(step, label=name + step.label) for step in approvals]
         late += [replace(step, label=name + step.label) for step in (held, *sells, left)]
     balances = tuple((one.wallet(), 2 * gas_float(setting.policy, env)) for one in sellers)
-    given = tuple(word for one in sellers for word in one.given())
+    given = tuple(word for one in sellers for word in one.storage_given())
     return [
         PlannedBlock(_NEXT_S, tuple(early), balances, storage=given),
         PlannedBlock(env.approved_s, tuple(late)),

@@ -21,9 +21,9 @@ from roundtrip.chain.blocks.state_witness import (
     Block,
     NoArchive,
     State,
+    read_witnessed,
     state_calls,
     states,
-    witnessed,
 )
 from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.rpc.errors import concern
@@ -128,7 +128,7 @@ async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRe
     number = high.number if first is None else first
     edge = number if first is None else max(first - 1, 0)
     deciding = [(wallet, number), *([(wallet, first - 1)] if first else [])]
-    block, answers = await witnessed(node, number, edge, high, state_calls(deciding))
+    block, answers = await read_witnessed(node, number, edge, high, state_calls(deciding))
     last, *before = states(answers)
     if last.is_empty() != (first is None):
         raise NodeFault("its states contradict each other")

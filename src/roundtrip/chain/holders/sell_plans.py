@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 
 from roundtrip.chain.owner.owner_plans import Sell
 from roundtrip.chain.simulate import legs, outcomes
-from roundtrip.chain.simulate.legs import GET_ETH_BALANCE, Setting, cast, gas_float, planned, sellable
+from roundtrip.chain.simulate.legs import (
+    GET_ETH_BALANCE,
+    Setting,
+    cast,
+    gas_float,
+    planned_sell_raw,
+    sellable,
+)
 from roundtrip.chain.simulate.outcomes import Had
 from roundtrip.chain.simulate.probe_plans import trade_plan
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step
@@ -96,7 +103,7 @@ def plans(sell: Sell, holders: Iterable[Holder]) -> tuple[PlannedSell, ...]:
     """Of each who holds so much that what it brings tells something, at least a hundredth of what the check's
     own wallet sells."""
     policy = sell.setting.policy
-    own_raw = planned(sell.probe, sellable(sell.bought, sell.probe, policy))
+    own_raw = planned_sell_raw(sell.probe, sellable(sell.bought, sell.probe, policy))
     found = []
     for holder in holders:
         held_raw, later_raw = holder.at(sell.probe.delay_s, policy), holder.at(policy.day_s, policy)

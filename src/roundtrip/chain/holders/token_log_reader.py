@@ -68,7 +68,7 @@ class RawLog(msgspec.Struct, rename="camel", gc=False):
 _LOGS = msgspec.json.Decoder(list[RawLog])
 
 
-def decoded(answer: msgspec.Raw) -> list[RawLog]:
+def decode_logs(answer: msgspec.Raw) -> list[RawLog]:
     """Its hex in lower case. Raises NodeFault when it is no list of logs."""
     try:
         found = _LOGS.decode(answer)
@@ -88,7 +88,7 @@ def decoded(answer: msgspec.Raw) -> list[RawLog]:
     return found
 
 
-def merged(lists: Sequence[list[RawLog]]) -> list[RawLog]:
+def merge_logs(lists: Sequence[list[RawLog]]) -> list[RawLog]:
     """The logs of all lists in the order of the chain, where each list is. Raises NodeLied where one is not,
     ValueError where that cannot be read."""
     if len(lists) == 1:

@@ -34,7 +34,7 @@ from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.venues import SWAPS, amm_v4
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
-from .token_log_reader import Quoted, Reader, Sources, decoded, is_contract, merged, times_of
+from .token_log_reader import Quoted, Reader, Sources, decode_logs, is_contract, merge_logs, times_of
 
 __all__ = [
     "HistoryPruned",
@@ -101,10 +101,10 @@ async def read_tokens(node: Asks, sources: Sources, first: int, last: int) -> To
             raise await _refused(node, sources, answer, first, last)
         given.append(answer)
     (begun, parent_hash), (over, _) = _header(start, first), _header(end, last)
-    lists = [decoded(answer) for answer in given]
+    lists = [decode_logs(answer) for answer in given]
     reader = Reader(sources, first, last)
     try:
-        logs = merged(lists)
+        logs = merge_logs(lists)
         for start_at in range(0, len(logs), _LOGS_IN_A_ROW):
             await asyncio.sleep(0)
             reader.take(logs[start_at : start_at + _LOGS_IN_A_ROW])
@@ -225,7 +225,7 @@ def _is_given(answer: msgspec.Raw | RpcError) -> bool | None:
     if isinstance(answer, RpcError):
         return False if concern(answer) == "pruned" else None
     try:
-        decoded(answer)
+        decode_logs(answer)
     except NodeFault:
         return None
     return True

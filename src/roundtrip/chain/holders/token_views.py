@@ -37,7 +37,7 @@ def view_calls(token: Address, pinned: BlockRef, gas_limit: int) -> list[RpcCall
 
 def read_views(answers: Sequence[msgspec.Raw | RpcError]) -> TokenViews:
     """What ``view_calls`` was answered. Raises NodeFault when the node, not the token, left one open."""
-    symbol, name, decimals, supply = map(told, answers)
+    symbol, name, decimals, supply = map(bytes_or_empty, answers)
     places = abi.uint_at(decimals, 0)
     return TokenViews(
         symbol=_text(symbol),
@@ -47,7 +47,7 @@ def read_views(answers: Sequence[msgspec.Raw | RpcError]) -> TokenViews:
     )
 
 
-def told(answer: msgspec.Raw | RpcError) -> bytes:
+def bytes_or_empty(answer: msgspec.Raw | RpcError) -> bytes:
     """Empty where the call failed on any node."""
     if not isinstance(answer, RpcError):
         return hex_bytes(answer)

@@ -128,7 +128,7 @@ async def entry_point_txs(node: Asks, tx_hashes: Iterable[TxHash], meter: Meter)
                 logs = read_receipt(answer, tx_hash).logs
             except NodeFault:
                 continue
-            found[tx_hash] = any(entry_point.said(log) is not None for log in logs)
+            found[tx_hash] = any(entry_point.decode_operation_log(log) is not None for log in logs)
     return found
 
 

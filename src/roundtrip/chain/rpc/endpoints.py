@@ -45,7 +45,7 @@ class NodeUrl:
     calls_per_day: int = 0
     calls_a_request: int = 0
 
-    def limited(self) -> bool:
+    def is_limited(self) -> bool:
         """Whether any limit is set."""
         return bool(self.calls_per_second or self.calls_per_day or self.calls_a_request)
 
@@ -161,7 +161,7 @@ class Endpoint:
             self._left = self._unused(now) - calls
             self._left_at_s = now.steady_s
 
-    def answered(self, took_s: float, heavy: bool) -> None:
+    def note_answer(self, took_s: float, heavy: bool) -> None:
         """It gave answers. Plain reads do not show that it simulates again."""
         self._latencies.setdefault(heavy, deque(maxlen=_LATENCIES)).append(took_s)
         self._waits = 0
@@ -171,7 +171,7 @@ class Endpoint:
             self.why = ""
             self._fails_heavy = False
 
-    def failed(self, why: str, now: Moment, chance: float, heavy: bool = False) -> None:
+    def note_failure(self, why: str, now: Moment, chance: float, heavy: bool = False) -> None:
         """It gave none. ``chance``, from 0 to 1, spreads the rests of many services."""
         self._fails_heavy = self._fails_heavy or heavy
         rest_s = min(_LONGEST_REST_S, _FIRST_REST_S * 2.0 ** min(self.faults, 10))
@@ -187,7 +187,7 @@ class Endpoint:
         self._silent += 1
         self._fails_heavy = self._fails_heavy or heavy
         if self.on_trial() or self._silent >= _MOST_SILENT:
-            self.failed(why, now, chance, heavy)
+            self.note_failure(why, now, chance, heavy)
 
     def is_in_doubt(self) -> None:
         """It ran contracts' code for too long. It does not rest: before its next simulation it answers the

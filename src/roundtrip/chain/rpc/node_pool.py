@@ -132,7 +132,7 @@ class Nodes:
 
     async def _race(self, asking: Asking) -> None:
         """Until every call is settled, or nobody is left to be asked."""
-        while asking.left():
+        while asking.unsettled_calls():
             if self._clock() >= asking.next_s:
                 self._ask_next(asking)
             if not asking.running and asking.next_s == math.inf:
@@ -152,7 +152,7 @@ class Nodes:
     def _ask_next(self, asking: Asking) -> None:
         """Asks the next node, or puts down when one may be asked. Raises ServiceFull when it is the first and
         there is no room for it."""
-        now, left = self._now(), asking.left()
+        now, left = self._now(), asking.unsettled_calls()
         choice = self._choice(asking, left, now)
         asking.next_s = math.inf
         if choice is None:
@@ -221,12 +221,12 @@ class Nodes:
             task.cancel()
             endpoint = self.endpoints[runner.number]
             endpoint.under_way -= 1
-            if asking.left() or runner.started_s >= won_s:
+            if asking.unsettled_calls() or runner.started_s >= won_s:
                 continue
             if not runner.blames_node():
                 endpoint.is_in_doubt()
             elif now.steady_s >= runner.late_s:
-                endpoint.failed(_TOO_LATE, now, self._chance(), runner.heavy())
+                endpoint.note_failure(_TOO_LATE, now, self._chance(), runner.heavy())
             else:
                 endpoint.was_late(_TOO_LATE, now, self._chance(), runner.heavy())
         await asyncio.gather(*asking.running, return_exceptions=True)
@@ -308,39 +308,39 @@ class Nodes:
         try:
             self._settle(asking, runner, task.result(), now)
         except _Unlike:
-            asking.failed(NodeFault("it simulates in another way than the first one did"))
+            asking.note_fault(NodeFault("it simulates in another way than the first one did"))
         except _CannotSimulate as cannot:
             note(endpoint, {(concern(cannot.error), SIMULATES)}, now)
-            asking.failed(NodeFault("it does not simulate"))
+            asking.note_fault(NodeFault("it does not simulate"))
         except NodeAnswerTooLarge as fault:
             # Most likely the token's doing: the next node says whether it is.
             endpoint.was_late("its answers are too large", now, self._chance(), runner.heavy())
-            asking.failed(fault)
+            asking.note_fault(fault)
         except NodeRefused as fault:
             if limits(fault):
                 endpoint.told_to_wait(said_in_our_words(fault), now, fault.node_retry_after_s)
             else:
-                endpoint.failed(said_in_our_words(fault), now, self._chance(), runner.heavy())
-            asking.failed(fault)
+                endpoint.note_failure(said_in_our_words(fault), now, self._chance(), runner.heavy())
+            asking.note_fault(fault)
         except _OtherChain as fault:
-            asking.failed(fault)
+            asking.note_fault(fault)
         except NodeTimeout as fault:
             if runner.blames_node():
-                endpoint.failed(fault.message, now, self._chance(), runner.heavy())
+                endpoint.note_failure(fault.message, now, self._chance(), runner.heavy())
             else:
                 endpoint.is_in_doubt()
-            asking.failed(fault)
+            asking.note_fault(fault)
         except NodeFault as fault:
-            endpoint.failed(fault.message, now, self._chance(), runner.heavy())
-            asking.failed(fault)
+            endpoint.note_failure(fault.message, now, self._chance(), runner.heavy())
+            asking.note_fault(fault)
         except ServiceFull:
             # Its day ended between the choice and the sending.
-            asking.failed(NodeFault("its budget of calls is used up"))
+            asking.note_fault(NodeFault("its budget of calls is used up"))
         except Exception:
             # Whatever a node answers, the next one is asked.
             log.exception("an answer could not be read", node=endpoint.host)
-            endpoint.failed(_ODD, now, self._chance(), runner.heavy())
-            asking.failed(NodeFault(_ODD))
+            endpoint.note_failure(_ODD, now, self._chance(), runner.heavy())
+            asking.note_fault(NodeFault(_ODD))
 
     def _settle(self, asking: Asking, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Raises NodeFault when the node is of another chain or says nothing usable. A null is no fault."""
@@ -362,9 +362,9 @@ class Nodes:
         if not believed and "limited" not in abouts:
             raise NodeFault("it does not tell of which chain it is")
         if abouts == {"node"} and NULL not in answers:
-            endpoint.failed("it answers none of its calls", now, self._chance(), runner.heavy())
+            endpoint.note_failure("it answers none of its calls", now, self._chance(), runner.heavy())
         elif not abouts <= {"node", "limited"}:
-            endpoint.answered(runner.took_s, runner.heavy())
+            endpoint.note_answer(runner.took_s, runner.heavy())
         note(endpoint, told, now)
 
     def _believed(self, endpoint: Endpoint, runner: Runner, answers: list[Answer], now: Moment) -> bool:

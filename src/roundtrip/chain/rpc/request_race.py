@@ -66,7 +66,7 @@ class Asking:
     early: bool = False
     """Whether that would be a hedge."""
 
-    def left(self) -> list[int]:
+    def unsettled_calls(self) -> list[int]:
         """Numbers of the calls that are not settled."""
         return [index for index in range(len(self.calls)) if index not in self.settled]
 
@@ -78,7 +78,7 @@ class Asking:
         """How many calls it takes at most to ask for these."""
         return len(left) + len(guards([self.calls[index] for index in left], True))
 
-    def failed(self, fault: NodeFault) -> None:
+    def note_fault(self, fault: NodeFault) -> None:
         """The first fault is told, but one that is about the answer's size before others."""
         if self.fault is None or isinstance(fault, NodeAnswerTooLarge):
             self.fault = fault
@@ -87,7 +87,7 @@ class Asking:
         """Of every call. Raises the fault when nobody said anything."""
         if self.fault is not None and not self.settled and not self.said:
             raise self.fault
-        if isinstance(self.fault, NodeAnswerTooLarge) and self.left():
+        if isinstance(self.fault, NodeAnswerTooLarge) and self.unsettled_calls():
             raise self.fault
         return [self.settled.get(index, self.said.get(index, NO_ANSWER)) for index in range(len(self.calls))]
 

@@ -77,7 +77,7 @@ def late_s(environment: Environment, delay_s: int) -> int:
     return environment.late_s * max(1, delay_s // 240)
 
 
-def planned(probe: Probe, bought_raw: int) -> int:
+def planned_sell_raw(probe: Probe, bought_raw: int) -> int:
     """How much of what was bought the probe's sell asks for; never zero."""
     return max(1, bought_raw * probe.share_bps // BPS)
 
@@ -129,7 +129,7 @@ def exit_blocks(
     The token is asked for no balance before the sell: a balance is told to a transaction, and a token may
     take notice of who asks.
     """
-    planned_raw = planned(probe, held_raw)
+    planned_raw = planned_sell_raw(probe, held_raw)
     if probe.seller == "receiver":
         return handed_blocks(out, setting, environment, probe, (held_raw, planned_raw))
     buyer, whole = environment.buyer, probe.share_bps == BPS

@@ -21,7 +21,7 @@ from roundtrip.domain.check.evidence import (
 )
 from roundtrip.venues import abi
 
-from .legs import Place, planned, sellable
+from .legs import Place, planned_sell_raw, sellable
 from .request import Results
 
 NO_ROUTE = "no route to the money side"
@@ -135,7 +135,7 @@ def read_exit(results: Results, out: Place, environment: Environment, probe: Pro
         approval = _first_refusal(results, (("approve-0", "approve"),))
         return approval or Refused("sell", sells[-1].reason(), sells[-1].gas_used)
     held = had.held_raw
-    asked = planned(probe, held)
+    asked = planned_sell_raw(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
     after, left = _quote_at(results, f"after-{done[0]}"), _tokens_at(results, "after")
     if isinstance(before, Missing):

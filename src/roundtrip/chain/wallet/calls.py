@@ -54,7 +54,7 @@ class WalletCalls:
             later_wei=max(0, left_wei) + gas_float(policy, environment),
         )
 
-    def funded(self) -> "WalletCalls":
+    def with_plenty(self) -> "WalletCalls":
         """With plenty of eth."""
         return replace(self, wallet_wei=2 * PLENTY_WEI, later_wei=2 * PLENTY_WEI)
 

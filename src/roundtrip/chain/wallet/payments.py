@@ -67,7 +67,7 @@ class _Header(msgspec.Struct):
     hash: _Word
     timestamp: _Quantity
 
-    def finalized(self) -> Finalized:
+    def as_finalized(self) -> Finalized:
         return Finalized(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
 
 
@@ -135,7 +135,7 @@ async def confirm(
     if quantity(chain) != chain_id:
         raise NodeFault("it is of another chain")
     # Finality told by a node that stands on this fork says nothing of another one.
-    if _decoded(finalized, _Header, "final block").finalized() != paying.finalized:
+    if _decoded(finalized, _Header, "final block").as_finalized() != paying.finalized:
         raise NodeLied("the block that was final is another one now")
     _check_block(_decoded(block, _Block, "block"), paying)
     if _told_by(_decoded(logs, list[_RawLog], "logs"), paying, token, wallet) != [
@@ -146,7 +146,7 @@ async def confirm(
 
 async def _finalized(node: Asks, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
-    found = _decoded(answer, _Header, "final block").finalized()
+    found = _decoded(answer, _Header, "final block").as_finalized()
     if found.number >= _MOST_NUMBER:
         raise NodeLied("the number of its final block is out of bounds")
     return found
@@ -194,7 +194,7 @@ def _transferred(log: Log) -> Transferred | None:
     """Only in exactly the form that ERC-20 gives it."""
     if not log.topics or log.topics[0] != erc20.TRANSFER_TOPIC or len(log.data) != abi.WORD:
         return None
-    return erc20.transferred(log)
+    return erc20.decode_transfer(log)
 
 
 def _check_block(block: _Block, paying: Paying) -> None:

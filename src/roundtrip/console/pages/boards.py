@@ -54,16 +54,16 @@ async def boards(visit: Visit) -> Response:
 
 async def board(visit: Visit) -> Response:
     """One of them."""
-    return await _shown(visit, named(visit))
+    return await _shown(visit, board_of(visit))
 
 
 async def rows(visit: Visit) -> Response:
     """Its rows alone, as they are now."""
-    found = named(visit)
+    found = board_of(visit)
     return visit.show("rows_piece.html", board=found, answer=await visit.ask(found.tool))
 
 
-async def told(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
+async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
     """What a board says now, by event. Where it cannot be read that alone is told: rows stay as they were."""
     reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY, door="pages")
     if reply.error is not None:
@@ -88,7 +88,7 @@ async def _shown(visit: Visit, one: Board) -> Response:
     return visit.show("boards.html", board=one, boards=BOARDS, answer=await visit.ask(one.tool))
 
 
-def named(visit: Visit) -> Board:
+def board_of(visit: Visit) -> Board:
     """The board that the path names. Raises CallerFault (not_found)."""
     found = _BY_TOOL.get(visit.path["board"])
     if found is None:

@@ -11,7 +11,7 @@ from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 
-from .boards import named
+from .boards import board_of
 
 _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
 """Who was cut off together does not come again together."""
@@ -20,7 +20,7 @@ _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
 async def live(visit: Visit) -> Response:
     """Its events. To open them counts as one call; a program is told what is wrong as programs are."""
     try:
-        board = named(visit)
+        board = board_of(visit)
         if visit.scope["method"] == "HEAD":
             return Response(media_type=LiveResponse.media_type)
         return await _opened(visit, board.tool)

@@ -68,7 +68,7 @@ async def _said(visit: Visit, **came: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-async def linked(visit: Visit) -> Response:
+async def show_linked(visit: Visit) -> Response:
     """Who is linked to it: a piece of its page."""
     answer = await visit.ask("linked_wallets", address=visit.path["address"])
     return visit.show("linked_piece.html" if visit.is_piece() else "linked.html", answer=answer)

@@ -41,7 +41,7 @@ _PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}|\b\d+\.\d{7,}\b')
 _MOST_DIGITS = 6
 
 
-def said(text: str) -> Markup:
+def render_sentence(text: str) -> Markup:
     """A sentence of an answer: what stands in quotes is a stranger's, who cannot end the quote, and addresses
     lead to what they are. Long decimals are cut, never rounded up, and whole for whoever hovers."""
     found, done = Markup(""), 0
@@ -113,7 +113,7 @@ def moment(text: str | None) -> Markup:
 
 _FILTERS = {
     "stranger": stranger,
-    "said": said,
+    "said": render_sentence,
     "address": address,
     "percent": percent,
     "number": number,

@@ -41,7 +41,7 @@ class Places:
 def places(built: Built) -> Places:
     """Of the graduated launches that most hold the newest, which began long after the actors were paid; and
     the newest whose deployer still has his own."""
-    newest_first = Market.unpacked(built.market).tokens[::-1]
+    newest_first = Market.unpack(built.market).tokens[::-1]
     graduated = (one for one in newest_first if one.kind == "graduated")
     crowded = max(graduated, key=lambda one: len(one.stakes))
     left = next(

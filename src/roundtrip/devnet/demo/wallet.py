@@ -19,7 +19,7 @@ class Wallet:
         self._account = Account.from_key(describe(built, "")["accounts"][number]["privateKey"])
         self.address = str(self._account.address).lower()
 
-    def signed(self, text: str) -> str:
+    def sign_text(self, text: str) -> str:
         """The signature of a text, as ``personal_sign`` gives it."""
         return "0x" + bytes(self._account.sign_message(encode_defunct(text=text)).signature).hex()
 

@@ -22,7 +22,7 @@ _LIKE_ONE = re.compile(rf"({_BEGINS}[0-9A-Za-z]{{{START_LENGTH - len(PREFIX)}}})
 _FORM = re.compile(rf"{_BEGINS}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
 
 
-def written(chance: bytes, prefix: str = PREFIX) -> str:
+def format_key(chance: bytes, prefix: str = PREFIX) -> str:
     """The key of 32 random bytes; a session's, by its own prefix."""
     if len(chance) != _BYTES:
         raise ValueError(f"a key is made of {_BYTES} bytes")

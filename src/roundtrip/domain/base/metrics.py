@@ -119,7 +119,7 @@ class Measures:
         told. Who watches the same again takes the place of who did."""
         self._watched[what, of] = read
 
-    def watched(self) -> Iterator[tuple[str, str, int]]:
+    def read_gauges(self) -> Iterator[tuple[str, str, int]]:
         """What there is, which of it, how many."""
         for (what, of), read in sorted(self._watched.items()):
             value = read()

@@ -156,7 +156,7 @@ class Launch:
     hook_fee_bps: int | None
     curve_state: Curve | Missing | None
 
-    def closed(self) -> bool:
+    def is_between_venues(self) -> bool:
         """True between the close of the curve and the opening of the pool, and for a launch called off."""
         if self.phase == "curve":
             return isinstance(self.curve_state, Curve) and self.curve_state.closed

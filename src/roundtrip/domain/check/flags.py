@@ -10,9 +10,9 @@ from roundtrip.domain.base.venue import Venue
 
 from .evidence import Curve, Evidence, Launch, Missing
 from .price import quote_in_wei
-from .venue_code import kept, parts, takes_sells
+from .venue_code import parts, pool_fee_of, takes_sells
 from .venue_reading import VenueReading
-from .verdict import Judgement, shown
+from .verdict import Judgement, shown_index
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class Judged:
     judgement: Judgement
     policy: Policy
 
-    def shown(self) -> Venue | None:
+    def shown_venue(self) -> Venue | None:
         """The venue that the answer shows: the one that decided, else the first that is there."""
-        index = shown(self.judgement)
+        index = shown_index(self.judgement)
         return None if index is None else self.evidence.venues[index].venue
 
     def others(self) -> tuple[VenueReading, ...]:
@@ -42,7 +42,7 @@ def owner_active(seen: Judged) -> bool:
 
 def toll_pool(seen: Judged) -> bool:
     """Another venue of the token keeps a toll for itself."""
-    return any(kept(reading) >= seen.policy.toll_warn_bps for reading in seen.others())
+    return any(pool_fee_of(reading) >= seen.policy.toll_warn_bps for reading in seen.others())
 
 
 def thin_pool(seen: Judged) -> bool:
@@ -69,13 +69,13 @@ def no_liquidity(seen: Judged) -> bool:
 
 def hook(seen: Judged) -> bool:
     """The venue is a v4 pool whose hook, not the launchpad's, takes part in swaps."""
-    venue = seen.shown()
+    venue = seen.shown_venue()
     return venue is not None and venue.hook_in_swaps()
 
 
 def dynamic_fee(seen: Judged) -> bool:
     """The venue's fee is set swap by swap."""
-    venue = seen.shown()
+    venue = seen.shown_venue()
     return venue is not None and venue.dynamic_fee()
 
 
@@ -110,7 +110,7 @@ def snipe_tax_active(seen: Judged) -> bool:
 def curve_closed(seen: Judged) -> bool:
     """A launch between the close of its curve and the opening of its pool, or called off."""
     launch = seen.evidence.launch
-    return isinstance(launch, Launch) and launch.closed()
+    return isinstance(launch, Launch) and launch.is_between_venues()
 
 
 FLAGS: MappingProxyType[str, Callable[[Judged], bool]] = MappingProxyType(
@@ -131,6 +131,6 @@ FLAGS: MappingProxyType[str, Callable[[Judged], bool]] = MappingProxyType(
 """Every flag, in the order they are answered in."""
 
 
-def raised(seen: Judged) -> tuple[str, ...]:
+def raised_flags(seen: Judged) -> tuple[str, ...]:
     """The flags that hold for what was seen."""
     return tuple(name for name, holds in FLAGS.items() if holds(seen))

@@ -45,7 +45,7 @@ def lost_bps(control: Sold, outcome: CellOutcome) -> int | Missing | None:
     return loss_bps(max(1, fair_raw), sold.back_raw)
 
 
-def found(known: HolderSells, policy: Policy) -> Found:
+def judge_holder_sells(known: HolderSells, policy: Policy) -> Found:
     """What is known of the holders that were tried."""
     lost = [one for one in _lost(known) if not isinstance(one, Missing)]
     sold = [one for one in lost if one is not None]
@@ -61,7 +61,7 @@ def traps(known: HolderSells | Missing | None, policy: Policy) -> frozenset[bool
         return frozenset({False})
     if isinstance(known, Missing):
         return frozenset({False, True})
-    sure = found(known, policy)
+    sure = judge_holder_sells(known, policy)
     tried = len(known.tried)
     return frozenset(
         caught >= policy.least_caught and caught * BPS >= tried * policy.caught_share_bps
@@ -81,7 +81,7 @@ def warns(known: HolderSells | Missing | None, policy: Policy) -> bool:
     found out, which is no pass."""
     if not isinstance(known, HolderSells):
         return False
-    sure = found(known, policy)
+    sure = judge_holder_sells(known, policy)
     return bool(gaps(known)) or sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
 
 
@@ -91,7 +91,7 @@ def holder_sentence(known: HolderSells | Missing | None, policy: Policy) -> str:
         return f"Whether real holders can sell it was not found out: {names.reason(known.why).rstrip('.')}."
     if known is None or not known.tried:
         return ""
-    sure, unknown = found(known, policy), len(gaps(known))
+    sure, unknown = judge_holder_sells(known, policy), len(gaps(known))
     if sure.told == 0:
         return f"Whether {_holders(unknown)} can sell it was not found out."
     parts = _parts(sure, policy) or [f"{_holders(sure.told)} can sell it as a fresh wallet can"]

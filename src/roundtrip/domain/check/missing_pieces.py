@@ -21,9 +21,9 @@ from .venue_code import (
     enough,
     fee_like_bps,
     group_of,
-    kept,
     parts,
-    ranked,
+    pool_fee_of,
+    rank_of,
     split,
     takes_sells,
 )
@@ -127,7 +127,7 @@ def _where_ranks_meet(
             continue
         for full in {other.full_at_best, None}:
             settled = _settled(other if full is None else replace(other, full=full))
-            _, score, _ = ranked(0, parts(settled, policy).worst_bps, other, policy)
+            _, score, _ = rank_of(0, parts(settled, policy).worst_bps, other, policy)
             margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
             lines |= {BPS - margin + score // weight, BPS - margin - (-score // weight)}
     return lines
@@ -183,7 +183,7 @@ class _Venue:
     def __init__(self, reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy) -> None:
         self._reading = reading
         self._policy = policy
-        keep = kept(reading)
+        keep = pool_fee_of(reading)
         lines = {policy.toll_warn_bps} if isinstance(reading.keep_bps, Missing) else set()
         lines |= {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
         impact = parts(_settled(reading), policy).impact_bps
@@ -207,7 +207,7 @@ class _Venue:
             more = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
             for loss in (state.least_bps, *more):
                 for worst, code in self._codes_at(loss):
-                    yield Outcome("bought", ranked(state.group, worst, reading, self._policy), code)
+                    yield Outcome("bought", rank_of(state.group, worst, reading, self._policy), code)
 
     # --- the sells --------------------------------------------------------------------------------
 

@@ -11,10 +11,10 @@ from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 
 from .evidence import Curve, Evidence, Launch, Missing, OwnerCalls
-from .holder_sells import found as holders_found
 from .holder_sells import gaps, holder_sentence
+from .holder_sells import judge_holder_sells as holders_found
 from .owner_calls import change, lost_bps, owner_sentence
-from .verdict import Judgement, shown
+from .verdict import Judgement, shown_index
 from .verdict_text import percent, snipe_left_s
 
 Standing = Literal["can", "may", "not_known", "not_tried", "not_found"]
@@ -36,7 +36,7 @@ def prospects(evidence: Evidence, judgement: Judgement, policy: Policy) -> tuple
     """The worst standing first; empty where there is no token to speak of."""
     if judgement.verdict.code in ("no_contract", "not_a_token", "quote_asset"):
         return ()
-    index = shown(judgement)
+    index = shown_index(judgement)
     venue = None if index is None else evidence.venues[index].venue
     found = [*_owner(evidence, policy), _code(evidence), *_launch(evidence)]
     found += [*_pools(evidence, venue), *_holders(evidence, policy)]

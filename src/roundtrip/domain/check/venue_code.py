@@ -56,7 +56,7 @@ class Parts:
         return max(named, key=lambda code: named[code])
 
 
-def kept(reading: VenueReading) -> int:
+def pool_fee_of(reading: VenueReading) -> int:
     """What the pool keeps, as far as it is known."""
     return _known(reading.keep_bps)
 
@@ -69,7 +69,7 @@ def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
 def parts(reading: VenueReading, policy: Policy) -> Parts:
     """The worst loss of a venue that takes the sell, and its parts. A bad way out counts as price impact."""
     impact = max(_known(reading.impact_bps), _known(reading.exit_bps))
-    return split(fee_like_bps(reading, policy), impact, kept(reading))
+    return split(fee_like_bps(reading, policy), impact, pool_fee_of(reading))
 
 
 def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
@@ -109,10 +109,10 @@ def group_of(reading: VenueReading, policy: Policy) -> int:
 
 def rank(reading: VenueReading, policy: Policy) -> Rank:
     """Smaller is better: first what sells in whole and lasts, then by how much is had in the end."""
-    return ranked(group_of(reading, policy), parts(reading, policy).worst_bps, reading, policy)
+    return rank_of(group_of(reading, policy), parts(reading, policy).worst_bps, reading, policy)
 
 
-def ranked(group: int, worst_bps: int, reading: VenueReading, policy: Policy) -> Rank:
+def rank_of(group: int, worst_bps: int, reading: VenueReading, policy: Policy) -> Rank:
     """The rank of a venue that loses ``worst_bps``: what it brings times what is left of it.
 
     By the loss alone a pool at an absurd price would win: what is bought there at a thousandfold sells back

@@ -243,12 +243,12 @@ def main_size(venue: VenueEvidence) -> Size | Missing | None:
         outcome = _buy(venue, size)
         if isinstance(outcome, Missing):
             return outcome
-        if isinstance(outcome, Bought) and filled(outcome):
+        if isinstance(outcome, Bought) and is_filled(outcome):
             return size
     return None
 
 
-def filled(buy: Bought) -> bool:
+def is_filled(buy: Bought) -> bool:
     """True when the pool took what was offered, not only a part, gave tokens for it, and goes on selling."""
     return not buy.closes and buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
 

@@ -78,7 +78,7 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
 
 
-def shown(judgement: Judgement) -> int | None:
+def shown_index(judgement: Judgement) -> int | None:
     """Which venue an answer shows: the one that decided; where none did, the first that is known to be
     there."""
     if judgement.best is not None:

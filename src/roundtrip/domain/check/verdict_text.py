@@ -93,7 +93,7 @@ RESCUED = "The launchpad called this launch off and emptied its curve; there is 
 def _closed(evidence: Evidence, policy: Policy) -> str | None:
     """Of a launch that no longer has its curve and not yet its pool: that is no trap."""
     launch = evidence.launch
-    if not isinstance(launch, Launch) or not launch.closed():
+    if not isinstance(launch, Launch) or not launch.is_between_venues():
         return None
     if launch.phase == "rescued":
         return RESCUED

@@ -6,7 +6,7 @@ _OF_SUPPLY = 10_000
 _OF_BALANCE = 100
 
 
-def drifted(by_logs_raw: int, told_raw: int, supply_raw: int) -> bool:
+def has_drifted(by_logs_raw: int, told_raw: int, supply_raw: int) -> bool:
     """Whether the two differ by what matters: a hundredth of a percent of the supply, or a hundredth of the
     balance itself. A balance below zero does by anything that is no rounding."""
     off = abs(told_raw - by_logs_raw)

@@ -154,7 +154,7 @@ class HolderBook:
                 buys.append(flow)
             elif what == "sold":
                 holding.sold_raw += amount
-                self.launching.sold(wallet, amount)
+                self.launching.note_sale(wallet, amount)
             elif what == "pooled":
                 holding.pooled_raw += amount
             elif what == "withdrawn":
@@ -224,7 +224,7 @@ class HolderBook:
         self.beginning = replace(self.beginning, venues=self.beginning.venues - venues.keys())
         self.lost_venues |= venues
 
-    def reached(self, block: BlockRef) -> None:
+    def advance_to(self, block: BlockRef) -> None:
         """Everything up to the end of this block is folded. Raises ValueError for a block before the one
         that was reached."""
         if self.block is not None and block.number < self.block.number:
@@ -236,7 +236,7 @@ class HolderBook:
         from which on one hundredth of what there is was bought within a window; until then the first by
         which pools had a hundredth; until then its first buy. Why so: see ``launching``. None: none of
         these yet."""
-        return self.launching.told()
+        return self.launching.known_launch()
 
     def launch_is_over(self) -> bool:
         """Whether the launch is found for good and its window read to the end."""

@@ -63,7 +63,7 @@ class Out(NamedTuple):
     taxes: dict[int, int]
 
 
-def matched(moves: Sequence[Move], fills: Sequence[Fill], pools: Collection[Address]) -> Out:
+def match_fills(moves: Sequence[Move], fills: Sequence[Fill], pools: Collection[Address]) -> Out:
     """All of one transaction. Transfers from pools to pools and burn addresses use up trades, too."""
     if len(fills) == 1 and not fills[0].buys:
         return Out([], {})
@@ -98,7 +98,7 @@ def _match(fills: list[Fill], left: dict[int, int], may_share: bool, out: Out) -
         return
     chosen = _buyers(left, len(fills), may_share)
     told = sum(fill.token_raw for fill in fills)
-    raw = shared(chosen, told)
+    raw = scale_to(chosen, told)
     out.parcels.append(Parcel(tuple(fills), raw))
     told -= sum(raw.values())
     for number, amount in left.items():
@@ -177,7 +177,7 @@ def claimed_raw(moves: Sequence[Move], fills: Sequence[Fill], pools: Collection[
     return max(0, buys - went - max(0, sells - came) - buys * HOOK_TAKES_BPS // 10_000)
 
 
-def shared(sums: dict[_Key, int], most: int) -> dict[_Key, int]:
+def scale_to(sums: dict[_Key, int], most: int) -> dict[_Key, int]:
     """As much of it as there is of ``most``, everyone's in proportion; what rounding leaves goes to the first
     of them, one unit each."""
     total = sum(sums.values())

@@ -12,7 +12,7 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, TxHash
 from .book import HolderBook, Holding, LaunchTold
 from .concentration import evenness, largest
 from .deployer import Maker
-from .launch_groups import Group, groups, linked
+from .launch_groups import Group, groups, join_groups
 
 TOP = 10
 FRESH_S = 3 * 86_400
@@ -290,7 +290,7 @@ def _is_deployer(told: Told, wallet: Address) -> bool:
     return told.maker is not None and wallet == told.maker.deployer
 
 
-def crowded(told: Told, launch: LaunchTold) -> list[tuple[Address, int]]:
+def busy_funders(told: Told, launch: LaunchTold) -> list[tuple[Address, int]]:
     """Funders of three or more launch buyers who group nobody for having paid so many; and how many buyers,
     the most first."""
     paid: dict[Address, set[Address]] = {}
@@ -317,7 +317,7 @@ def bundles(told: Told, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[B
     for buy in launch.buys:
         bought[buy.wallet] = bought.get(buy.wallet, 0) + buy.bought_raw
     found = []
-    for together in linked(launch_groups(told, launch, least)):
+    for together in join_groups(launch_groups(told, launch, least)):
         members = {wallet for group in together for wallet in group.wallets}
         wallets = tuple(wallet for wallet in bought if wallet in members)
         by_size = sorted(together, key=lambda group: (-len(group.wallets), group.funder or group.tx_hash))

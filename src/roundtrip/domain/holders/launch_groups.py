@@ -39,7 +39,7 @@ def groups(
     return [group for group in found if len(group.wallets) >= least]
 
 
-def linked(found: Iterable[Group]) -> list[list[Group]]:
+def join_groups(found: Iterable[Group]) -> list[list[Group]]:
     """Groups that share a wallet, directly or over others, put together."""
     parents: dict[Address, Address] = {}
     kept = list(found)

@@ -108,7 +108,7 @@ class Window:
         kept = set(ranked)
         return {wallet: buy for wallet, buy in self.buys.items() if wallet in kept}
 
-    def told(self) -> LaunchTold:
+    def as_launch(self) -> LaunchTold:
         """For others."""
         kept = self.biggest()
         buys = tuple(
@@ -175,7 +175,7 @@ class Launching:
         self.found, self.settled, self.first, self.recent = found, settled, first, recent
         self.lately_raw = sum(window.bought_raw for window in recent)
 
-    def sold(self, wallet: Address, amount_raw: int) -> None:
+    def note_sale(self, wallet: Address, amount_raw: int) -> None:
         """Somebody sold."""
         if not self.settled and self.found is not None and wallet not in self.insiders:
             self.outside_raw -= amount_raw
@@ -236,10 +236,10 @@ class Launching:
     def _settle(self, found: Window) -> None:
         self.go_on(found, True, None, [])
 
-    def told(self) -> LaunchTold | None:
+    def known_launch(self) -> LaunchTold | None:
         """The launch, as far as it is known; before it is found the first buy stands for it."""
         window = self.found or self.first
-        return None if window is None else window.told()
+        return None if window is None else window.as_launch()
 
     def number(self) -> int | None:
         """The launch's block, as far as it is known."""

@@ -21,7 +21,7 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Addre
 from .fill_matching import HOOK_TAKES_BPS as HOOK_TAKES_BPS
 from .fill_matching import Fill as Fill
 from .fill_matching import Move as Move
-from .fill_matching import Out, Parcel, claimed_raw, matched, shared
+from .fill_matching import Out, Parcel, claimed_raw, match_fills, scale_to
 
 
 class TokenTx(NamedTuple):
@@ -123,7 +123,7 @@ def _followed(tx: TokenTx, places: Places) -> tuple[list[Flow], list[Paid]]:
     for number, move in enumerate(tx.moves):
         if move.amount_raw > 0 and move.sender != move.recipient:
             ends.follow(number, move)
-    return ends.told(tx.fills)
+    return ends.collect_flows(tx.fills)
 
 
 def _one_out(move: Move, fill: Fill, places: Places) -> Deeds:
@@ -182,7 +182,7 @@ class _Ends:
         self.parcels: dict[Address, Parcel] = {}
         self.taxes: dict[Address, Address] = {}
         if tx.fills:
-            self._name(matched(tx.moves, tx.fills, places.pools), tx.moves)
+            self._name(match_fills(tx.moves, tx.fills, places.pools), tx.moves)
         self.hands: dict[Address, list[_Lot]] = {}
         self.into: _Sums = {}
         self.burned: _Sums = {}
@@ -273,7 +273,7 @@ class _Ends:
             key = (origin, holder)
             stayed[key] = stayed.get(key, 0) + amount
 
-    def told(self, fills: Sequence[Fill]) -> tuple[list[Flow], list[Paid]]:
+    def collect_flows(self, fills: Sequence[Fill]) -> tuple[list[Flow], list[Paid]]:
         """What all this was to the wallets."""
         for holder, lots in self.hands.items():
             if lots:
@@ -330,7 +330,7 @@ def _sold(out: _Sums, into: _Sums, fills: Sequence[Fill]) -> list[Flow]:
     sells_raw = sum(fill.token_raw for fill in fills if not fill.buys)
     if not out and sum(into.values()) <= sells_raw:
         return [Flow("sold", wallet, None, amount) for wallet, amount in into.items()]
-    sold, rest_out = shared(into, sells_raw), dict(out)
+    sold, rest_out = scale_to(into, sells_raw), dict(out)
     rest_in = {wallet: amount - sold.get(wallet, 0) for wallet, amount in into.items()}
     for wallet in rest_in.keys() & rest_out.keys():
         back = min(rest_in[wallet], rest_out[wallet])

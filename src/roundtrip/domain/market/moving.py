@@ -115,16 +115,16 @@ def standing(flow: Flow, now_s: float) -> Standing:
     return "shown" if fresh is not None and fresh.code in SELLS else "unproven"
 
 
-def ranked(flows: Iterable[Flow]) -> list[Flow]:
+def rank_flows(flows: Iterable[Flow]) -> list[Flow]:
     """Most money first."""
     return sorted(flows, key=lambda flow: (-flow.net_wei(), flow.token))
 
 
-def considered(flows: Iterable[Flow], now_s: float) -> list[Flow]:
+def flows_to_count(flows: Iterable[Flow], now_s: float) -> list[Flow]:
     """Those whose buyers' purses are counted: of each sort the ones with most money."""
     taken: dict[tuple[Standing, bool], int] = {}
     found = []
-    for flow in ranked(flows):
+    for flow in rank_flows(flows):
         sort = standing(flow, now_s), flow.is_launchpads()
         taken[sort] = taken.get(sort, 0) + 1
         if taken[sort] <= MOST_OF_A_SORT:
@@ -146,7 +146,7 @@ def board(flows: Iterable[Flow], wallets: Purses[int], from_s: int, now_s: float
     clock; ``now_s`` is ours."""
     rows: list[Flow] = []
     held: dict[Standing, int] = {}
-    for flow in ranked(flows):
+    for flow in rank_flows(flows):
         if len(rows) == ROWS:
             break
         if crowd(flow.buyers, wallets, from_s) < CROWD:
@@ -177,13 +177,13 @@ def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
     checked."""
     wanted = [
         flow
-        for flow in ranked(flows)
+        for flow in rank_flows(flows)
         if (flow.deep is None or not flow.deep.is_within(CHECKED_EVERY_S - 1, now_s))
         and not (flow.is_launchpads() and standing(flow, now_s) == "shown")
     ]
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")
 
 
-def crowded(flows: Iterable[Flow], wallets: Purses[int], from_s: int) -> list[Flow]:
+def flows_with_crowd(flows: Iterable[Flow], wallets: Purses[int], from_s: int) -> list[Flow]:
     """Those with a crowd, in the order given."""
     return [flow for flow in flows if crowd(flow.buyers, wallets, from_s) >= CROWD]

@@ -93,7 +93,7 @@ EMPTY = Position(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 """Before the first trade."""
 
 
-def folded(position: Position | None, fills: Iterable[Fill]) -> tuple[Position, list[Closing]]:
+def fold_fills(position: Position | None, fills: Iterable[Fill]) -> tuple[Position, list[Closing]]:
     """The position after ``fills``, given in any order and all later than it, and what they closed."""
     after = EMPTY if position is None else position
     closings = []

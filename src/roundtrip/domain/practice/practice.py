@@ -97,7 +97,7 @@ def after(state: State, event: Event) -> State:
 # --- trades ----------------------------------------------------------------------------------------
 
 
-def bought(
+def buy(
     account: Account, position: Position, eth_wei: int, token_raw: int
 ) -> tuple[Account, Position, Trade]:
     """``eth_wei`` paid for ``token_raw``. Raises Illegal."""
@@ -118,7 +118,7 @@ def bought(
     )
 
 
-def sold(
+def sell(
     account: Account, position: Position, token_raw: int, eth_wei: int
 ) -> tuple[Account, Position, Trade]:
     """``token_raw`` of it sold for ``eth_wei``. A part takes its share of the cost with it, rounded down, and
@@ -163,7 +163,7 @@ def monday_s(now_s: int) -> int:
     return now_s - (now_s - _FIRST_MONDAY_S) % WEEK_S
 
 
-def begun(now_s: int) -> Account:
+def open_account(now_s: int) -> Account:
     """A new account."""
     return Account(START_WEI, START_WEI, monday_s(now_s))
 

@@ -98,7 +98,7 @@ class Said:
         return any(one <= size * SIZE and size <= one * SIZE for one in self.sizes_raw or self.sizes_wei)
 
 
-def said(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | None:
+def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | None:
     """What the verdict said that was stored as ``code`` and ``level``, which stands also where a newer policy
     judges the evidence otherwise: what was wrong stays wrong. None: of the evidence nothing can be told."""
     at_s = evidence.block.timestamp_s

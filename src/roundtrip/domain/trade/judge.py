@@ -64,7 +64,7 @@ class Allowance:
     raw: int | None
     via: Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 
-    def unlimited(self) -> bool:
+    def is_unlimited(self) -> bool:
         """True for amounts that stand for no bound: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1,
         or what is left of them."""
         return self.raw is None or self.raw >= 2**128 or self.raw == 2**96 - 1
@@ -85,7 +85,7 @@ class Ran:
     items: tuple[Address, ...] = ()
     """Collections of which items leave the wallet, as their events tell: items have no amounts here."""
 
-    def reverted(self) -> bool:
+    def has_reverted(self) -> bool:
         """True when some call failed."""
         return not all(call.ok for call in self.calls)
 
@@ -119,7 +119,7 @@ class ExitFinding:
     loss_bps: int | None = None
     missing: Missing | None = None
 
-    def shown(self) -> tuple[Probe, Sold] | None:
+    def shown_sell(self) -> tuple[Probe, Sold] | None:
         """The sell that an answer shows: all of it straight back, the worse of its environments; where that
         did not go through, the first one of the same wallet that did."""
         if self.venue is None:
@@ -336,7 +336,7 @@ def level_of(code: str, found: ExitFinding | None) -> Level:
 
 def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, policy: Policy) -> Outcome:
     """The decided order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
-    if ran.reverted() or changed.short:
+    if ran.has_reverted() or changed.short:
         return Outcome("tx_reverts")
     open_ = next((one for one in exits if one.code == "unproven"), None)
     if open_ is not None:

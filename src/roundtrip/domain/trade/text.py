@@ -58,7 +58,7 @@ def opening(
             said.append(f"It lets {one.spender} take everything you hold of the collection {one.token}.")
         elif one.via == "item":
             said.append(f"It lets {one.spender} take an item of the collection {one.token} from you.")
-        elif one.unlimited():
+        elif one.is_unlimited():
             said.append(f"It lets {one.spender} take all you have, and will have, of {one.token}.")
         elif one.spender not in known:
             said.append(

@@ -25,7 +25,7 @@ class Allowed(NamedTuple):
     by_permit2: bool = False
     until_s: int | None = None
 
-    def unlimited(self) -> bool:
+    def is_unlimited(self) -> bool:
         """True for amounts that stand for no bound, as ``trade.Allowance`` has it."""
         return self.amount_raw >= 2**128 or self.amount_raw == 2**96 - 1
 

@@ -84,7 +84,7 @@ class _Parts:
         if step.kind == "approval":
             spends = step.to in self.inside
             return step.who in self.inside or (
-                spends and isinstance(step.said, Allowed) and not step.said.unlimited()
+                spends and isinstance(step.said, Allowed) and not step.said.is_unlimited()
             )
         return False
 

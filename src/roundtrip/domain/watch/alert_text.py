@@ -27,7 +27,7 @@ _DID_SO_MUCH: dict[Verb, str] = {
 """Where nobody knows what it was worth."""
 
 
-def told(source: Source, happening: Happening) -> Draft:
+def draft_alert(source: Source, happening: Happening) -> Draft:
     """The row of something that happened, for one whose rule or follow it is about, or who holds the
     token."""
     spot = happening.spot
@@ -60,7 +60,7 @@ def _who(source: Source, happening: Happening) -> str:
 
 def _said_to(source: Source, happening: Happening) -> str:
     if source.kind != "bag_guard":
-        return said(happening, source.name if source.kind == "follow" else None)
+        return describe_happening(happening, source.name if source.kind == "follow" else None)
     worth, share_ppm, token = _worth(happening), happening.share_ppm(), happening.token
     much = worth or "some"
     if happening.verb == "selling":
@@ -80,7 +80,7 @@ def said_of_verdict(token: Address, then: str, now: str, why: str) -> str:
     return f"The verdict on {token}, which you hold, was {then} and is {now} now.{because}"
 
 
-def said(happening: Happening, name: str | None = None) -> str:
+def describe_happening(happening: Happening, name: str | None = None) -> str:
     """``name``: what the mite calls the wallet; None: nothing."""
     # A launch that its deployer bought nothing of, a graduation of a pool that raised nothing.
     of_nothing = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE

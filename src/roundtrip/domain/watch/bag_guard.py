@@ -183,7 +183,7 @@ class Turned:
     now: Seen
 
 
-def begun(seen: Seen) -> Standing | None:
+def first_standing(seen: Seen) -> Standing | None:
     """What holders are taken to know when a token is first looked at; None: that check found nothing out."""
     if seen.level not in _RANK:
         return None
@@ -206,7 +206,7 @@ def _after(standing: Standing, seen: Seen, guard: Guard) -> tuple[Standing, Turn
         return standing, None
     if seen.policy_version != standing.policy_version:
         # We judge otherwise: the token has not changed.
-        return replace(begun(seen) or standing, told_at=standing.told_at), None
+        return replace(first_standing(seen) or standing, told_at=standing.told_at), None
     rank, was = _RANK[seen.level], _RANK[standing.level]
     if rank < was and not seen.deep:
         # A check that asks less finds less: it takes back nothing.

@@ -60,7 +60,7 @@ class _Bucket:
     def empty(self) -> bool:
         return not self.plain and not self.ranked
 
-    def passed(self, happening: Happening) -> Iterator[tuple[list[_Ranked], int]]:
+    def rules_passed(self, happening: Happening) -> Iterator[tuple[list[_Ranked], int]]:
         """Of each unit the rules, and how many of them from the front it is about."""
         for unit, ranked in self.ranked.items():
             beyond = happening.beyond(unit)
@@ -70,12 +70,12 @@ class _Bucket:
 
     def count(self, happening: Happening) -> int:
         """How many it is about, without touching them."""
-        return len(self.plain) + sum(count for _, count in self.passed(happening))
+        return len(self.plain) + sum(count for _, count in self.rules_passed(happening))
 
     def of(self, happening: Happening) -> list[Source]:
         """Those that it is about."""
         found = list(self.plain.values())
-        for ranked, count in self.passed(happening):
+        for ranked, count in self.rules_passed(happening):
             found += [source for _, _, source in ranked[:count]]
         return found
 

@@ -6,11 +6,11 @@ from datetime import datetime
 import asyncpg
 import structlog
 
-from roundtrip.domain.watch.alert_text import said_of_more, told
+from roundtrip.domain.watch.alert_text import draft_alert, said_of_more
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.jobs.engine.loop import described
+from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.store.watch import alerts
 from roundtrip.store.watch.alert_cursor import Counted, MinuteKey, Untold
 
@@ -24,7 +24,7 @@ def key_of(source: Source, happening: Happening) -> MinuteKey:
     return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S, source.mite_id)
 
 
-def capped(
+def cap_drafts(
     matches: Sequence[tuple[Source, Happening]], counts: dict[MinuteKey, Counted]
 ) -> tuple[list[Draft], dict[int, int]]:
     """The rows that these become, in order, and how often each rule was hit. ``counts`` is counted up: what a
@@ -35,7 +35,7 @@ def capped(
         counted = counts.setdefault(key_of(source, happening), Counted())
         if counted.raised < MOST_A_MINUTE:
             counted.raised += 1
-            drafts.append(told(source, happening))
+            drafts.append(draft_alert(source, happening))
         else:
             counted.beyond += 1
         if source.kind == "rule":
@@ -64,7 +64,7 @@ def more_of(one: Untold) -> Draft | None:
     )
 
 
-async def kept(connection: asyncpg.Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
+async def put_alerts(connection: asyncpg.Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
     """Keeps them as ``alerts.put`` does, but for what the database does not take: everybody's alerts would
     wait for that one for ever."""
     try:
@@ -74,8 +74,14 @@ async def kept(connection: asyncpg.Connection, drafts: Sequence[Draft], now: dat
         if len(drafts) == 1:
             draft = drafts[0]
             log.error(
-                "an alert cannot be kept", kind=draft.kind, source=draft.source_id, error=described(error)
+                "an alert cannot be kept",
+                kind=draft.kind,
+                source=draft.source_id,
+                error=describe_error(error),
             )
             return []
     half = len(drafts) // 2
-    return [*await kept(connection, drafts[:half], now), *await kept(connection, drafts[half:], now)]
+    return [
+        *await put_alerts(connection, drafts[:half], now),
+        *await put_alerts(connection, drafts[half:], now),
+    ]

@@ -16,7 +16,7 @@ from roundtrip.store.watch.bags import Holder
 from roundtrip.venues.base import Contracts
 
 
-async def guarded(
+async def holders_to_alert(
     connection: asyncpg.Connection, contracts: Contracts, found: Sequence[Happening]
 ) -> dict[int, list[Source]]:
     """To whom each of these is told because it holds the token, by its place among them; those that nobody
@@ -30,7 +30,7 @@ async def guarded(
             told[place] = sources
     # Last: of most tokens no mite holds any.
     drained = [place for place in told if found[place].verb == "draining"]
-    weighed = await bag_pools.weighed(connection, contracts, [found[place] for place in drained])
+    weighed = await bag_pools.weigh_drains(connection, contracts, [found[place] for place in drained])
     for place, one in zip(drained, weighed, strict=True):
         if one is not None and not matters(*one):
             del told[place]

@@ -27,8 +27,8 @@ from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.watch.happenings import Place
 from roundtrip.venues.base import Contracts
 
-from .drafts import capped, kept, key_of, more_of
-from .guard import guarded, wish_checks
+from .drafts import cap_drafts, key_of, more_of, put_alerts
+from .guard import holders_to_alert, wish_checks
 from .subscriptions import Watched
 
 CHANNEL = "facts"
@@ -78,9 +78,9 @@ class Parts:
     """What it is made of."""
 
     index: Callable[[], RuleIndex] = RuleIndex
-    happened: Happened = happenings.happened
+    happened: Happened = happenings.read_happenings
     wish: Wishes = deliveries.wish
-    guarded: Guarded = guarded
+    guarded: Guarded = holders_to_alert
 
 
 class _TakenAway(Exception):
@@ -200,8 +200,8 @@ class Alerts:
         self, connection: asyncpg.Connection, matches: Sequence[tuple[Source, Happening]], now: datetime
     ) -> None:
         counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
-        drafts, hits = capped(matches, counts)
-        made = await kept(connection, drafts, now)
+        drafts, hits = cap_drafts(matches, counts)
+        made = await put_alerts(connection, drafts, now)
         # Before deliveries: everybody wishes for jobs in this order.
         await wish_checks(
             connection, {done.token for source, done in matches if source.kind == "bag_guard"}, now
@@ -216,7 +216,7 @@ class Alerts:
         if not found:
             return False
         drafts = [more_of(one) for one in found]
-        made = await kept(connection, [draft for draft in drafts if draft is not None], now)
+        made = await put_alerts(connection, [draft for draft in drafts if draft is not None], now)
         await self._parts.wish(connection, made, now)
         for one in found:
             one.counted.told = one.counted.beyond

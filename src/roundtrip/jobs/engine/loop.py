@@ -43,7 +43,7 @@ class Rounds:
                     raise asyncio.CancelledError from error
                 # Whatever it is: nobody else would begin this again.
                 if not self._away:
-                    log.warning(self.stopped, error=described(error))
+                    log.warning(self.stopped, error=describe_error(error))
                 self._away = True
                 await asyncio.sleep(_AGAIN_S)
 
@@ -64,7 +64,7 @@ class Rounds:
                         await self.wake.wait()
 
 
-def described(error: Exception) -> str:
+def describe_error(error: Exception) -> str:
     """An error for people. Its text may hold a stranger's: cleaned and cut."""
     said = error.message if isinstance(error, RoundtripError) else str(error)
     return clean(f"{type(error).__name__}: {said}", _ERROR_LENGTH)

@@ -19,17 +19,17 @@ async def listening(pool: asyncpg.Pool, channel: str, wake: asyncio.Event) -> As
     def heard(*_: Any) -> None:
         wake.set()
 
-    def lost(*_: Any) -> None:
+    def note_loss(*_: Any) -> None:
         cut.set()
         wake.set()
 
     async with pool.acquire(timeout=_DATABASE_S) as connection:
         await connection.add_listener(channel, heard)
-        connection.add_termination_listener(lost)
+        connection.add_termination_listener(note_loss)
         try:
             yield cut
         finally:
             # One that was lost is no longer ours to be asked anything.
             if not cut.is_set():
-                connection.remove_termination_listener(lost)
+                connection.remove_termination_listener(note_loss)
                 await connection.remove_listener(channel, heard)

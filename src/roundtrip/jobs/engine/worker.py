@@ -25,7 +25,7 @@ from roundtrip.store.server import job_turns as turns
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 
-from .loop import Rounds, described
+from .loop import Rounds, describe_error
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """After the first failure, the second and so on; after the last of them the same again."""
@@ -261,7 +261,7 @@ class Worker(Generic[C]):
         return "done"
 
     async def _failed(self, kind: Kind[C], job: Job, error: Exception) -> None:
-        last, said = job.tries >= kind.most_tries, described(error)
+        last, said = job.tries >= kind.most_tries, describe_error(error)
         what = "a job was given up" if last else "a job failed"
         log.warning(what, kind=job.kind, key=job.key, tries=job.tries, error=said, where=where(error))
         run_at = self._now() + timedelta(seconds=kind.wait_s(job.tries, self._chance()))
@@ -272,7 +272,9 @@ class Worker(Generic[C]):
                 else:
                     await jobs.postpone(connection, job, run_at, said)
         except Exception as again:
-            log.warning("a failure could not be put down", kind=job.kind, key=job.key, error=described(again))
+            log.warning(
+                "a failure could not be put down", kind=job.kind, key=job.key, error=describe_error(again)
+            )
 
     async def _renewing(self, kind: Kind[C], job: Job) -> None:
         """Keeps the job ours while it is read for and written, however long that takes."""

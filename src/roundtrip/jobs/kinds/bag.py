@@ -15,7 +15,16 @@ from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.watch.alert_text import said_of_verdict
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.domain.watch.bag_guard import GUARD, Held, Standing, Turned, after, begun, in_turn, source_of
+from roundtrip.domain.watch.bag_guard import (
+    GUARD,
+    Held,
+    Standing,
+    Turned,
+    after,
+    first_standing,
+    in_turn,
+    source_of,
+)
 from roundtrip.jobs.alerts.guard import DEEP, EVENT
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
@@ -79,7 +88,7 @@ async def _looked_at(
     turned: dict[Address, Turned] = {}
     for token, seen in checks.items():
         if token not in before:
-            first = begun(seen[-1])
+            first = first_standing(seen[-1])
             if first is not None:
                 standing[token] = first
             continue

@@ -8,7 +8,14 @@ import asyncpg
 
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.market.moving import CHECKED_EVERY_S, CROWD, MOST_CHECKED, WINDOW_S, crowded, to_check
+from roundtrip.domain.market.moving import (
+    CHECKED_EVERY_S,
+    CROWD,
+    MOST_CHECKED,
+    WINDOW_S,
+    flows_with_crowd,
+    to_check,
+)
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
@@ -60,4 +67,4 @@ async def _wanted(ctx: Context, now: datetime) -> Sequence[Address]:
         at_work = await jobs.among(connection, "recheck", [flow.token for flow in found], since)
         most = [flow for flow in found if flow.token not in at_work][:MOST_CHECKED]
         wallets = await moving.purses_of(connection, {buyer for flow in most for buyer in flow.buyers})
-    return [flow.token for flow in crowded(most, wallets, window[0])][:room]
+    return [flow.token for flow in flows_with_crowd(most, wallets, window[0])][:room]

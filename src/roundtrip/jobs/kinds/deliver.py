@@ -147,12 +147,12 @@ async def _write(
     for one in sent:
         reply = one.reply
         if reply is None:
-            await deliveries.ended(connection, one.delivery, "dropped", now)
+            await deliveries.finish_run(connection, one.delivery, "dropped", now)
             continue
         tried = Try(one.at, reply.status, None if reply.ok else why(reply), reply.took_ms)
         if reply.ok:
-            if await deliveries.ended(connection, one.delivery, "delivered", now, tried):
-                await channels.delivered(connection, channel_id, now)
+            if await deliveries.finish_run(connection, one.delivery, "delivered", now, tried):
+                await channels.mark_delivered(connection, channel_id, now)
         elif not await _failed(connection, channel_id, one.delivery, tried, reply, now, drawn):
             # Its job is wished for with the others': in one order.
             return
@@ -176,7 +176,7 @@ async def _answered(
         for reply in replies:
             took_ms = answers_ms(took_ms, reply.took_ms)
         proven_at = now if any(one.proves for one in sent) else None
-        await channels.answered(connection, channel.id, took_ms, proven_at)
+        await channels.record_answer_time(connection, channel.id, took_ms, proven_at)
 
 
 async def _drop_old(connection: asyncpg.Connection, channel: Channel, now: datetime) -> bool | None:
@@ -230,9 +230,9 @@ async def _failed(
     on_end = channel.failures + 1 if since == channel.failing_since else 1
     rests = timedelta(seconds=wait_s(on_end, drawn, reply.retry_after_s))
     waits = timedelta(seconds=wait_s(delivery.tries + 1, drawn, reply.retry_after_s))
-    await deliveries.ended(connection, delivery, what, now, tried, None if is_last else now + waits)
+    await deliveries.finish_run(connection, delivery, what, now, tried, None if is_last else now + waits)
     event: Event = "gone" if reply.status == _GONE else failure(channel.state, (now - since).total_seconds())
-    state = await channels.failed(connection, channel_id, event, since, on_end, now + rests, why(reply))
+    state = await channels.mark_failed(connection, channel_id, event, since, on_end, now + rests, why(reply))
     if state in TOLD:
         return True
     await deliveries.drop(connection, channel_id, now)

@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.channels.post import NotTried
 from roundtrip.channels.telegram import Started
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.jobs.engine.loop import described
+from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.services.delivery.telegram_link import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Tells
@@ -41,7 +41,7 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
             if is_cancelled():
                 raise asyncio.CancelledError from error
             # Whatever it is: nobody else would begin this again.
-            log.warning("the Telegram bot cannot be listened to", error=described(error))
+            log.warning("the Telegram bot cannot be listened to", error=describe_error(error))
         await asyncio.sleep(again_s)
 
 
@@ -52,7 +52,7 @@ async def _listen(ctx: Context, telegram: Tells, connection: asyncpg.Connection,
     refusals = Refusals(ctx.now_s)
     while True:
         await connection.fetchval("SELECT 1")
-        found, newest = await telegram.started(after, wait_s)
+        found, newest = await telegram.read_started(after, wait_s)
         for started in found:
             await _answer(ctx, telegram, started, refusals)
         after = newest
@@ -79,14 +79,14 @@ async def _answer(ctx: Context, telegram: Tells, started: Started, refusals: Ref
     try:
         said = await link(ctx, started)
     except (RoundtripError, *DATABASE_FAULTS) as error:
-        log.warning("a chat could not be linked", error=described(error))
+        log.warning("a chat could not be linked", error=describe_error(error))
         said = "That did not work just now: open the link again."
     if said == NO_CODE and not refusals.may(started.chat_id):
         return
     try:
         reply = await telegram.tell(started.chat_id, [said])
     except NotTried as error:
-        log.warning("a chat could not be told", error=described(error))
+        log.warning("a chat could not be told", error=describe_error(error))
         return
     if not reply.ok:
         log.info("a chat could not be told", error=reply.error, status=reply.status)

@@ -10,7 +10,7 @@ import structlog
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.boards.winners import counted, counted_to, keep
+from roundtrip.store.boards.winners import count_board, counted_to, keep
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
@@ -39,7 +39,7 @@ async def winners(ctx: Context, job: Job) -> Effect:
         if due:
             assert stands is not None
             try:
-                board = await counted(connection, due[0], stands.block)
+                board = await count_board(connection, due[0], stands.block)
             except TimeoutError:
                 # Not tried again at once: shorter spans are not to wait for it.
                 log.warning("winners could not be counted in time", span=due[0])

@@ -123,7 +123,7 @@ async def open_payments(ctx: Context, payments: Payments) -> list[PaidTo]:
     newest block is not known, ServiceFull."""
     head = ctx.heads.current().block.number
     async with accounts(ctx) as connection:
-        await credits_store.opened(connection, payments.pay_to, head)
+        await credits_store.open_pay_to(connection, payments.pay_to, head)
         return await credits_store.paid_to(connection)
 
 

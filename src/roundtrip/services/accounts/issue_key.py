@@ -18,10 +18,10 @@ from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
-from roundtrip.venues.abi import checksummed
+from roundtrip.venues.abi import checksum_address
 
 from .database import accounts, allowance_of
-from .key_schema import PERSONAL_SIGN, KeyMade, KeyParams, TextToSign, limits, named
+from .key_schema import PERSONAL_SIGN, KeyMade, KeyParams, TextToSign, limits, present_account
 
 _SECRET = "nonce"  # noqa: S105
 
@@ -34,14 +34,14 @@ async def text_to_sign(ctx: Context, params: WalletParams) -> Answered[TextToSig
 async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
     """A key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
     NodeFault where a contract had to be asked, ServiceFull."""
-    new = _New(params.cleaned_label(), params.agent, params.agents_name(), keys.written(ctx.entropy()))
+    new = _New(params.cleaned_label(), params.agent, params.agents_name(), keys.format_key(ctx.entropy()))
     meter = Meter()
     wallet = await signed_in(ctx, params, meter)
     # Before the key is there: what fails or is left behind it would take the key along, unseen.
     allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
         mite = await _keep(ctx, connection, wallet, new)
-    return Answered(KeyMade(new.key, True, named(mite), limits(allowance)), meter=meter)
+    return Answered(KeyMade(new.key, True, present_account(mite), limits(allowance)), meter=meter)
 
 
 async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
@@ -58,7 +58,7 @@ async def signed_in(
 ) -> sign_in.Wallet:
     """The wallet as it stood when it signed a text that is good now. Raises CallerFault (bad_input,
     bad_signature), NodeFault where a contract had to be asked, ServiceFull."""
-    signature, claim = params.signed(), params.claim_bytes()
+    signature, claim = params.signature_bytes(), params.claim_bytes()
     wallet, secret = await _wallet(ctx, params.wallet())
     asker, now_s = _asker(ctx), ctx.now_s()
     plain = _hashes(sign_in.good_texts(asker, wallet, secret, now_s, purpose))
@@ -92,7 +92,7 @@ async def _wallet(ctx: Context, address: Address) -> tuple[sign_in.Wallet, bytes
     async with accounts(ctx) as connection:
         secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
         made = await accounts_store.keys_made(connection, address)
-    return sign_in.Wallet(address, checksummed(address), made), secret
+    return sign_in.Wallet(address, checksum_address(address), made), secret
 
 
 def _asker(ctx: Context) -> sign_in.Asker:
@@ -114,7 +114,7 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    found = await locked(ctx, connection, wallet, now)
+    found = await lock_account(ctx, connection, wallet, now)
     if await accounts_store.live_count(connection, found.mite.id) >= keys.MOST_LIVE:
         raise CallerFault(
             "too_many_keys", f"This wallet has {keys.MOST_LIVE} live keys: one has to be revoked first."
@@ -126,12 +126,12 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
     return await league.tag(connection, found.mite.id, new.name, now)
 
 
-async def locked(
+async def lock_account(
     ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wallet, now: datetime
 ) -> accounts_store.Account:
     """The wallet's mite, made where it had none. Of several that come at once with texts of the same count of
     keys, the first has it. Raises CallerFault (bad_signature)."""
-    found = await accounts_store.locked(
+    found = await accounts_store.lock_account(
         connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
     )
     if found.keys_made != wallet.keys_made:

@@ -74,7 +74,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except ValueError:
             raise CallerFault("bad_input", "address is 0x and 40 hex digits.") from None
 
-    def signed(self) -> bytes:
+    def signature_bytes(self) -> bytes:
         """The signature. Raises CallerFault (bad_input)."""
         if not _HEX.fullmatch(self.signature):
             raise CallerFault("bad_input", "signature is 0x and whole bytes in hex.")
@@ -156,7 +156,7 @@ class KeyMade(msgspec.Struct, frozen=True, rename="camel"):
     limits: Limits
 
 
-def named(mite: Mite) -> MiteNamed:
+def present_account(mite: Mite) -> MiteNamed:
     """As answers name it."""
     return MiteNamed(mite.designation, mite.wallet, mite.is_agent)
 

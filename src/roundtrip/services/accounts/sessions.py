@@ -13,8 +13,8 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 
 from .database import accounts
-from .issue_key import locked, signed_in, to_sign
-from .key_schema import KeyParams, MiteNamed, TextToSign, named
+from .issue_key import lock_account, signed_in, to_sign
+from .key_schema import KeyParams, MiteNamed, TextToSign, present_account
 
 LIFETIME_S = 14 * 86_400
 MOST_SESSIONS = 10
@@ -51,13 +51,13 @@ async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegu
     contract had to be asked, ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
     wallet = await signed_in(ctx, params, meter, sign_in.FOR_A_SESSION)
-    session, ends = keys.written(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
+    session, ends = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
-        found = await locked(ctx, connection, wallet, now)
+        found = await lock_account(ctx, connection, wallet, now)
         await accounts_store.end_sessions(connection, found.mite.id, now, left=MOST_SESSIONS - 1)
         hashed, start = keys.hash_of(session), keys.start_of(session)
         await accounts_store.add_key(connection, found.mite.id, hashed, start, "", now, ends)
-    return Answered(SessionBegun(session, named(found.mite), ends), meter=meter)
+    return Answered(SessionBegun(session, present_account(found.mite), ends), meter=meter)
 
 
 async def end_session(ctx: Context, params: SessionParams, mite: Mite) -> Answered[SessionEnded]:

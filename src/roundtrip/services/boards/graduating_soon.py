@@ -13,8 +13,8 @@ from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
     TokenNamed,
-    called,
-    named,
+    present_token,
+    quote_token,
     reading,
     when,
 )
@@ -161,7 +161,7 @@ def _shown(
 ) -> CurveFilling:
     was_traded = one.raised_raw != 0 or one.last_s != one.launched_s
     return CurveFilling(
-        token=named(token),
+        token=present_token(token),
         curve=one.curve,
         quote=quote.name,
         fill_bps=raised_bps(one.raised_raw, one.threshold_raw),
@@ -188,9 +188,11 @@ def _text(shown: list[CurveFilling], told: list[Label], stands: Cursor) -> str:
         said.append("No launch on a curve was launched or traded within the last day.")
     else:
         pairs = list(zip(shown, told, strict=True))
-        full = [called(label) for one, label in pairs if one.fill_bps >= BPS]
+        full = [quote_token(label) for one, label in pairs if one.fill_bps >= BPS]
         filling = [
-            f"{called(label)}, {_percent(one.fill_bps)} full" for one, label in pairs if one.fill_bps < BPS
+            f"{quote_token(label)}, {_percent(one.fill_bps)} full"
+            for one, label in pairs
+            if one.fill_bps < BPS
         ]
         if filling:
             said.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")

@@ -17,18 +17,18 @@ from roundtrip.domain.market.moving import (
     Checked,
     Flow,
     board,
-    considered,
     crowd,
+    flows_to_count,
 )
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
     TokenNamed,
-    called,
     eth,
     eth_text,
-    named,
+    present_token,
+    quote_token,
     reading,
     when,
 )
@@ -105,7 +105,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
     async with reading(ctx) as (connection, stands):
         now_s = ctx.now_s()
         window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
-        found = considered(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
+        found = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
         wallets = await moving.purses_of(connection, {buyer for flow in found for buyer in flow.buyers})
         told = board(found, wallets, window[0], now_s)
         names = await labels(connection, [flow.token_id for flow in told.rows])
@@ -128,7 +128,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
 
 def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
     return Moving(
-        token=named(label),
+        token=present_token(label),
         launchpad=flow.is_launchpads(),
         venue=flow.venue,
         net_in_eth=eth(flow.net_wei()),
@@ -179,7 +179,8 @@ def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
     if not told.rows:
         return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
     listed = "; ".join(
-        f"{called(names[flow.token_id])} with {eth_text(flow.net_wei())} more from {len(flow.buyers)} buyers"
+        f"{quote_token(names[flow.token_id])} with {eth_text(flow.net_wei())} more"
+        f" from {len(flow.buyers)} buyers"
         for flow in told.rows[:_NAMED]
     )
     if len(told.rows) == 1:
@@ -215,7 +216,7 @@ def _cautions(told: Board, names: Mapping[int, Label], now_s: float) -> list[str
 
 def _some(flows: list[Flow], names: Mapping[int, Label]) -> str:
     more = f" and {len(flows) - _NAMED} more" if len(flows) > _NAMED else ""
-    return ", ".join(called(names[flow.token_id]) for flow in flows[:_NAMED]) + more
+    return ", ".join(quote_token(names[flow.token_id]) for flow in flows[:_NAMED]) + more
 
 
 def _held_back(told: Board) -> list[str]:

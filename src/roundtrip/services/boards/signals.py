@@ -28,10 +28,10 @@ from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
     TokenNamed,
-    called,
     eth,
     eth_text,
-    named,
+    present_token,
+    quote_token,
     reading,
     share_bps,
     when,
@@ -244,7 +244,7 @@ def _foremost(odd: Iterable[_Found]) -> list[_Found]:
 async def _evident(connection: asyncpg.Connection, now_s: int, found: list[_Found]) -> list[_Found]:
     """The same with their evidence, the newest first."""
     doings = {_doing(one): one for one in found if one.evidence is None}
-    traced = await store.traced(connection, now_s - WITHIN_S, doings)
+    traced = await store.trace_doings(connection, now_s - WITHIN_S, doings)
     evident = [one for one in found if one.evidence is not None]
     for doing, one in doings.items():
         at = traced[doing]
@@ -293,7 +293,7 @@ def _signal(one: _Found, token: Label, wallet: Address, most: Address | None) ->
         amount = plain_decimal(seen.token_raw, token.decimals)
     return Signal(
         kind=one.kind,
-        token=named(token),
+        token=present_token(token),
         wallet=wallet,
         other=most if one.recipients == 1 else None,
         recipients=None if most is None else one.recipients,
@@ -306,7 +306,7 @@ def _signal(one: _Found, token: Label, wallet: Address, most: Address | None) ->
         tx=evidence.tx_hash,
         block=evidence.block_number,
         time=when(evidence.at_s),
-        text=_sentence(one, called(token), wallet, most),
+        text=_sentence(one, quote_token(token), wallet, most),
     )
 
 

@@ -13,10 +13,10 @@ from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
     TokenNamed,
-    called,
     eth,
     eth_text,
-    named,
+    present_token,
+    quote_token,
     reading,
     when,
 )
@@ -80,9 +80,9 @@ async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
     """The board as it was last counted; where nobody counts, it is counted now. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         newest = stands.block
-        board = await boards.kept(connection, SPAN, SHOWN)
+        board = await boards.load_board(connection, SPAN, SHOWN)
         if board is None or newest.timestamp_s - board.at_s > OLDEST_S:
-            board = await boards.counted(connection, SPAN, newest, timeout_s=_LIVE_S)
+            board = await boards.count_board(connection, SPAN, newest, timeout_s=_LIVE_S)
         rows = board.rows[:SHOWN]
         tokens = await labels(connection, [row.best_token_id for row in rows])
         age_s = newest.timestamp_s - board.at_s
@@ -109,7 +109,7 @@ def _winner(rank: int, row: Ranked, best: Label) -> Winner:
         won=row.won,
         win_rate=row.won / row.closed,
         best=BestTrade(
-            token=named(best),
+            token=present_token(best),
             profit_eth=eth(best_profit_wei),
             spent_eth=eth(row.best_spent_wei),
             multiple=_multiple(best_profit_wei, row.best_spent_wei),
@@ -142,7 +142,8 @@ def _line(row: Ranked, best: Label) -> str:
     won = "" if row.closed == 1 else f", {row.won} of them with a profit"
     return (
         f"{row.wallet} made {eth_text(row.profit_wei)}: it sold out of a token {times}{won}; "
-        f"its best was {called(best)}, {eth_text(row.best_spent_wei)} became {eth_text(row.best_got_wei)}."
+        f"its best was {quote_token(best)}, {eth_text(row.best_spent_wei)} became"
+        f" {eth_text(row.best_got_wei)}."
     )
 
 

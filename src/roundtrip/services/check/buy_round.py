@@ -90,7 +90,7 @@ async def ask_buy_round(run: CheckSession, places: tuple[Place, ...]) -> BuyRoun
 
 
 def _numbers_stand(run: CheckSession) -> bool:
-    return not run.head.spoken().lets_numbers_pass()
+    return not run.head.known_dialect().lets_numbers_pass()
 
 
 def _strange_code(run: CheckSession, places: tuple[Place, ...]) -> tuple[Address, ...]:
@@ -99,7 +99,7 @@ def _strange_code(run: CheckSession, places: tuple[Place, ...]) -> tuple[Address
     if not _numbers_stand(run):
         return ()
     parties = (one for place in places for one in (place.venue.hook, place.venue.quote_address))
-    known = (*run.means.contracts.known(), ZERO_ADDRESS, run.token)
+    known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
     return tuple(dict.fromkeys(one for one in parties if one is not None and one not in known))
 
 

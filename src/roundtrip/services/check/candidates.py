@@ -25,7 +25,7 @@ class Candidates:
 def list_candidates(book: Book | None, contracts: Contracts, token: Address, most: int) -> Candidates:
     """Every venue known to be, and while some may be unknown the standard ones beside them; at most ``most``
     with strangers' hooks and as many without, the oldest."""
-    known = book.known(token) if book is not None else ()
+    known = book.venues_of(token) if book is not None else ()
     complete = book is not None and book.complete(token)
     hooked = [venue for venue in known if venue.rival_hook()]
     left_out = {*hooked[most:], *[venue for venue in known if not venue.rival_hook()][most:]}

@@ -14,7 +14,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.outlook import Prospect, Standing, prospects
-from roundtrip.domain.check.verdict import judge, shown
+from roundtrip.domain.check.verdict import judge, shown_index
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -94,7 +94,7 @@ def _card(kept: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None
 
 def _read(evidence: Evidence, deep: bool, policy: Policy) -> CheckCard:
     judgement = judge(evidence, policy)
-    index = shown(judgement)
+    index = shown_index(judgement)
     cost = None if index is None else cost_of(evidence, index, judgement.readings[index])
     return CheckCard(
         block=evidence.block.number,

@@ -106,7 +106,7 @@ async def ask_deep_round(first: BuyRoundResult, evidence: Evidence, beside: Deep
         return evidence
     sell = _sell(first, evidence, best)
     calls = await _calls(first, evidence, best, beside.implementation_code, sell)
-    asked = holder_sells.asked(first, evidence, best, sell, beside.holders)
+    asked = holder_sells.plan_holder_sells(first, evidence, best, sell, beside.holders)
     plans = [one.plan for one in calls.planned] if isinstance(calls, Calls) else []
     own = len(plans)
     if isinstance(asked, holder_sells.Asked):
@@ -114,8 +114,8 @@ async def ask_deep_round(first: BuyRoundResult, evidence: Evidence, beside: Deep
     told = await _told(first.run, sell, plans)
     return replace(
         evidence,
-        owner_calls=calls.told(told[:own]) if isinstance(calls, Calls) else calls,
-        holder_sells=asked.told(told[own:]) if isinstance(asked, holder_sells.Asked) else asked,
+        owner_calls=calls.read_results(told[:own]) if isinstance(calls, Calls) else calls,
+        holder_sells=asked.read_results(told[own:]) if isinstance(asked, holder_sells.Asked) else asked,
     )
 
 
@@ -148,7 +148,7 @@ class Calls:
     planned: tuple[Planned, ...]
     left_out: int
 
-    def told(self, results: list[Results | Missing]) -> OwnerCalls | Missing:
+    def read_results(self, results: list[Results | Missing]) -> OwnerCalls | Missing:
         """What came of them, in their order."""
         control, *rest = results
         if isinstance(control, Missing):
@@ -204,7 +204,7 @@ def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | M
     gap = next((one for one in (told.owner, told.proxy_admin) if isinstance(one, Missing)), None)
     if gap is not None:
         return gap
-    nobody = BURN_ADDRESSES | contracts.known() | {evidence.token, venue.pool, venue.hook}
+    nobody = BURN_ADDRESSES | contracts.all_addresses() | {evidence.token, venue.pool, venue.hook}
 
     def actor(by: By, one: Address | Missing | None) -> Actor | None:
         return Actor(by, one) if isinstance(one, str) and one not in nobody else None
@@ -218,7 +218,7 @@ def _sell(first: BuyRoundResult, evidence: Evidence, best: int) -> Sell | Missin
     """The check's own sell that is made again: the first that went through, from the wallet that bought."""
     run, tried = first.run, first.venues_to_sell_on()[best]
     size, env = tried.main_size(), run.environments[0]
-    bought = None if size is None else tried.bought(size)
+    bought = None if size is None else tried.completed_buy(size)
     went = [
         cell.probe
         for cell in evidence.venues[best].cells

@@ -12,14 +12,14 @@ from roundtrip.venues.abi import keccak
 def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
     """Two wallets in two blocks that could be the next one: neither can be told from a real buyer."""
 
-    def drawn(label: str) -> bytes:
+    def draw_bytes(label: str) -> bytes:
         return keccak(entropy + label.encode())
 
     def wallet(label: str) -> Address:
-        return Address("0x" + drawn(label)[12:].hex())
+        return Address("0x" + draw_bytes(label)[12:].hex())
 
     def number(label: str, least: int, most: int) -> int:
-        return least + int.from_bytes(drawn(label)[:8], "big") % (most - least + 1)
+        return least + int.from_bytes(draw_bytes(label)[:8], "big") % (most - least + 1)
 
     def environment(which: int, tip_wei: int, **manners: Any) -> Environment:
         return Environment(
@@ -28,7 +28,7 @@ def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
             reader=wallet(f"reader {which}"),
             nonce=number(f"nonce {which}", 1, 300),
             coinbase=head.coinbase,
-            prev_randao="0x" + drawn(f"randao {which}").hex(),
+            prev_randao="0x" + draw_bytes(f"randao {which}").hex(),
             base_fee_wei=head.base_fee_wei,
             max_fee_wei=2 * head.base_fee_wei + tip_wei,
             tip_wei=tip_wei,

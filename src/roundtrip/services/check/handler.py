@@ -14,8 +14,8 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Curve, Evidence, HolderSells, Launch, PoolLaunch
-from roundtrip.domain.check.holder_sells import found as holders_found
 from roundtrip.domain.check.holder_sells import gaps
+from roundtrip.domain.check.holder_sells import judge_holder_sells as holders_found
 from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.proof_input import Begun
 from roundtrip.domain.check.verdict import Judgement, judge
@@ -29,7 +29,7 @@ from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .deep_round import finish_check
 from .pipeline import prepare_inputs, remember_launch, run_buy_round
-from .proof_schema import written
+from .proof_schema import encode_beginning
 from .schema import Check, CheckParams, at, present
 
 _KEEP_S = 5.0
@@ -70,7 +70,7 @@ async def _check_at(
     own = Begun(
         "0x" + begin.seed.hex(), begin.candidates.venues, begin.candidates.others, deep, begin.indexed
     )
-    began = written(ctx.contracts, begin.head.spoken().name, judgement.verdict, own)
+    began = encode_beginning(ctx.contracts, begin.head.known_dialect().name, judgement.verdict, own)
     marked = await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked, deep)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
     return Answered(

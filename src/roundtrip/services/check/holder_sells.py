@@ -91,7 +91,7 @@ class Asked:
     planned: tuple[PlannedSell, ...]
     unread: tuple[Address, ...]
 
-    def told(self, results: Sequence[Results | Missing]) -> HolderSells:
+    def read_results(self, results: Sequence[Results | Missing]) -> HolderSells:
         """What came of them: of each that has a plan, in their order."""
         left = iter(results)
         tried = []
@@ -102,7 +102,7 @@ class Asked:
         return HolderSells(self.best, self.control, self.known, tuple(tried))
 
 
-def asked(
+def plan_holder_sells(
     first: BuyRoundResult,
     evidence: Evidence,
     best: int,

@@ -54,7 +54,9 @@ async def read_index_facts(
             own = await deployers.own(connection, token_id)
             found: tuple[Address, ...] = ()
             if most_holders:
-                without = BURN_ADDRESSES | contracts.known() | {token, *([own.deployer] if own else [])}
+                without = (
+                    BURN_ADDRESSES | contracts.all_addresses() | {token, *([own.deployer] if own else [])}
+                )
                 found = await traders.traders_holding(connection, token_id, without, seed, most_holders)
             if own is None:
                 return Indexed(found)

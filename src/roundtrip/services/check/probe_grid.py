@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Cell, Evidence, Missing, Refused
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import Level
-from roundtrip.domain.check.verdict import Judgement, shown
+from roundtrip.domain.check.verdict import Judgement, shown_index
 
 SIZES = {"large": "1 eth", "probe": "0.1 eth", "tenth": "0.01 eth", "hundredth": "0.001 eth",
           "thousandth": "0.0001 eth"}  # fmt: skip
@@ -44,7 +44,7 @@ class CheckGrid(msgspec.Struct, frozen=True, rename="camel"):
 
 def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGrid:
     """What was tried."""
-    index = shown(judgement)
+    index = shown_index(judgement)
     cells = () if index is None else evidence.venues[index].cells
     delays = sorted({cell.probe.delay_s for cell in cells})
     return CheckGrid(delays, _rows(cells, delays, policy))

@@ -25,7 +25,7 @@ from roundtrip.venues.base import Contracts
 from . import environments
 from .candidates import Candidates
 from .pipeline import EVIDENCE_SCHEMA, CheckInputs
-from .proof_schema import Proof, answered, named
+from .proof_schema import Proof, name_contracts, present_verdict
 
 MOST_FILE_BYTES = 8 * 2**20
 _MOST_SHOWN = 300
@@ -88,14 +88,14 @@ def read_claim(document: bytes) -> Claim:
         if refusal := _refusal(document):
             raise Unreadable(f"It is no proof but an error: {refusal}") from None
         where = str(error).partition(" - at `")[2].rstrip("`")
-        at = f": it does not fit at {shown(where)}" if where else ""
+        at = f": it does not fit at {printable(where)}" if where else ""
         raise Unreadable(f"It has not the shape of a proof{at}.") from None
     try:
         told = msgspec.json.decode(proof.evidence, type=_Numbered).schema
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise Unreadable("Its evidence is none.") from None
     if told != EVIDENCE_SCHEMA:
-        raise Unreadable(f"Its evidence has schema {shown(told)}; this release reads {EVIDENCE_SCHEMA}.")
+        raise Unreadable(f"Its evidence has schema {printable(told)}; this release reads {EVIDENCE_SCHEMA}.")
     try:
         evidence = canonical_json.load(Evidence, bytes(proof.evidence))
         begun = canonical_json.load(Begun, bytes(proof.begun))
@@ -119,7 +119,7 @@ def _refusal(document: bytes) -> str | None:
         error = msgspec.json.decode(document, type=_Refused).error
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
-    return f"{shown(error.code)}, {shown(error.message)}"
+    return f"{printable(error.code)}, {printable(error.message)}"
 
 
 class _Numbered(msgspec.Struct):
@@ -146,7 +146,7 @@ def _is_deeper(value: object, most: int) -> bool:
     return bool(level)
 
 
-def shown(value: object) -> str:
+def printable(value: object) -> str:
     """A value somebody else wrote, fit to stand in a line."""
     text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
     return names.clean(text, _MOST_SHOWN) or "nothing"
@@ -159,16 +159,16 @@ def judged_again(claim: Claim, policy: Policy) -> Held:
     if amiss is not None:
         return Held("verdict", False, amiss)
     try:
-        own = answered(judge(evidence, policy).verdict)
+        own = present_verdict(judge(evidence, policy).verdict)
     except Exception as error:  # Evidence that no check makes may break any rule.
         return Held("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
     if own == proof.verdict:
         beside = "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
         return Held("verdict", True, f"{own.code}, {own.level}: {own.text}{beside}")
-    told = shown(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
-    judged = shown(f"{own.code}, {own.level}: {own.text}")
+    told = printable(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
+    judged = printable(f"{own.code}, {own.level}: {own.text}")
     if evidence.policy_version != policy.version:
-        version = shown(evidence.policy_version)
+        version = printable(evidence.policy_version)
         text = f"policy {version} said {told} Policy {policy.version}, which is here, says {judged}"
         return Held("verdict", None, text)
     return Held("verdict", False, f"the file says {told} Its evidence says {judged}")
@@ -191,7 +191,7 @@ def _beside(claim: Claim) -> str | None:
         ("policyVersion", proof.policy_version, evidence.policy_version),
     ):
         if told != known:
-            return f"{what} is {shown(str(told))} in the file and {shown(str(known))} in its evidence"
+            return f"{what} is {printable(str(told))} in the file and {printable(str(known))} in its evidence"
     return None
 
 
@@ -200,18 +200,20 @@ def amiss(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> 
     proof = claim.proof
     if proof.chain_id != chain_id:
         return f"it is of chain {proof.chain_id}, and the contracts that are trusted here of chain {chain_id}"
-    own = named(contracts)
+    own = name_contracts(contracts)
     for name in sorted(own.keys() | proof.contracts.keys()):
         if (told := proof.contracts.get(name, "none")) != (trusted := own.get(name, "none")):
-            return f"{shown(name)} is {shown(told)} in the file and {trusted} here: that proves nothing"
+            return (
+                f"{printable(name)} is {printable(told)} in the file and {trusted} here: that proves nothing"
+            )
     for trip in claim.trips:
         for request in (one for batch in trip for one in batch):
             if request["method"] not in READ_METHODS:
-                return f"{shown(request['method'])} is among the requests: a check only reads"
+                return f"{printable(request['method'])} is among the requests: a check only reads"
     try:
         return _begun_amiss(claim, contracts, policy)
     except (ValueError, OverflowError, AssertionError, TypeError) as error:
-        return f"no check begins like this ({shown(str(error))})"
+        return f"no check begins like this ({printable(str(error))})"
 
 
 def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
@@ -230,18 +232,20 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
     if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
         return "it asks more holders than a check does, or one of them twice"
     for holder in holders:
-        if parse_address(holder) != holder or holder in BURN_ADDRESSES | contracts.known() | {evidence.token}:
-            return f"{shown(holder)} is nobody who holds a token"
+        if parse_address(holder) != holder or holder in BURN_ADDRESSES | contracts.all_addresses() | {
+            evidence.token
+        }:
+            return f"{printable(holder)} is nobody who holds a token"
     for rate in evidence.market.rates:
         if not _is_way(rate, evidence, contracts):
-            return f"{shown(rate.asset)} is had by a way that a check does not go"
+            return f"{printable(rate.asset)} is had by a way that a check does not go"
     if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
         return "usdg is had by a way that a check does not go"
     for venue in begin.candidates.venues:
         if not genuine(venue, evidence, contracts):
-            return f"{shown(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
+            return f"{printable(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
         if not _is_paid_in_money(venue, evidence):
-            return f"{shown(venue.quote_address)} is nobody's money: no check trades for it"
+            return f"{printable(venue.quote_address)} is nobody's money: no check trades for it"
     return None
 
 

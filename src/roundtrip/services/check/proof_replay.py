@@ -21,7 +21,7 @@ from roundtrip.venues.base import Contracts
 
 from .deep_round import finish_check
 from .pipeline import run_buy_round
-from .proof_file import Claim, Held, amiss, judged_again, shown
+from .proof_file import Claim, Held, amiss, judged_again, printable
 
 _MOST_DIFFERENCES = 3
 _MOST_VALUE = 60
@@ -46,7 +46,7 @@ class Trusted:
     node: Asks | None = None
 
 
-async def verified(claim: Claim, trusted: Trusted) -> list[Held]:
+async def verify_claim(claim: Claim, trusted: Trusted) -> list[Held]:
     """Three findings, each by itself: the verdict, the requests, the answers."""
     return [judged_again(claim, trusted.policy), *await _asked_again(claim, trusted)]
 
@@ -78,7 +78,7 @@ async def _asked_again(claim: Claim, trusted: Trusted) -> list[Held]:
     if comparing.failed is None:
         return [requests, answers]
     # What a node does not answer changes what is asked next.
-    said = f"that node did not answer all of it ({shown(comparing.failed)})"
+    said = f"that node did not answer all of it ({printable(comparing.failed)})"
     return [
         one if one.holds else replace(one, holds=None, seen=f"{said}: {one.seen}")
         for one in (requests, answers)
@@ -119,7 +119,8 @@ async def _ground(claim: Claim, trusted: Trusted, node: Asks) -> None:
         if probed.dialect.name != claim.proof.dialect:
             raise Elsewhere(
                 f"that node speaks as {probed.dialect.name}, and the check was made on one that speaks as "
-                f"{shown(claim.proof.dialect)}: waits are other block numbers there, and so are the requests"
+                f"{printable(claim.proof.dialect)}: waits are other block numbers there,"
+                " and so are the requests"
             )
         await _same_market(claim, trusted, node)
     except RoundtripError as fault:
@@ -152,7 +153,9 @@ async def _same_block(claim: Claim, trusted: Trusted, node: Asks) -> None:
         ("miner", evidence.environments[0].coinbase, own.coinbase),
     ):
         if told != known:
-            raise Untrue(f"the block's {what} is {shown(told)} in the file and {shown(known)} on the chain")
+            raise Untrue(
+                f"the block's {what} is {printable(told)} in the file and {printable(known)} on the chain"
+            )
     if isinstance(by_number, RpcError) or read_header(by_number).hash.lower() != block.hash:
         raise Untrue(f"block {block.hash} is on the chain no more: another has its number")
 
@@ -176,7 +179,7 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
     _same_ways(told, own)
     known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in own.rates}
     prices: list[tuple[str, object, object]] = [
-        (f"units of {shown(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
+        (f"units of {printable(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
         for rate in told.rates
     ]
     prices.append(("units of usdg", told.usdg_per_eth_raw, own.usdg_per_eth_raw))
@@ -185,7 +188,7 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
         # What the service could not find out it does not claim.
         if isinstance(said, int) and not _near(said, found, trusted.policy):
             there = found if isinstance(found, int) else "nothing"
-            raise Untrue(f"an eth is worth {shown(said)} {what} in the file, and {there} at that block")
+            raise Untrue(f"an eth is worth {printable(said)} {what} in the file, and {there} at that block")
 
 
 def _same_ways(told: Market, own: Market) -> None:
@@ -197,7 +200,9 @@ def _same_ways(told: Market, own: Market) -> None:
         raise Elsewhere("usdg was bought in another pool than that block's prices name")
     for rate in told.rates:
         if ways.get(rate.asset) != rate.route:
-            raise Elsewhere(f"{shown(rate.asset)} was bought in other pools than that block's prices name")
+            raise Elsewhere(
+                f"{printable(rate.asset)} was bought in other pools than that block's prices name"
+            )
 
 
 def _near(said: int, found: object, policy: Policy) -> bool:
@@ -251,7 +256,7 @@ def _short(value: object) -> str:
         value = f"{value['kind_of']} ({inner})"
     elif isinstance(value, list):
         return f"a list of {len(value)}"
-    text = shown(value)
+    text = printable(value)
     return text if len(text) <= _MOST_VALUE else text[:_MOST_VALUE] + "..."
 
 

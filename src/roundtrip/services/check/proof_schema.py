@@ -73,7 +73,7 @@ class _Began(msgspec.Struct):
     begun: msgspec.Raw
 
 
-def named(contracts: Contracts) -> dict[str, str]:
+def name_contracts(contracts: Contracts) -> dict[str, str]:
     """The contracts as ``devnet.json`` has them, but for those that are not there."""
     told = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
     return {_camel(name): at if isinstance(at, str) else " ".join(at) for name, at in told.items() if at}
@@ -83,13 +83,13 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
-def written(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun) -> bytes:
+def encode_beginning(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun) -> bytes:
     """What is kept beside the evidence and the trips."""
     own = msgspec.Raw(canonical_json.dump(begun))
-    return msgspec.json.encode(_Began(dialect, named(contracts), answered(verdict), own))
+    return msgspec.json.encode(_Began(dialect, name_contracts(contracts), present_verdict(verdict), own))
 
 
-def answered(verdict: Verdict) -> VerdictAnswer:
+def present_verdict(verdict: Verdict) -> VerdictAnswer:
     """The verdict as answers have it."""
     return VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
 

@@ -23,11 +23,11 @@ from roundtrip.domain.check.evidence import (
     PoolLaunch,
     VenueEvidence,
 )
-from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
-from roundtrip.domain.check.verdict import Judgement, shown
+from roundtrip.domain.check.verdict import Judgement, shown_index
 from roundtrip.domain.check.verdict_text import buy_reason_text, sell_reason_text
 from roundtrip.services.support.strangers_text import Name, Reverts, Sentence, Symbol
 
@@ -176,7 +176,7 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
         address=evidence.token,
         chain_id=evidence.chain_id,
         verdict=VerdictAnswer(verdict.code, verdict.level, verdict.text),  # type: ignore[arg-type]
-        flags=list(raised(Judged(evidence, judgement, policy))),
+        flags=list(raised_flags(Judged(evidence, judgement, policy))),
         token=_token(evidence),
         venue=_venue(venue, evidence) if venue else None,
         trade=_trade(evidence, venue, reading, policy) if venue and reading else None,
@@ -188,7 +188,7 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
 
 def _shown(evidence: Evidence, judgement: Judgement) -> tuple[VenueEvidence | None, VenueReading | None]:
     """The venue that decided; where none did, the first that is there."""
-    index = shown(judgement)
+    index = shown_index(judgement)
     if index is None:
         return None, None
     return evidence.venues[index], judgement.readings[index]

@@ -103,7 +103,7 @@ def _sell_requests(run: CheckSession, venues: list[VenueTrial]) -> Iterator[_Sel
         for probe in _probes(run, venue, size):
             yield _SellRequest(number, _sell_plan(run, venue, probe), probe)
         yield _SellRequest(number, _pull_plan(run, venue, size))
-        if venue.place.venue.keeps_by_hook() and venue.bought("thousandth"):
+        if venue.place.venue.keeps_by_hook() and venue.completed_buy("thousandth"):
             yield _SellRequest(number, _pull_plan(run, venue, "thousandth"), small=True)
         if cheapest is not None and venue is not cheapest:
             yield _SellRequest(number, _cross_plan(run, cheapest, venue), crossed=True)
@@ -130,7 +130,7 @@ def _carried(
     if isinstance(results, Refused):
         return results
     size = at or venue.main_size()
-    bought = venue.bought(size) if size is not None else None
+    bought = venue.completed_buy(size) if size is not None else None
     return outcomes.read_carried(results, 0 if bought is None else max(1, bought.received_raw))
 
 
@@ -191,7 +191,7 @@ def standard_probes(policy: Policy, size: Size) -> list[Probe]:
 
 def _probes(run: CheckSession, venue: VenueTrial, size: Size) -> list[Probe]:
     policy = run.means.policy
-    besides = [Probe(other, policy.later_s, BPS, 0) for other in _OTHERS if venue.bought(other)]
+    besides = [Probe(other, policy.later_s, BPS, 0) for other in _OTHERS if venue.completed_buy(other)]
     return standard_probes(policy, size) + besides
 
 
@@ -200,7 +200,7 @@ _OTHERS: tuple[Size, ...] = ("thousandth", "large")
 
 def _bought(venue: VenueTrial, probe: Probe) -> Bought:
     """What this probe's own environment bought; where only the other one was tried, what that did."""
-    bought = venue.bought(probe.size, probe.environment) or venue.bought(probe.size)
+    bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
     assert bought is not None
     return bought
 
@@ -208,7 +208,7 @@ def _bought(venue: VenueTrial, probe: Probe) -> Bought:
 def _trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
     """The probe's environment; where its own size was not tried, it buys what the other one did."""
     environment = run.environments[probe.environment]
-    if venue.bought(probe.size, probe.environment) is None:
+    if venue.completed_buy(probe.size, probe.environment) is None:
         return replace(environment, size_bps=BPS, late_s=0)
     return environment
 
@@ -226,7 +226,7 @@ def _sell_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
 
 
 def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
-    bought = venue.bought(size)
+    bought = venue.completed_buy(size)
     assert bought is not None
     env = run.environments[0]
     amount = _amount_raw(run, venue, size, env)
@@ -234,7 +234,7 @@ def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
 
 
 def _handed_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
-    bought = venue.bought(size)
+    bought = venue.completed_buy(size)
     assert bought is not None
     env = run.environments[0]
     amount = _amount_raw(run, venue, size, env)

@@ -39,11 +39,11 @@ class CheckSession:
 
     def request(self, plan: Plan) -> RpcCall:
         """The plan as a call on the pinned block."""
-        return build(plan, self.head.block, self.head.spoken())
+        return build(plan, self.head.block, self.head.known_dialect())
 
     def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
         """What the node answered to ``request``."""
-        return read(plan, answer, self.head.block, self.head.spoken())
+        return read(plan, answer, self.head.block, self.head.known_dialect())
 
     async def ask_later(self, plans: list[tuple[Place, Plan]]) -> list[Results | Missing | Refused]:
         """One trip for plans in which something is done and later sold. What counts blocks, and the node
@@ -57,7 +57,7 @@ class CheckSession:
     def _uncounted(self, place: Place, plan: Plan) -> Missing | None:
         parties = (self.token, place.venue.hook or self.token, place.venue.quote_address)
         gap = next((self.block_dependent[one] for one in parties if one in self.block_dependent), None)
-        waits = self.head.spoken().waits(tuple(block.delay_s for block in plan.blocks))
+        waits = self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
         return None if waits else gap
 
     async def ask(
@@ -82,7 +82,7 @@ class CheckSession:
         for group, answers in zip(groups, told, strict=True):
             for at, number in enumerate(group.numbers):
                 if isinstance(answers, NodeFault):
-                    found[number] = group.lost(answers)
+                    found[number] = group.outcome_of_fault(answers)
                 else:
                     found[number] = self.results(plans[number][1], answers[at])
         return opening, [found[number] for number in range(len(plans))]
@@ -99,7 +99,7 @@ class _Group:
     numbers: tuple[int, ...]
     strange: bool
 
-    def lost(self, fault: NodeFault) -> Missing | Refused:
+    def outcome_of_fault(self, fault: NodeFault) -> Missing | Refused:
         """What a request without a usable answer says of its plans."""
         if not isinstance(fault, CodeFault):
             return Missing("node", fault.message)
@@ -128,7 +128,7 @@ class VenueTrial:
     buys: tuple[Buy, ...]
     told: Refused | Missing | None
 
-    def bought(self, size: Size, environment: int = 0) -> Bought | None:
+    def completed_buy(self, size: Size, environment: int = 0) -> Bought | None:
         """What a buy of trip 1 came to, if it went through and left the venue open."""
         for buy in self.buys:
             if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, Bought):

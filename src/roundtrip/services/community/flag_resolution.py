@@ -98,7 +98,7 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
     if flag.kind == "drains":
         return await _drains(connection, flag, token_id, newest_s)
     assert flag.basis.pool is not None
-    at = await reference_pools.followed(connection, token_id, flag.basis.pool)
+    at = await reference_pools.current_place(connection, token_id, flag.basis.pool)
     if at is None:
         return _Look(flag)
     flag = replace(flag, basis=replace(flag.basis, pool=at))

@@ -28,7 +28,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.support.index_reader import called, eth_text, reading, when
+from roundtrip.services.support.index_reader import eth_text, quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.valuation.spot_quote import PRICES, Prices
@@ -104,10 +104,10 @@ async def flag_token(
             _check_behind(head, stands)
             await flags.check_room(connection, mite.id, token, kind, day)
             subject = await _subject(connection, token, mite)
-            said = called((await labels(connection, [subject.token_id]))[subject.token_id])
+            said = quote_token((await labels(connection, [subject.token_id]))[subject.token_id])
             basis = await _by_facts(ctx, connection, subject, kind, stands)
             controls = await _controls(ctx, connection, kind, stands)
-        basis = await pricing.priced(token, basis)
+        basis = await pricing.price_basis(token, basis)
         control = await pricing.first_priced(controls)
         new = _new(token, kind, stands, basis)
         beside = None if control is None else _new(control[0], kind, stands, control[1])
@@ -218,7 +218,7 @@ async def _controls(
 ) -> list[tuple[Address, flags.Basis]]:
     """Tokens drawn by chance that could be flagged so."""
     found = []
-    drawn = await flag_facts.drawn(connection, ctx.entropy(), stands.block.timestamp_s, _DRAWS)
+    drawn = await flag_facts.draw_tokens(connection, ctx.entropy(), stands.block.timestamp_s, _DRAWS)
     for token_id, token in drawn:
         with contextlib.suppress(_Unfit):
             basis = await _by_facts(ctx, connection, _Subject(token, token_id), kind, stands)
@@ -239,7 +239,7 @@ class _Pricing:
     prices: Prices
     meter: Meter
 
-    async def priced(self, token: Address, basis: flags.Basis) -> flags.Basis:
+    async def price_basis(self, token: Address, basis: flags.Basis) -> flags.Basis:
         """With what 0.1 eth buys, where that is asked. Raises _Unfit, NodeFault."""
         if self.kind == "drains":
             return basis
@@ -266,5 +266,5 @@ class _Pricing:
         """The first that can be priced; None: none of them, and there is no control."""
         for token, basis in drawn:
             with contextlib.suppress(_Unfit, RoundtripError):
-                return token, await self.priced(token, basis)
+                return token, await self.price_basis(token, basis)
         return None

@@ -30,7 +30,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
     mark: Annotated[Mark | None, msgspec.Meta(description="What you mark it as.")] = None
     off: Annotated[bool, msgspec.Meta(description="true takes name and mark back.")] = False
 
-    def called(self) -> str | None:
+    def parsed_name(self) -> str | None:
         """The name; None: none was given. Raises CallerFault (bad_input)."""
         if self.name is None:
             return None
@@ -55,7 +55,7 @@ class Marked(msgspec.Struct, frozen=True, rename="camel"):
 async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[Marked]:
     """Names or marks a wallet, in place of what the mite said of it before, or takes both back. Raises
     CallerFault (bad_address, bad_input), ServiceFull."""
-    wallet, name, now = params.wallet(), params.called(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     if params.off == (name is not None or params.mark is not None):
         raise CallerFault("bad_input", f"Give a name, a mark ({', '.join(MARKS)}), or both; or off alone.")
     if wallet == mite.wallet:

@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.support.index_reader import TokenNamed, eth, named, when
+from roundtrip.services.support.index_reader import TokenNamed, eth, present_token, when
 from roundtrip.store.community import my_flags as store
 from roundtrip.store.community.my_flags import OwnFlag
 from roundtrip.store.index.tokens import Label
@@ -59,7 +59,7 @@ async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with accounts(ctx) as connection:
         every = await store.waiting(connection, mite.id)
-        settled = await store.settled(connection, mite.id, token, SHOWN)
+        settled = await store.list_settled(connection, mite.id, token, SHOWN)
         today = await store.made_since(connection, mite.id, day)
     return Answered(
         OwnFlags(
@@ -76,7 +76,7 @@ async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[
 def _kept(one: OwnFlag) -> FlagKept:
     return FlagKept(
         id=one.id,
-        token=named(Label(one.token, one.symbol, one.name, None, None)),
+        token=present_token(Label(one.token, one.symbol, one.name, None, None)),
         kind=one.kind,
         state=one.state,
         flagged_at=when(one.at_s),

@@ -12,10 +12,10 @@ from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
-    called,
     eth,
     eth_text,
-    named,
+    present_token,
+    quote_token,
     reading,
     when,
 )
@@ -127,7 +127,7 @@ async def proven_calls(ctx: Context, params: ProvenParams) -> Answered[ProvenCal
     """Of one token, or the latest of all. Raises CallerFault (bad_address), ServiceFull."""
     token = params.token()
     async with reading(ctx) as (connection, stands):
-        proved = await calls.proved(connection, token, SHOWN)
+        proved = await calls.list_proved(connection, token, SHOWN)
         waiting = [] if token is None else await calls.still_waiting(connection, token, SHOWN)
         scores = await calls.scores(connection, {one.mite_id for one in (*proved, *waiting)})
     answer = ProvenCalls(
@@ -149,7 +149,7 @@ def _proven(one: Shown, score: Score) -> ProvenCall:
     proof = one.proof
     assert proof is not None
     return ProvenCall(
-        token=named(_label(one)),
+        token=present_token(_label(one)),
         kind=one.kind,
         mite=_mite(one, score),
         flagged_at=when(one.at_s),
@@ -162,7 +162,9 @@ def _proven(one: Shown, score: Score) -> ProvenCall:
 
 
 def _waiting(one: Shown, score: Score) -> WaitingCall:
-    return WaitingCall(named(_label(one)), one.kind, _mite(one, score), when(one.at_s), when(one.ends_s))
+    return WaitingCall(
+        present_token(_label(one)), one.kind, _mite(one, score), when(one.at_s), when(one.ends_s)
+    )
 
 
 def _mite(one: Shown, score: Score) -> CalledBy:
@@ -214,7 +216,8 @@ def _line(one: Shown, score: Score) -> str:
         "deployer": "its deployer sold half of what he held",
     }[proof.by]
     return (
-        f"{one.designation} flagged {called(_label(one))} {one.kind} {_long(proof.at_s - one.at_s)} before "
+        f"{one.designation} flagged {quote_token(_label(one))} {one.kind}"
+        f" {_long(proof.at_s - one.at_s)} before "
         f"{how} ({score.proved} of {score.decided} proved right{_by_chance(score)})."
     )
 

@@ -14,7 +14,7 @@ from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, New
 
 from .channels import count_attempt, send_test
-from .channels_schema import ChannelParams, ChannelRow, shown
+from .channels_schema import ChannelParams, ChannelRow, present_channel
 
 
 class ChannelTested(msgspec.Struct, frozen=True, rename="camel"):
@@ -34,7 +34,7 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answer
     tested = await send_test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.arrived(connection, mite.id, host_of(new.shown), tried_at)
+        await channels.clear_attempt(connection, mite.id, host_of(new.shown), tried_at)
         await channels.lock_mite(connection, mite.id)
         # As it is by now: it may have been set anew, or removed, while the test was under way.
         before = _own(await channels.channel(connection, params.id, lock=True), params, mite)
@@ -50,7 +50,7 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answer
         )
     elif before.state == "failing":
         text += " What waits is sent now."
-    return Answered(ChannelTested(text, shown(kept)))
+    return Answered(ChannelTested(text, present_channel(kept)))
 
 
 def _own(found: Channel | None, params: ChannelParams, mite: Mite) -> Channel:

@@ -30,7 +30,7 @@ from .channels_schema import (
     TelegramLink,
     WebhookParams,
     WebhookSet,
-    shown,
+    present_channel,
 )
 from .telegram_link import link_code
 
@@ -49,7 +49,7 @@ async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[C
         found = await channels.of_mite(connection, mite.id)
         code = None if bot is None else await link_code(ctx, connection, mite.id)
     link = None if bot is None else TelegramLink(bot, f"https://t.me/{bot}?start={code}")
-    told = [shown(one) for one in found]
+    told = [present_channel(one) for one in found]
     failing = sum(one.state == "failing" for one in told)
     off = sum(one.state == "off" for one in told)
     text = f"{_counted(len(told))} of {MOST_CHANNELS}."
@@ -76,7 +76,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     new = await send_test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.arrived(connection, mite.id, host_of(new.shown), tried_at)
+        await channels.clear_attempt(connection, mite.id, host_of(new.shown), tried_at)
         if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
             raise Unsealable("other channels were sealed with another key than the one that is set")
         await channels.lock_mite(connection, mite.id)
@@ -100,7 +100,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     if same is not None:
         text += " The channel was there already."
         text += " Its old secret is good no longer." if secret is not None else ""
-    return Answered(WebhookSet(text, shown(kept), secret, secret is not None, same is not None))
+    return Answered(WebhookSet(text, present_channel(kept), secret, secret is not None, same is not None))
 
 
 def _aimed(ctx: Context, url: str) -> Target:

@@ -115,7 +115,7 @@ class ChannelRemoved(msgspec.Struct, frozen=True, rename="camel"):
     removed: Annotated[bool, msgspec.Meta(description="false: it was removed before.")]
 
 
-def shown(channel: Channel) -> ChannelRow:
+def present_channel(channel: Channel) -> ChannelRow:
     """As its owner sees it."""
     assert channel.state != "removed"
     return ChannelRow(

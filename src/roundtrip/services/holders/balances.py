@@ -12,7 +12,7 @@ from random import Random
 from roundtrip.chain.holders.views import Views, views_of
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.holders.balance_drift import drifted
+from roundtrip.domain.holders.balance_drift import has_drifted
 from roundtrip.domain.holders.book import HolderBook, Holding
 from roundtrip.services.runtime.context import Context
 
@@ -81,7 +81,9 @@ def held_against(book: HolderBook, at: BlockRef, supply_raw: int, views: Views) 
     if book.block != at:
         return found
     by_logs = {wallet: book.wallets[wallet].balance_raw if wallet in book.wallets else 0 for wallet in told}
-    off = any(drifted(by_logs[wallet], raw, supply) for wallet, raw in told.items() if wallet != ZERO_ADDRESS)
+    off = any(
+        has_drifted(by_logs[wallet], raw, supply) for wallet, raw in told.items() if wallet != ZERO_ADDRESS
+    )
     return replace(found, drifts=off or _is_short(book, told.get(ZERO_ADDRESS, 0), supply))
 
 
@@ -92,5 +94,5 @@ def _is_short(book: HolderBook, thrown_raw: int, supply_raw: int) -> bool:
     nobody = book.wallets.get(ZERO_ADDRESS, Holding())
     there_are = -nobody.balance_raw
     # More than was ever sent there fills the gap that a secret mint left.
-    made_up = thrown_raw > nobody.received_raw and drifted(nobody.received_raw, thrown_raw, supply_raw)
-    return made_up or drifted(there_are + thrown_raw, supply_raw, supply_raw)
+    made_up = thrown_raw > nobody.received_raw and has_drifted(nobody.received_raw, thrown_raw, supply_raw)
+    return made_up or has_drifted(there_are + thrown_raw, supply_raw, supply_raw)

@@ -22,7 +22,7 @@ from roundtrip.services.support.index_reader import looking
 from roundtrip.store.holders.books import Kept
 from roundtrip.store.index.prices import past_prices
 
-from .book_store import is_worth_writing, loaded, note_asked, packed, wish, write
+from .book_store import is_worth_writing, load_book, note_asked, pack_book, wish, write
 from .late_venues import lacks_venues
 from .sources import Source, beginning, made_by, near_node, reading_node, source
 
@@ -91,11 +91,11 @@ async def read(ctx: Context, found: Source, clock: Clock = time.perf_counter) ->
     forget = broken or forget
     ctx.books.put(found.token, opened)
     if opened.state == "reading":
-        kept = await packed(ctx, opened)
+        kept = await pack_book(ctx, opened)
         await wish(ctx, found.token, kept, forget)
         opened.kept_transfers = kept.transfers
     elif forget is not None or is_worth_writing(opened):
-        await write(ctx, opened, await packed(ctx, opened), forget)
+        await write(ctx, opened, await pack_book(ctx, opened), forget)
     else:
         await note_asked(ctx, found.token)
     return opened
@@ -121,7 +121,7 @@ async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) 
                     raise
                 opened.state, broken = step(opened.state, "advanced"), None
         ctx.books.put(token, opened)
-        return Piece(await packed(ctx, opened), broken or forget, done=opened.state != "reading")
+        return Piece(await pack_book(ctx, opened), broken or forget, done=opened.state != "reading")
 
 
 def _place(ctx: Context, found: Source, opened: Open | None) -> contextlib.AbstractContextManager[None]:
@@ -140,7 +140,7 @@ def _is_near(found: Source, opened: Open) -> bool:
 def _or_as_before(ctx: Context, found: Source, opened: Open | None) -> Iterator[bool]:
     """Where all is begun anew beside a book that there is: that one stays until as much is read as can be,
     and where that fails. Tells whether it is so."""
-    before, asked = ctx.books.get(found.token) if opened is None else None, ctx.books.asked(found.token)
+    before, asked = ctx.books.get(found.token) if opened is None else None, ctx.books.probe_times(found.token)
     if before is not None:
         asked.again_s = ctx.now_s()
     try:
@@ -161,7 +161,7 @@ async def _opened(ctx: Context, found: Source) -> tuple[Open | None, str | None]
     opened = ctx.books.get(found.token)
     if opened is None or opened.state == "reading":
         # Another process may have read on.
-        opened = await loaded(ctx, found.token, opened)
+        opened = await load_book(ctx, found.token, opened)
     if opened is None or not opened.is_begun:
         return opened, None
     block = opened.book.block
@@ -230,7 +230,7 @@ def _not_begun(found: Source) -> Open:
 async def _is_given_again(ctx: Context, found: Source, opened: Open) -> bool:
     """Whether the node gives by now the first transfers, and the last ones, that it had let go. Whatever it
     says, it is not asked again for some time."""
-    now_s, asked = ctx.now_s(), ctx.books.asked(found.token)
+    now_s, asked = ctx.now_s(), ctx.books.probe_times(found.token)
     if not opened.pruned or now_s - (asked.probed_s or 0.0) < PROBED_EVERY_S:
         return False
     asked.probed_s = now_s
@@ -284,7 +284,7 @@ async def _brought_on(
 
 def _is_gone_for_good(ctx: Context, found: Source) -> bool:
     """Whether the node said some time ago that it has let go what comes next, and gave nothing since."""
-    asked, now_s = ctx.books.asked(found.token), ctx.now_s()
+    asked, now_s = ctx.books.probe_times(found.token), ctx.now_s()
     if asked.gone_s is None:
         asked.gone_s = now_s
     return now_s - asked.gone_s >= SURE_S
@@ -308,7 +308,7 @@ async def _read_on(ctx: Context, found: Source, opened: Open, bounds: Bounds, cl
             (before_it,) = await read_refs(ctx.node, [number])
             if before_it is None:
                 raise
-            book.reached(before_it[0])
+            book.advance_to(before_it[0])
         opened.state = step(opened.state, "capped")
     except HistoryPruned:
         if opened.pruned or book.block is not None:
@@ -334,7 +334,7 @@ async def _read_spans(ctx: Context, found: Source, opened: Open, bounds: Bounds,
     async with contextlib.aclosing(spans) as reading:
         async for span in reading:
             await _fold(ctx, book, span)
-            ctx.books.asked(found.token).gone_s = None
+            ctx.books.probe_times(found.token).gone_s = None
             opened.standing.touch(one for tx in span.txs for move in tx.moves for one in move[:2])
             logs += span.count_logs()
             if book.transfers > MOST_TRANSFERS or len(book.wallets) > MOST_WALLETS:
@@ -353,7 +353,7 @@ async def _fold(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
     for tx in span.txs:
         book.fold(tx, prices.worth)
     book.unreadable += span.unreadable
-    book.reached(span.last)
+    book.advance_to(span.last)
 
 
 async def _begin_later(ctx: Context, found: Source, opened: Open, low: int) -> None:
@@ -363,7 +363,7 @@ async def _begin_later(ctx: Context, found: Source, opened: Open, low: int) -> N
     if number is None:
         raise ServiceFull("holders_no_archive", "No node here keeps the token's transfers of long ago.", 3600)
     opened.book.beginning = replace(begun, first_number=number, launch_number=None)
-    asked, now_s = ctx.books.asked(found.token), ctx.now_s()
+    asked, now_s = ctx.books.probe_times(found.token), ctx.now_s()
     # Of several nodes one may have said so: the first time it is soon asked again.
     asked.probed_s = now_s if asked.probed_s is not None else now_s - PROBED_EVERY_S + SURE_S
     opened.pruned = True

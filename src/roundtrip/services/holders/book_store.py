@@ -33,7 +33,7 @@ _WRITTEN_EVERY = 500
 read once more."""
 
 
-async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | None:
+async def load_book(ctx: Context, token: Address, opened: Open | None) -> Open | None:
     """The book that is kept, where it goes further than the one that is open. Raises ServiceFull (busy)."""
     try:
         if opened is not None and opened.book.block is not None:
@@ -43,7 +43,7 @@ async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | No
                 return opened
         async with ctx.books.loading:
             async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                kept = await books.kept(connection, token)
+                kept = await books.load_book(connection, token)
             if kept is None:
                 return opened
             try:
@@ -56,7 +56,7 @@ async def loaded(ctx: Context, token: Address, opened: Open | None) -> Open | No
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
     opened = Open(book, kept.state, kept.pruned, kept.transfers)
-    asked = ctx.books.asked(token)
+    asked = ctx.books.probe_times(token)
     if asked.probed_s is None and kept.pruned:
         asked.probed_s = kept.read_at.timestamp()
     ctx.books.put(token, opened)
@@ -69,7 +69,7 @@ def is_worth_writing(opened: Open) -> bool:
     return opened.kept_transfers < 0 or new >= max(_WRITTEN_EVERY, opened.kept_transfers // 50)
 
 
-async def packed(ctx: Context, opened: Open) -> Kept:
+async def pack_book(ctx: Context, opened: Open) -> Kept:
     """The book as it is written down. It goes to a block."""
     book, now = opened.book, datetime.fromtimestamp(ctx.now_s(), UTC)
     assert book.block is not None
@@ -83,7 +83,7 @@ async def note_asked(ctx: Context, token: Address) -> None:
     """It is kept so much longer: also one that has nothing new to write."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-            await books.asked(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
+            await books.touch(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
 
 
 async def write(ctx: Context, opened: Open, kept: Kept, forget: str | None) -> None:

@@ -32,7 +32,7 @@ async def lacks_venues(ctx: Context, found: Source, opened: Open) -> bool:
     opened.unread_venues = {
         at: opened.unread_venues.get(at, Unread(_empty_to(found, opened, at), number)) for at in older
     }
-    again_s = ctx.books.asked(found.token).again_s
+    again_s = ctx.books.probe_times(found.token).again_s
     is_soon = again_s is not None and ctx.now_s() - again_s < AGAIN_EVERY_S
     sent = {at: book.wallets[Address(at)].received_raw for at in older if Address(at) in book.wallets}
     if any(raw * _DUST > found.supply_raw for raw in sent.values()):

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.services.support.index_reader import called, eth_text
+from roundtrip.services.support.index_reader import eth_text, quote_token
 from roundtrip.store.index.tokens import Label
 
 from .findings import Found, Gathered, Winner, find
@@ -61,4 +61,4 @@ def _line(one: Winner) -> str:
     if one.best is None:
         return f"{said}."
     label = Label(one.best.token, one.best.symbol, None, None, None)
-    return f"{said}; its best ever was {called(label)} with {eth_text(one.best.profit_wei)}."
+    return f"{said}; its best ever was {quote_token(label)} with {eth_text(one.best.profit_wei)}."

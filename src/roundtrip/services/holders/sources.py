@@ -164,7 +164,7 @@ def places(token: Address, venues: Mapping[str, Quoted], contracts: Contracts) -
     pools = {Address(at) for at in venues if len(at) == len(token)} | {contracts.v4_pool_manager}
     if contracts.launchpad_hook is not None:
         pools.add(contracts.launchpad_hook)
-    beside = (contracts.known() | ENTRY_POINTS) - pools - {token}
+    beside = (contracts.all_addresses() | ENTRY_POINTS) - pools - {token}
     return Places(frozenset(pools), frozenset(beside))
 
 

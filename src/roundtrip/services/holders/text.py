@@ -4,7 +4,7 @@ from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds
 from roundtrip.domain.holders.findings import Bundle, Shares
-from roundtrip.services.support.index_reader import called
+from roundtrip.services.support.index_reader import quote_token
 from roundtrip.services.wallets.names import scam_text
 from roundtrip.store.index.tokens import Label
 
@@ -26,7 +26,7 @@ WHY_TEXT: dict[Why, str] = {
 
 def token_text(gathered: Gathered) -> str:
     """The token in a sentence: its symbol in quotes, which it cannot end, and its address."""
-    return called(Label(gathered.token, gathered.symbol, None, None, None))
+    return quote_token(Label(gathered.token, gathered.symbol, None, None, None))
 
 
 def percent(gathered: Gathered, raw: int) -> str:
@@ -239,7 +239,7 @@ def crowded_text(gathered: Gathered) -> list[str]:
     return [
         f"{count} launch buyers share a funder that paid over {findings.MOST_FUNDED} wallets, {funder}: an "
         "exchange, or somebody who hides a bundle so."
-        for funder, count in findings.crowded(gathered.told, gathered.launch)[:1]
+        for funder, count in findings.busy_funders(gathered.told, gathered.launch)[:1]
     ]
 
 

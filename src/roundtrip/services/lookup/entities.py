@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.chain.holders.token_views import read_views, told, view_calls
+from roundtrip.chain.holders.token_views import bytes_or_empty, read_views, view_calls
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.events import (
@@ -139,7 +139,7 @@ def pool_question(
     calls = amm_v3.key_calls(Address(at)) if kind == "v3" else (amm_v4.key_call(at, contracts),)
 
     def read(answers: Sequence[_Answer]) -> None:
-        datas = tuple(told(answer) for answer in answers)
+        datas = tuple(bytes_or_empty(answer) for answer in answers)
         if kind == "v3":
             pair = amm_v3.read_key(Address(at), datas, contracts)
             if pair is not None:
@@ -158,7 +158,7 @@ def _curve_question(
     calls = launchpad.launch_calls(token, contracts)[:1]
 
     def read(answers: Sequence[_Answer]) -> None:
-        record = launchpad.read_record(token, told(answers[0])) if answers else None
+        record = launchpad.read_record(token, bytes_or_empty(answers[0])) if answers else None
         if record is not None and record.curve == at:
             found.markets[at] = Market(at, launchpad_curve.KIND, token, record.quote_address, True)
 

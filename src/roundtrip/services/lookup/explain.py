@@ -22,7 +22,7 @@ from roundtrip.domain.transaction.account import Account, Doing, Kind, Moved, Sa
 from roundtrip.domain.transaction.reader import account as account_of
 from roundtrip.domain.transaction.sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.support.index_reader import eth, named, when
+from roundtrip.services.support.index_reader import eth, present_token, when
 from roundtrip.services.support.money import Amount, amount
 from roundtrip.venues.account_events import Beside
 from roundtrip.venues.decode import Decoder
@@ -137,7 +137,7 @@ async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, met
         said=told.said,
         weth=contracts.weth,
         usdg=contracts.usdg,
-        machinery=contracts.known(),
+        machinery=contracts.all_addresses(),
         permit2=contracts.permit2,
         router=contracts.launchpad_router,
         hook=contracts.launchpad_hook,
@@ -227,7 +227,7 @@ def _sides(ctx: Context, told: _Told, moved: dict[Address, int]) -> tuple[list[A
 
 def _amount(ctx: Context, told: _Told, moved: Moved) -> Amount:
     label = told.known.label(moved.asset)
-    return amount(moved.raw, moved.asset, label.decimals, named(label).symbol, ctx.contracts)
+    return amount(moved.raw, moved.asset, label.decimals, present_token(label).symbol, ctx.contracts)
 
 
 # --- what failed, and what is in no block ----------------------------------------------------------
@@ -322,7 +322,7 @@ def _step(ctx: Context, told: _Told, step: Step) -> StepAnswer:
         to=step.to,
         venue=step.venue,
         at=step.at,
-        token=None if step.token is None else named(told.known.label(step.token)),
+        token=None if step.token is None else present_token(told.known.label(step.token)),
         paid=None if step.paid is None else _amount(ctx, told, step.paid),
         got=None if step.got is None else _amount(ctx, told, step.got),
     )

@@ -6,7 +6,7 @@ from roundtrip.domain.base.events import CurveTraded, Launched, LaunchMoved, Poo
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import Allowed, AllowedAll, ItemMoved, Moved, OperationEnded, Step
-from roundtrip.services.support.index_reader import called, when
+from roundtrip.services.support.index_reader import quote_token, when
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
@@ -35,7 +35,7 @@ class Words:
     def token(self, asset: Address) -> str:
         """An asset in a sentence."""
         money = {ZERO_ADDRESS: "eth", self.contracts.weth: "weth", self.contracts.usdg: "usdg"}
-        return money.get(asset) or called(self.known.label(asset))
+        return money.get(asset) or quote_token(self.known.label(asset))
 
     def decimals(self, asset: Address) -> int | None:
         """None: nobody knows."""
@@ -71,7 +71,7 @@ class Words:
             return f"Permit2 ({address})"
         if address in self.known.markets:
             return f"the {TRAITS[self.known.markets[address].kind].label} {address}"
-        for name, known in self.contracts.named().items():
+        for name, known in self.contracts.by_name().items():
             if known != address:
                 continue
             if name.startswith("launchpad_v1_factories"):
@@ -182,7 +182,7 @@ class Words:
             how += f", until {when(said.until_s):%Y-%m-%d %H:%M} UTC"
         if said.amount_raw == 0:
             return f"{owner} took back from {spender} the right to take its {token}{how}"
-        if said.unlimited():
+        if said.is_unlimited():
             return f"{owner} let {spender} take any amount of its {token}{how}"
         return f"{owner} let {spender} take up to {self.amount(Moved(said.token, said.amount_raw))}{how}"
 

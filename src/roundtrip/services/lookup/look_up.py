@@ -9,7 +9,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.support.index_reader import called, looking, named, reading, when
+from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
 from roundtrip.services.wallets.names import called_so, scam_text
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
@@ -21,7 +21,7 @@ from .explain import explain
 from .explain_schema import ExplainParams
 from .look_up_address import what_address
 from .look_up_schema import MOST_CHARACTERS, BearersAnswer, Found, LookUpParams, TransactionAnswer
-from .look_up_text import BY_ADDRESS, answered, label_of, launch_part, launch_text, on_day, pool_found
+from .look_up_text import BY_ADDRESS, label_of, launch_part, launch_text, look_up_answer, on_day, pool_found
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
 """An address or thirty-two bytes, as people copy them."""
@@ -85,7 +85,7 @@ async def _symbol(ctx: Context, query: str) -> Found:
             wallets = [] if is_own else await called_so(connection, query)
             if wallets:
                 said = _wallet_said(query, wallets, borne.strangers)
-                return answered(ctx, at, query, "wallet", said, wallets[0].wallet)
+                return look_up_answer(ctx, at, query, "wallet", said, wallets[0].wallet)
             strangers = await tokens.strangers_with(connection, key) if borne.strangers else []
             return _no_symbol(ctx, query, at, key, borne.strangers, strangers, unread)
         ids = {borne.newest_id, borne.oldest_id}
@@ -95,7 +95,7 @@ async def _symbol(ctx: Context, query: str) -> Found:
         record = (await deployers.records(connection, [newest.deployer_id]))[newest.deployer_id]
     label, first = labels[borne.newest_id], labels[borne.oldest_id]
     others = borne.launched - 1
-    said = [f"{called(label)} is the token from the launchpad with that symbol that was launched last."]
+    said = [f"{quote_token(label)} is the token from the launchpad with that symbol that was launched last."]
     if others:
         bear = "other from the launchpad bears" if others == 1 else "others from the launchpad bear"
         said.append(f"{others:,} {bear} it; the oldest is {first.address}, launched {on_day(oldest.at_s)}.")
@@ -103,15 +103,15 @@ async def _symbol(ctx: Context, query: str) -> Found:
         bear = "token from elsewhere bears" if borne.strangers == 1 else "tokens from elsewhere bear"
         said.append(f"{borne.strangers:,} {bear} it, too.")
     said += [launch_text(newest, record), unread, _money_text(ctx, key), BY_ADDRESS]
-    bearers = BearersAnswer(others, borne.strangers, named(first), when(oldest.at_s))
-    return answered(
+    bearers = BearersAnswer(others, borne.strangers, present_token(first), when(oldest.at_s))
+    return look_up_answer(
         ctx,
         at,
         query,
         "token",
         said,
         label.address,
-        token=named(label),
+        token=present_token(label),
         launch=launch_part(ctx, newest, record),
         bearers=bearers,
     )
@@ -134,7 +134,7 @@ def _no_symbol(
     if _HEX.fullmatch(query):
         digits = len(query) - 2
         said = [f"{shown} has {digits} hex digits: an address has 40, a hash or a pool's id 64."]
-        return answered(ctx, at, query, "nothing", said)
+        return look_up_answer(ctx, at, query, "nothing", said)
     said = [f"No token from the launchpad that we have read bears the symbol {shown}.", unread]
     if len(query) > names.SYMBOL_LENGTH:
         said = [f"{shown} is longer than the {names.SYMBOL_LENGTH} characters that are kept of a symbol."]
@@ -144,7 +144,7 @@ def _no_symbol(
         said.append(f"{count:,} tokens from elsewhere bear it, such as {', '.join(strangers)}.")
     said.append(_money_text(ctx, key))
     said += [_LOOKED_FOR, BY_ADDRESS]
-    return answered(ctx, at, query, "nothing", said)
+    return look_up_answer(ctx, at, query, "nothing", said)
 
 
 def _money_text(ctx: Context, key: str) -> str:
@@ -180,7 +180,7 @@ async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[Foun
         short = TransactionAnswer(one.hash, one.status, one.kind, one.text)
         text = f"It is a transaction. {one.text}"
         at = BlockRef(one.block, "", round(one.block_time.timestamp()))
-        return answered(ctx, at, query, "transaction", [text], transaction=short), explained.ttl_ms
+        return look_up_answer(ctx, at, query, "transaction", [text], transaction=short), explained.ttl_ms
     head = ctx.heads.current().block
     known, limit = Whereabouts(), ctx.policy.read_gas_limit
     await _put(ctx, [pool_question(word, "v4", known, ctx.contracts, head, limit)], meter)
@@ -188,7 +188,7 @@ async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[Foun
     if market is None:
         said = ["No transaction of that hash is known, and no v4 pool of that id."]
         # It may be on its way to the node.
-        return answered(ctx, head, query, "nothing", said), ctx.policy.node_fault_ttl_ms
+        return look_up_answer(ctx, head, query, "nothing", said), ctx.policy.node_fault_ttl_ms
     await _put(ctx, [token_question(market.token, known, head, limit)], meter)
     return pool_found(ctx, head, query, market, known.label(market.token)), ttl_ms
 

@@ -7,7 +7,7 @@ from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import Pool
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.index_reader import named, reading, when
+from roundtrip.services.support.index_reader import present_token, reading, when
 from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
 from roundtrip.store.index.deployers import Record
 from roundtrip.store.index.origins import Origin
@@ -20,12 +20,12 @@ from .explain_steps_text import Words
 from .look_up_schema import Found, WalletAnswer
 from .look_up_text import (
     BY_ADDRESS,
-    answered,
     asset_text,
-    counted,
+    count_text,
     label_of,
     launch_part,
     launch_text,
+    look_up_answer,
     on_day,
     pool_found,
     quote_of,
@@ -72,24 +72,24 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
     if known.launch is not None:
         return _launched(ctx, query, known, known.launch, label)
     if address in _NOBODYS:
-        return answered(ctx, known.at, query, "nothing", [_NOBODYS[address]], address)
+        return look_up_answer(ctx, known.at, query, "nothing", [_NOBODYS[address]], address)
     if int(address, 16) <= _LAST_PRECOMPILE:
         said = [f"{address} is a part of the chain itself (a precompile), and nobody's wallet."]
-        return answered(ctx, known.at, query, "contract", said, address)
+        return look_up_answer(ctx, known.at, query, "contract", said, address)
     if not code or code.startswith(DELEGATED):
         return _wallet(ctx, query, address, known, bool(code))
     machinery = Words(ctx.contracts, Whereabouts()).who(address)
     if address in (ctx.contracts.weth, ctx.contracts.usdg):
         said = [f"It is {quote_of(ctx.contracts, address)}, money on this chain."]
-        return answered(ctx, known.at, query, "token", said, address, token=named(label))
+        return look_up_answer(ctx, known.at, query, "token", said, address, token=present_token(label))
     if machinery != address:
         said = [f"It is {machinery}, one of the contracts that this service trusts."]
-        return answered(ctx, known.at, query, "contract", said, address)
+        return look_up_answer(ctx, known.at, query, "contract", said, address)
     if label.decimals is not None and label.supply_raw is not None:
         said = [f"{asset_text(ctx, label)} is a token that was not launched on the launchpad.", BY_ADDRESS]
-        return answered(ctx, known.at, query, "token", said, address, token=named(label))
+        return look_up_answer(ctx, known.at, query, "token", said, address, token=present_token(label))
     said = [f"{address} is a contract that we do not know, and no token."]
-    return answered(ctx, known.at, query, "contract", said, address)
+    return look_up_answer(ctx, known.at, query, "contract", said, address)
 
 
 async def _known(ctx: Context, address: Address) -> _Known:
@@ -125,14 +125,14 @@ async def _known(ctx: Context, address: Address) -> _Known:
 
 def _launched(ctx: Context, query: str, known: _Known, launch: LaunchFound, label: Label) -> Found:
     said = [f"{asset_text(ctx, label)} is a token from the launchpad.", launch_text(launch, known.record)]
-    return answered(
+    return look_up_answer(
         ctx,
         known.at,
         query,
         "token",
         said,
         label.address,
-        token=named(label),
+        token=present_token(label),
         launch=launch_part(ctx, launch, known.record),
     )
 
@@ -145,7 +145,7 @@ def _wallet(ctx: Context, query: str, address: Address, known: _Known, delegated
             f"{address} has no code: it is a wallet, or an address nobody has used. Nothing is known of it."
         ]
         wallet = WalletAnswer(None, None, False, 0)
-        return answered(ctx, known.at, query, "wallet", said, address, wallet=wallet)
+        return look_up_answer(ctx, known.at, query, "wallet", said, address, wallet=wallet)
     if delegated:
         said = [f"{address} is a wallet that lets a contract act for it."]
     if found is not None:
@@ -155,8 +155,8 @@ def _wallet(ctx: Context, query: str, address: Address, known: _Known, delegated
     said.append("It has traded here." if known.has_traded else "It has not traded, as far as is known.")
     if launches:
         said.append(
-            f"It launched {counted(launches, 'token')} onto curves; {known.own.graduated:,} graduated."
+            f"It launched {count_text(launches, 'token')} onto curves; {known.own.graduated:,} graduated."
         )
     first, funder = (None, None) if found is None else (when(found.first_s), found.funder)
     wallet = WalletAnswer(first, funder, known.has_traded, launches)
-    return answered(ctx, known.at, query, "wallet", said, address, wallet=wallet)
+    return look_up_answer(ctx, known.at, query, "wallet", said, address, wallet=wallet)

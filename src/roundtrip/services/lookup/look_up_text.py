@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import Market
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.index_reader import called, named, when
+from roundtrip.services.support.index_reader import present_token, quote_token, when
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.deployers import Record
 from roundtrip.store.index.tokens import Label
@@ -54,7 +54,7 @@ def pool_found(
     """A place where a token trades, or traded: a curve's end is its launch's."""
     opened = when(pool.spot.at_s) if isinstance(pool, Pool) else None
     quote = quote_of(ctx.contracts, pool.quote)
-    answer = PoolAnswer(pool.kind, pool.at, named(label), quote, opened)
+    answer = PoolAnswer(pool.kind, pool.at, present_token(label), quote, opened)
     since = f", opened {on_day(pool.spot.at_s)}" if isinstance(pool, Pool) else ""
     said = [f"It is {TRAITS[pool.kind].described} of {asset_text(ctx, label)}, against {quote}{since}."]
     own = launch if launch is not None and launch.at == pool.at else None
@@ -62,7 +62,9 @@ def pool_found(
         said.append(_ENDED.get(stands_as(own), ""))
     part = None if own is None else launch_part(ctx, own, record)
     address = pool.at if len(pool.at) == len(ZERO_ADDRESS) else None
-    return answered(ctx, at, query, "pool", said, address, token=named(label), pool=answer, launch=part)
+    return look_up_answer(
+        ctx, at, query, "pool", said, address, token=present_token(label), pool=answer, launch=part
+    )
 
 
 def launch_part(ctx: Context, found: LaunchFound, record: Record) -> LaunchAnswer:
@@ -87,12 +89,12 @@ def launch_text(found: LaunchFound, record: Record) -> str:
     at = "" if stands in ("graduated", "graduating") else f" ({found.at})"
     text = f"{found.deployer} launched it {on_day(found.at_s)}. {_STANDS_TEXT[stands]}{at}."
     if record.launches > 1:
-        launches = counted(record.launches, "token")
+        launches = count_text(record.launches, "token")
         text += f" That deployer launched {launches}; {record.graduated:,} graduated."
     return text
 
 
-def counted(number: int, what: str) -> str:
+def count_text(number: int, what: str) -> str:
     more = "or more " if number >= deployers.MOST_LAUNCHES else ""
     return f"{number:,} {more}{what}{'' if number == 1 else 's'}"
 
@@ -107,10 +109,10 @@ def quote_of(contracts: Contracts, quote: Address) -> str:
 
 def asset_text(ctx: Context, label: Label) -> str:
     name = quote_name(label.address, ctx.contracts)
-    return called(label) if name == label.address else name
+    return quote_token(label) if name == label.address else name
 
 
-def answered(
+def look_up_answer(
     ctx: Context,
     at: BlockRef,
     query: str,

@@ -54,7 +54,7 @@ async def bag_of(ctx: Context, wallet: Address, values: Values) -> Answered[MyBa
 async def _known(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> Known:
     # Who stands in no fact has a number that nobody has.
     wallet_id = await addresses.id_of(connection, wallet) or 0
-    held = await bag_changes.held(connection, wallet_id, MOST_HELD + 1)
+    held = await bag_changes.list_held(connection, wallet_id, MOST_HELD + 1)
     some = held[:MOST_HELD]
     then, now = await bag_changes.checks(connection, some)
     now_s = stands.block.timestamp_s

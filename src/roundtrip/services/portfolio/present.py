@@ -14,7 +14,7 @@ from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Refused
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.schema import present as checked
-from roundtrip.services.support.index_reader import called, eth_text, named, share_bps, when
+from roundtrip.services.support.index_reader import eth_text, present_token, quote_token, share_bps, when
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.valuation.holdings import Valued, Worth
 from roundtrip.store.index.cursor import Cursor
@@ -118,7 +118,7 @@ def _row(
     sells: Sells = "yes" if isinstance(valued, Worth) else "refused" if refused else "unknown"
     gain_bps = own.gain_wei * BPS // own.cost_wei if own.gain_wei is not None and own.cost_wei else None
     return BagRow(
-        token=named(label),
+        token=present_token(label),
         amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
         amount_raw=None if amount is None else str(amount),
         bought_raw=str(one.held_raw),
@@ -196,7 +196,7 @@ def _text(answer: MyBag, worth_wei: int, gain_wei: int, known: Known) -> str:
     if answer.gone:
         said.append(f"{answer.gone} that it bought it holds no more.")
     labels = {label.address: label for label in known.labels.values()}
-    worse = [line for row in rows if (line := _worse(row, called(labels[row.token.address])))]  # type: ignore[index]
+    worse = [line for row in rows if (line := _worse(row, quote_token(labels[row.token.address])))]  # type: ignore[index]
     said += worse[:MOST_SAID]
     if len(worse) > MOST_SAID:
         said.append(f"Of {len(worse) - MOST_SAID} more something is worse, too.")

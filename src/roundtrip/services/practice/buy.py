@@ -20,7 +20,7 @@ from roundtrip.services.trade.prepare_schema import address
 from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.practice.practice import Kept, Told
 
-from .ledger import Asked, Page, begin, booked, moment, once_for, repeated, twice, write
+from .ledger import Asked, Page, begin, book_trade, moment, once_for, run_or_repeat, twice, write
 from .pricing import Buying, PricedBuy, SlotOf, price_buy
 from .schema import PositionAfter, PracticeBought, PracticeBuyParams, PracticeVenue, eth_of, token_named
 
@@ -56,7 +56,7 @@ async def buy(
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
     named = once_for(once, "practice_buy", token, eth_wei)
     asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
-    return await repeated(ctx, asked, twice(partial(_bought, ctx, asked, eth_wei, means, meter)))
+    return await run_or_repeat(ctx, asked, twice(partial(_bought, ctx, asked, eth_wei, means, meter)))
 
 
 async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means, meter: Meter) -> PracticeBought:
@@ -71,7 +71,7 @@ async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means, meter:
     buying = Buying(asked.token, eth_wei, page.recent.bought_wei, at)
     priced = await means.price(ctx, head, buying, None if is_known else means.slot_of, meter)
     _check_cap(page, priced)
-    return await booked(ctx, asked, page, partial(_fill, ctx, asked, priced))
+    return await book_trade(ctx, asked, page, partial(_fill, ctx, asked, priced))
 
 
 def _check_account(page: Page, eth_wei: int) -> None:
@@ -100,7 +100,7 @@ async def _fill(
 ) -> PracticeBought:
     _check_account(page, priced.spent_wei)
     position = page.own.position if page.own is not None else practice.Position(asked.token)
-    account, position, trade = practice.bought(page.account, position, priced.spent_wei, priced.token_raw)
+    account, position, trade = practice.buy(page.account, position, priced.spent_wei, priced.token_raw)
     at = priced.venue.at()
     kept = Kept(position, priced.decimals, priced.slot, asked.at, asked.at, at)
     if page.own is not None:

@@ -11,7 +11,14 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice.league import LEAST_SELLS, Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.support.index_reader import TokenNamed, called, eth_text, looking, named, when
+from roundtrip.services.support.index_reader import (
+    TokenNamed,
+    eth_text,
+    looking,
+    present_token,
+    quote_token,
+    when,
+)
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.tokens import Label, labels
@@ -91,9 +98,9 @@ async def league(ctx: Context, params: LeagueParams) -> Answered[League]:
     now_s, who = ctx.now_s(), params.who
     began_s = monday_s(int(now_s))
     async with looking(ctx) as (connection, _):
-        entered = await boards.entered(connection, began_s, who)
+        entered = await boards.count_entered(connection, began_s, who)
         entries = await boards.board(connection, began_s, who, SHOWN)
-        before = await boards.entered(connection, began_s - WEEK_S, who)
+        before = await boards.count_entered(connection, began_s - WEEK_S, who)
         podium = await boards.board(connection, began_s - WEEK_S, who, PODIUM)
         tokens = await _labels(connection, [*entries, *podium])
     answer = League(
@@ -138,7 +145,7 @@ def _rows(entries: tuple[Entry, ...], tokens: dict[Address, Label]) -> list[Leag
 def _best(one: Entry, tokens: dict[Address, Label]) -> BestSell | None:
     if not one.won:
         return None
-    return BestSell(named(tokens[one.best_token]), plain_decimal(one.best_profit_wei, _ETH_DECIMALS))
+    return BestSell(present_token(tokens[one.best_token]), plain_decimal(one.best_profit_wei, _ETH_DECIMALS))
 
 
 # --- in words --------------------------------------------------------------------------------------
@@ -170,7 +177,7 @@ def _line(one: Entry, tokens: dict[Address, Label]) -> str:
     made = "made" if one.profit_wei >= 0 else "lost"
     best = ""
     if one.won:
-        best = f"; its best was {called(tokens[one.best_token])}, {eth_text(one.best_profit_wei)}"
+        best = f"; its best was {quote_token(tokens[one.best_token])}, {eth_text(one.best_profit_wei)}"
     return f"{_mite(one)} {made} {eth_text(abs(one.profit_wei))} in {one.sells} sells, {one.won} won{best}."
 
 

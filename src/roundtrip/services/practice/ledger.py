@@ -90,7 +90,7 @@ async def read_page(
 ) -> Page:
     """As it stands, whether it was written before or not."""
     now_s = int(at.timestamp())
-    found = await store.account(connection, mite.id) or practice.begun(now_s)
+    found = await store.account(connection, mite.id) or practice.open_account(now_s)
     kept = await store.open_positions(connection, mite.id)
     turned = practice.turn_week(found, [one.position for one in kept], now_s)
     gone = {one.token for one in turned.lost}
@@ -139,12 +139,12 @@ Fill = Callable[[asyncpg.Connection, Page], Awaitable[A]]
 """Writes a trade onto the page as it is under the lock, and says what was done. Raises RoundtripError."""
 
 
-async def booked(ctx: Context, asked: Asked, page: Page, fill: Fill[A]) -> A:
+async def book_trade(ctx: Context, asked: Asked, page: Page, fill: Fill[A]) -> A:
     """One transaction: the account locked, its Monday, the trade, its answer. Nothing of it stands where any
     of it fails. Raises ServiceFull (busy), Stale where what the price stood on is no more, and what ``fill``
     raises."""
     async with accounts(ctx) as connection:
-        await store.lock(connection, asked.mite.id, practice.begun(int(asked.at.timestamp())))
+        await store.lock(connection, asked.mite.id, practice.open_account(int(asked.at.timestamp())))
         answered = await _answered(connection, asked)
         if answered is not None:
             return answered  # type: ignore[return-value]
@@ -201,7 +201,7 @@ async def mark_failed(ctx: Context, asked: Asked, held_raw: int) -> None:
 
 async def _mark(ctx: Context, asked: Asked, marked: Callable[[Kept], Kept]) -> None:
     async with accounts(ctx) as connection:
-        await store.lock(connection, asked.mite.id, practice.begun(int(asked.at.timestamp())))
+        await store.lock(connection, asked.mite.id, practice.open_account(int(asked.at.timestamp())))
         now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
         await _write_turn(connection, asked.mite, now.turned, asked.at)
         if now.own is not None:
@@ -230,7 +230,7 @@ async def twice(run: Callable[[], Awaitable[A]]) -> A:
         return await run()
 
 
-async def repeated(ctx: Context, asked: Asked, run: Awaitable[A]) -> A:
+async def run_or_repeat(ctx: Context, asked: Asked, run: Awaitable[A]) -> A:
     """What ``run`` gives. Where that fails while the same request, asked at the same time, was answered, that
     answer."""
     try:

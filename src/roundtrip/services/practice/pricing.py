@@ -250,7 +250,7 @@ def _verdict(desk: Desk, final: Final) -> tuple[SellsBack, TradeVerdict]:
 # --- sells -----------------------------------------------------------------------------------------
 
 
-async def checked(ctx: Context, head: Head, token: Address, meter: Meter) -> Judgement:
+async def judge_token(ctx: Context, head: Head, token: Address, meter: Meter) -> Judgement:
     """The check's own judgement at the block of ``head``. Raises NodeFault."""
     return judge(await run_sell_round(await start_check(ctx, head, token, meter), meter), ctx.policy)
 
@@ -262,7 +262,7 @@ async def price_sell(
     Raises NodeFault."""
     checking, valuing = Meter(), Meter()
     judgement, valued = await at_once(
-        checked(ctx, head, holding.token, checking), worth(ctx, head, [holding], valuing)
+        judge_token(ctx, head, holding.token, checking), worth(ctx, head, [holding], valuing)
     )
     meter.add(checking, valuing)
     verdict = judgement.verdict

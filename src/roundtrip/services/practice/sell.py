@@ -28,12 +28,12 @@ from .ledger import (
     Asked,
     Page,
     begin,
-    booked,
+    book_trade,
     mark_failed,
     mark_stuck,
     moment,
     once_for,
-    repeated,
+    run_or_repeat,
     twice,
     write,
 )
@@ -73,7 +73,7 @@ async def sell(
     share, token = Decimal(repr(float(params.percent))), address(params.token)
     named = once_for(once, "practice_sell", token, share.normalize())
     asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
-    return await repeated(ctx, asked, twice(partial(_sold, ctx, asked, share, means, meter)))
+    return await run_or_repeat(ctx, asked, twice(partial(_sold, ctx, asked, share, means, meter)))
 
 
 async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means, meter: Meter) -> PracticeSold:
@@ -100,7 +100,7 @@ async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means, meter:
         said = f"That part brings {brings} eth, and a part has to bring {least}: sell all of it."
         raise CallerFault("too_small", said)
     fill = partial(_fill, ctx, asked, part_raw, slot, priced, means)
-    return await booked(ctx, asked, page, fill)
+    return await book_trade(ctx, asked, page, fill)
 
 
 def _part_raw(held_raw: int, share: Decimal) -> int:
@@ -130,7 +130,7 @@ async def _fill(
     page: Page,
 ) -> PracticeSold:
     assert page.own is not None, "what the price stood on is as it was"
-    account, position, trade = practice.sold(page.account, page.own.position, part_raw, priced.got_wei)
+    account, position, trade = practice.sell(page.account, page.own.position, part_raw, priced.got_wei)
     assert trade.profit_wei is not None
     kept = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
     counted = await means.count_sell(

@@ -117,7 +117,7 @@ class Books:
         """Forgets it: it is another chain's, or was begun with too little."""
         self._open.pop(token, None)
 
-    def asked(self, token: Address) -> Asked:
+    def probe_times(self, token: Address) -> Asked:
         """When the node was asked for its oldest transfers. Those longest unused are forgotten."""
         found = self._asked.setdefault(token, Asked())
         self._asked.move_to_end(token)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.holders.token_views import told
+from roundtrip.chain.holders.token_views import bytes_or_empty
 from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
@@ -111,7 +111,7 @@ def holding_calls(token: Address, wallet: Address, pinned: BlockRef, gas_limit: 
 def holds(answers: list[msgspec.Raw | RpcError], min_whole: int) -> bool:
     """Whether ``min_whole`` tokens are held. A token that does not tell: no. Raises NodeFault when the node,
     not the token, left it open."""
-    balance, decimals = (abi.uint_at(told(answer), 0) for answer in answers)
+    balance, decimals = (abi.uint_at(bytes_or_empty(answer), 0) for answer in answers)
     if balance is None or decimals is None or decimals > _MOST_DECIMALS:
         return False
     return balance >= min_whole * int(10**decimals)

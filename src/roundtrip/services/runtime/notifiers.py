@@ -42,7 +42,7 @@ class Tells(Protocol):
 
     async def name(self) -> str | None: ...
 
-    async def started(self, after: int, wait_s: int) -> tuple[list[Started], int]: ...
+    async def read_started(self, after: int, wait_s: int) -> tuple[list[Started], int]: ...
 
 
 SILENT_S = 60.0
@@ -136,7 +136,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
     except BadTarget as error:
         return Reply(None, str(error), None, 0)
     reply = await outward.poster.post(aim, body, headers)
-    return discord.answered(reply) if to.kind == "discord" else reply
+    return discord.read_discord_reply(reply) if to.kind == "discord" else reply
 
 
 async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:

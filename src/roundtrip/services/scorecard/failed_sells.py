@@ -66,7 +66,7 @@ async def names_sell(connection: asyncpg.Connection, ctx: Context, token: Token,
     called = known_call(sent)
     if sent.to is None or called is None or not (called.kind in _TRADES or called.name in _WRAPPERS):
         return False
-    if sent.to in ctx.contracts.known():
+    if sent.to in ctx.contracts.all_addresses():
         return bytes.fromhex(token.address[2:]) in sent.data
     return await store.is_place_of(connection, token.id, sent.to)
 

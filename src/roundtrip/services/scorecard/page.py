@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
 from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, named, reading, when
+from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
 from roundtrip.store.index import tokens
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports
@@ -97,7 +97,7 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard
         wrong=total["wrong"],
         undecided=total["undecided"],
         open_reports=still_open,
-        mistakes=[_mistake(one, named(labels[one.token])) for one in shown],
+        mistakes=[_mistake(one, present_token(labels[one.token])) for one in shown],
         next_s=None if last is None else last.from_s,
         next_id=None if last is None else last.id,
     )

@@ -79,7 +79,7 @@ async def found_by_index(
     raw = (1, _MOST_RAW)
     if said.sizes_raw:
         raw = (max(1, said.sizes_raw[0] // (SIZE * _MOST_TAXED)), said.sizes_raw[-1] * SIZE)
-    rows = await store.traded(
+    rows = await store.read_trades(
         connection, token.id, verdict.block_number, (said.from_s, said.until_s), raw, sides,
         (ZERO_ADDRESS, ctx.contracts.weth), MOST_LOOKED, tx_hash,
     )  # fmt: skip

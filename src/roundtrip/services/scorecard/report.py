@@ -49,7 +49,7 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         """In lower case."""
         return TxHash(self.hash.lower())
 
-    def said(self) -> str:
+    def cleaned_note(self) -> str:
         """The note, cleaned."""
         return names.clean(self.note, MOST_NOTE)
 
@@ -75,7 +75,7 @@ async def report_verdict(
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with accounts(ctx) as connection:
-        before = await reports.reported(connection, mite.id, token, tx_hash)
+        before = await reports.find_report(connection, mite.id, token, tx_hash)
         if before is None:
             with _bounded():
                 await reports.check_room(connection, mite.id, day)
@@ -86,7 +86,7 @@ async def report_verdict(
     why_open, next_at = (None if weighed.wrong else weighed.why_open), None
     if weighed.too_early:
         next_at = again_at(now, 0)
-    kept = reports.Report(token, tx_hash, params.said(), why_open, weighed.evidence_id(), next_at)
+    kept = reports.Report(token, tx_hash, params.cleaned_note(), why_open, weighed.evidence_id(), next_at)
     async with accounts(ctx) as connection:
         with _bounded():
             added = await reports.add_report(connection, mite.id, kept, now, day)

@@ -23,7 +23,7 @@ from roundtrip.domain.scorecard.scorecard import (
     Said,
     Score,
     Turned,
-    said,
+    claim_of,
     weigh,
 )
 from roundtrip.services.runtime.context import Context
@@ -138,7 +138,7 @@ def read(verdict: Verdict, policy: Policy) -> tuple[Evidence | None, Said | None
         evidence = canonical_json.load(Evidence, verdict.document)
     except (ValueError, RecursionError):
         return None, None
-    return evidence, said(evidence, verdict.code, verdict.level, policy)
+    return evidence, claim_of(evidence, verdict.code, verdict.level, policy)
 
 
 async def case_of(

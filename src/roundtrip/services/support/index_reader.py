@@ -73,7 +73,7 @@ def when(at_s: int) -> datetime:
     return datetime.fromtimestamp(at_s, UTC)
 
 
-def named(label: Label) -> TokenNamed:
+def present_token(label: Label) -> TokenNamed:
     """A token fit to show."""
     return TokenNamed(
         label.address,
@@ -82,7 +82,7 @@ def named(label: Label) -> TokenNamed:
     )
 
 
-def called(label: Label) -> str:
+def quote_token(label: Label) -> str:
     """A token in a sentence: its symbol in quotes, which it cannot end, and its address."""
     said = names.reason(label.symbol or "")[: names.SYMBOL_LENGTH].rstrip()
     return f'"{said}" ({label.address})' if said else label.address
@@ -90,7 +90,7 @@ def called(label: Label) -> str:
 
 def called_by(token: TokenNamed) -> str:
     """The same of one that is fit to show already."""
-    return called(Label(Address(token.address), token.symbol, None, None, None))
+    return quote_token(Label(Address(token.address), token.symbol, None, None, None))
 
 
 def eth(wei: int) -> float:

@@ -87,11 +87,11 @@ async def _run(
     running, selling = Meter(), Meter()
     # The calls are our own: each venue has as much as a caller's request has in all.
     gas = desk.ctx.policy.most_venues * desk.ctx.policy.trade_gas_budget
-    asked = [build(plan, desk.head.block, desk.head.spoken()) for plan in plans]
+    asked = [build(plan, desk.head.block, desk.head.known_dialect()) for plan in plans]
     told, sold = await at_once(desk.ctx.node.batch(asked, running), sold_back(owns[0], bought, selling, gas))
     meter.add(running, selling)
     before, *after = (
-        read(plan, results, desk.head.block, desk.head.spoken())
+        read(plan, results, desk.head.block, desk.head.known_dialect())
         for plan, results in zip(plans, told, strict=True)
     )
     runs = [
@@ -140,7 +140,7 @@ def _limits(desk: Desk, one: Rehearsed, final: Written) -> list[tuple[int, ...]]
     def usual(call: Call) -> int:
         found = [gas for kind, gas in took if kind == desks.kind_of(call)]
         assert found, "every final step was rehearsed"
-        gas = (found[0] + _calldata_gas(call)) * 3 // 2 + desk.head.spoken().layer_one_gas(call.data)
+        gas = (found[0] + _calldata_gas(call)) * 3 // 2 + desk.head.known_dialect().layer_one_gas(call.data)
         return min(most, gas)
 
     least = tuple(usual(call) for call in final.calls)

@@ -96,7 +96,7 @@ def enough(case: Case, ran: Ran) -> WalletCalls:
     return WalletCalls(case.wallet, case.calls, _limits(case, ran, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
 
 
-def measured(case: Case, estimated_gas: int, ran: Ran, balance_wei: int) -> list[WalletCalls]:
+def with_gas_limits(case: Case, estimated_gas: int, ran: Ran, balance_wei: int) -> list[WalletCalls]:
     """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
     took; the other shares that wallets add; what the node says of the first; then more, up to all there may
     be."""
@@ -109,7 +109,7 @@ def measured(case: Case, estimated_gas: int, ran: Ran, balance_wei: int) -> list
     ladder += [tuple(max(limit, one) for one in usual) for limit in more]
     owns = [WalletCalls(case.wallet, case.calls, limits, None) for limits in dict.fromkeys(ladder)]
     if case.fund:
-        return [own.funded() for own in owns]
+        return [own.with_plenty() for own in owns]
     return [own.as_sent(ran, balance_wei, case.environment, policy) for own in owns]
 
 

@@ -86,7 +86,7 @@ async def _at_desk(
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
     await load_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
-    known = ctx.heads.book.known(token) if ctx.heads.book is not None else ()
+    known = ctx.heads.book.venues_of(token) if ctx.heads.book is not None else ()
     pairs = desks.pairs_of(asset, known, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)

@@ -50,7 +50,7 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
     if isinstance(launch, Launch) and launch.phase == "rescued":
         raise CallerFault("no_route", RESCUED)
-    if isinstance(launch, Launch) and launch.closed():
+    if isinstance(launch, Launch) and launch.is_between_venues():
         raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
     raise CallerFault("no_route", "No pool trades this token.")
 

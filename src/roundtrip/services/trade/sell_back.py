@@ -117,7 +117,7 @@ class SoldBack:
             tuple(Cell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
         )
 
-    def closed(self) -> bool:
+    def has_closed_curve(self) -> bool:
         """True where the calls turned out to have closed a curve that nothing told of before."""
         return any(_is_closed(way, cells) for way, cells in self.ways)
 
@@ -145,7 +145,7 @@ def worth_wei(opened: BuyRoundResult, raw: int) -> int | None:
     for size in MAIN_SIZES:
         found = []
         for tried in opened.data.venues:
-            bought = tried.bought(size)
+            bought = tried.completed_buy(size)
             if tried.main_size() == size and bought is not None:
                 quote = tried.place.venue.quote
                 wei = quote_in_wei(bought.paid_raw * raw // bought.received_raw, quote, market)
@@ -187,7 +187,7 @@ async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter, gas: 
     if not tokens:
         return []
     first = await _sold(own, tokens, (), meter, gas)
-    closed = tuple(one.brought for one in first if one.closed())
+    closed = tuple(one.brought for one in first if one.has_closed_curve())
     return await _sold(own, tokens, closed, meter, gas) if closed else first
 
 
@@ -289,7 +289,8 @@ def _trader(run: CheckSession, own: WalletCalls, way: Way, number: int, part: st
     """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
     env = cast(run.environments[number], part)
     bought = next(
-        (way.tried.bought(size) for size in ("probe", "thousandth") if way.tried.bought(size)), None
+        (way.tried.completed_buy(size) for size in ("probe", "thousandth") if way.tried.completed_buy(size)),
+        None,
     )
     measured = max(90_000, bought.approve_gas * 3 // 2) if bought else _LEAST_APPROVE_GAS
     return replace(

@@ -37,7 +37,7 @@ from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
 from roundtrip.venues.base import Call
 
-from .gas_budget import TOO_DEAR, Case, GasBudget, gas_of, measured, usual_limits
+from .gas_budget import TOO_DEAR, Case, GasBudget, gas_of, usual_limits, with_gas_limits
 from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
 from .simulate_schema import (
     ApprovalAnswer,
@@ -49,7 +49,7 @@ from .simulate_schema import (
     sell_back,
     short_check,
 )
-from .wallet_run import Whole, known_run, received, same, whole_run
+from .wallet_run import Whole, known_run, received_tokens, same, whole_run
 
 
 async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]:
@@ -115,19 +115,19 @@ async def _judged(case: Case) -> _Judged:
             return _Judged(Outcome("unproven", missing=balance_wei), ran)
         balance_wei = 0
     short = None if case.fund else _short(case, ran, balance_wei)
-    if ran.reverted() or short is not None:
+    if ran.has_reverted() or short is not None:
         outcome = judge_trade(ran, (), Changed(False, False, short is not None), case.ctx.policy)
         return _Judged(outcome, ran, *((short[1], short[0]) if short is not None else ()))
-    if len(received(case, ran)) > case.ctx.policy.most_received:
+    if len(received_tokens(case, ran)) > case.ctx.policy.most_received:
         many = Missing("token", "the calls bring more tokens than are tried")
         return _Judged(Outcome("unproven", missing=many), ran)
-    return await _run_as_sent(case, whole, ran, measured(case, whole.estimated_gas, ran, balance_wei))
+    return await _run_as_sent(case, whole, ran, with_gas_limits(case, whole.estimated_gas, ran, balance_wei))
 
 
 async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
     """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
     the sells of what they bring, and the checks' second trips."""
-    looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received(case, ran)]
+    looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received_tokens(case, ran)]
     ready = [(one, found) for one, found in looked if isinstance(found, BuyRoundResult)]
     tokens = [brought(found, one) for one, found in ready]
     planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
@@ -145,7 +145,7 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     real = again.once.proven(again.look)
     if isinstance(real, Missing):
         return _Judged(Outcome("unproven", missing=real), None)
-    if not same(real, ran) and received(case, real):
+    if not same(real, ran) and received_tokens(case, real):
         return _Judged(Outcome("unproven", missing=_OTHERWISE), real)
     if real.reverted():
         return _Judged(Outcome("tx_reverts"), real)
@@ -157,7 +157,7 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     found += tuple(
         find_exit(Exit(one.asset, one.raw, (), False, gap=gap), case.ctx.policy) for one, gap in gaps
     )
-    if not received(case, real):
+    if not received_tokens(case, real):
         found = ()
     changed = Changed(_gone(real), _come(real), False, _lost_bps(case, whole, real))
     outcome = judge_trade(real, found, changed, case.ctx.policy)
@@ -222,7 +222,7 @@ def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
 
 def _lost_bps(case: Case, whole: Whole, ran: Ran) -> int | None:
     """Where only money came: what is lost of what was spent for it; None where that has no price."""
-    if received(case, ran) or not _gone(ran) or not _come(ran) or ran.items:
+    if received_tokens(case, ran) or not _gone(ran) or not _come(ran) or ran.items:
         return None
     gone = [_worth_wei(case, whole, one) for one in ran.moved if one.raw < 0]
     come = [_worth_wei(case, whole, one) for one in ran.moved if one.raw > 0]
@@ -248,7 +248,7 @@ def _exits(
 
 
 def _back_wei(found: ExitFinding, one: SoldBack) -> int:
-    shown = found.shown()
+    shown = found.shown_sell()
     if shown is None or found.venue is None:
         return 0
     _, sold = shown
@@ -325,7 +325,7 @@ def _is_known(case: Case, spender: Address) -> bool:
     """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
     contracts, book = case.ctx.contracts, case.ctx.heads.book
     token = book.token_at(spender) if book is not None else None
-    curves = book.known(token) if book is not None and token is not None else ()
+    curves = book.venues_of(token) if book is not None and token is not None else ()
     made_for_it = (
         contracts.permit2, contracts.swap_router02, contracts.universal_router,
         contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
@@ -361,6 +361,6 @@ def _approvals(case: Case, ran: Ran) -> list[ApprovalAnswer]:
     found = []
     for one in ran.allowances:
         decimals, _ = ran.told.get(one.token, (None, None))
-        shown = None if one.raw is None or one.unlimited() else plain_decimal(one.raw, decimals or 0)
-        found.append(ApprovalAnswer(one.token, one.spender, shown, one.unlimited()))
+        shown = None if one.raw is None or one.is_unlimited() else plain_decimal(one.raw, decimals or 0)
+        found.append(ApprovalAnswer(one.token, one.spender, shown, one.is_unlimited()))
     return found

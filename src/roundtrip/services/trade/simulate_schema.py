@@ -11,7 +11,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.evidence import Evidence
-from roundtrip.domain.check.flags import Judged, raised
+from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.price import quote_decimals
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement
@@ -179,14 +179,14 @@ def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> Sho
     """The check's verdict and flags."""
     verdict = judgement.verdict
     answer = VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
-    return ShortCheck(evidence.token, answer, list(raised(Judged(evidence, judgement, policy))))
+    return ShortCheck(evidence.token, answer, list(raised_flags(Judged(evidence, judgement, policy))))
 
 
 def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> SellBack | None:
     """The sell that decided; None where there was no place to try it."""
     if found.venue is None or found.reading is None:
         return None
-    venue, shown = found.venue.venue, found.shown()
+    venue, shown = found.venue.venue, found.shown_sell()
     probe, sold = shown if shown is not None else (None, None)
     decimals = evidence.facts.decimals if isinstance(evidence.facts.decimals, int) else 0
     back = None
@@ -208,7 +208,7 @@ def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> S
 
 def _loss(found: ExitFinding) -> int | None:
     """Of what is shown; null where what was paid has no price."""
-    _, sold = found.shown() or (None, None)
+    _, sold = found.shown_sell() or (None, None)
     if found.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))

@@ -36,7 +36,7 @@ def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Lo
     their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
     for call in calls:
-        tokens |= dict.fromkeys(indexed(call, book))
+        tokens |= dict.fromkeys(indexed_tokens(call, book))
     tokens |= dict.fromkeys(call.to for call in calls)
     for call in calls:
         tokens |= dict.fromkeys(address_words(call.data))
@@ -44,7 +44,7 @@ def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Lo
     return _cut(tuple(tokens), tuple(pairs), MOST_AT_FIRST)
 
 
-def widened(known: Look, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> Look:
+def widen_look(known: Look, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> Look:
     """With more to look at; the same object where there is nothing new."""
     at_first, rest = known.watched, known.rest
     all_tokens = dict.fromkeys((*at_first.tokens, *tokens, *rest.tokens))
@@ -59,7 +59,7 @@ def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> Loo
     return Look(Watched(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
 
 
-def indexed(call: Call, book: Book | None) -> Iterator[Address]:
+def indexed_tokens(call: Call, book: Book | None) -> Iterator[Address]:
     """Tokens that are known to trade at a pool, a curve or under a key that the call names anywhere, packed
     or not, or that it names themselves."""
     if book is None:
@@ -77,7 +77,7 @@ def indexed(call: Call, book: Book | None) -> Iterator[Address]:
 
 def strange(addresses: tuple[Address, ...], contracts: Contracts, book: Book | None) -> tuple[Address, ...]:
     """Those that may be tokens: not the exchanges' own machinery, nor pools and curves that are known."""
-    known = contracts.known()
+    known = contracts.all_addresses()
     return tuple(
         address
         for address in addresses

@@ -257,7 +257,7 @@ def wallet_calls_of(
     limits = gas_limits or (most,) * len(written.calls)
     own = WalletCalls(desk.wallet, written.calls, limits, None, _funding(desk, written))
     if ran is None or desk.fund:
-        return own.funded()
+        return own.with_plenty()
     return own.as_sent(ran, desk.holdings.eth_wei, env, policy)
 
 
@@ -317,7 +317,7 @@ def read_rehearsal(
     ran = wallet_calls.read_run(results, own, look, setting, desk.environment(), desk.head.block)
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
-    if ran.reverted():
+    if ran.has_reverted():
         return _failed(desk, written, ran)
     gone, come = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
     asked = results.get("ask-0")

@@ -44,18 +44,18 @@ class Whole:
     opened: dict[Address, BuyRoundResult | Missing]
 
 
-def received(case: Case, ran: Ran) -> list[Moved]:
+def received_tokens(case: Case, ran: Ran) -> list[Moved]:
     """The tokens that the wallet comes out with more of, money apart."""
-    if ran.reverted():
+    if ran.has_reverted():
         return []
     return [one for one in ran.moved if one.raw > 0 and not is_money(one.asset, case.ctx.contracts)]
 
 
-def priced(case: Case, ran: Ran) -> list[Moved]:
+def tokens_to_price(case: Case, ran: Ran) -> list[Moved]:
     """The tokens whose price is asked for: that come, and that go while something comes."""
     come = any(one.raw > 0 for one in ran.moved)
     gone = [one for one in ran.moved if one.raw < 0 and not is_money(one.asset, case.ctx.contracts)]
-    return received(case, ran) + (gone if come and not ran.reverted() else [])
+    return received_tokens(case, ran) + (gone if come and not ran.has_reverted() else [])
 
 
 async def whole_run(case: Case) -> Whole:
@@ -63,7 +63,7 @@ async def whole_run(case: Case) -> Whole:
     more. Raises NodeFault when the first gave nothing usable."""
     book, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
     look = touched_assets.look(case.calls, contracts, book)
-    named = dict.fromkeys(token for call in case.calls for token in touched_assets.indexed(call, book))
+    named = dict.fromkeys(token for call in case.calls for token in touched_assets.indexed_tokens(call, book))
     # Calls of a token's own alone trade nothing.
     own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
     guessed = [token for token in named if token not in own_only][:_MOST_GUESSED]
@@ -71,7 +71,7 @@ async def whole_run(case: Case) -> Whole:
     # Once by the run, and twice by the access lists.
     case.gas.take(min(case.gas.left, 3 * gas_of(first.once.ran)))
     shown = first.once.ran
-    if isinstance(shown, Missing) or shown.reverted():
+    if isinstance(shown, Missing) or shown.has_reverted():
         return Whole(shown, look, first.balance_wei, first.estimated_gas, found)
     touched = await _touched_by_dear(case, shown)
     if touched is None:
@@ -86,7 +86,11 @@ async def whole_run(case: Case) -> Whole:
         )
         once, wider, found = known.once, known.look, found | more
     ran = once.proven(wider)
-    late = [] if isinstance(ran, Missing) else [m.asset for m in priced(case, ran) if m.asset not in found]
+    late = (
+        []
+        if isinstance(ran, Missing)
+        else [m.asset for m in tokens_to_price(case, ran) if m.asset not in found]
+    )
     if late:
         _, more = await _together(case, _nothing, late[:most])
         found |= more
@@ -125,12 +129,12 @@ class Once:
 
     def through(self) -> bool:
         """True where all of the calls went through."""
-        return isinstance(self.ran, Ran) and not self.ran.reverted()
+        return isinstance(self.ran, Ran) and not self.ran.has_reverted()
 
     def proven(self, look: Look) -> Ran | Missing:
         """The run; Missing where something of it could not be looked at."""
         ran, hints = self.ran, self.hints
-        if isinstance(ran, Missing) or ran.reverted():
+        if isinstance(ran, Missing) or ran.has_reverted():
             return ran
         if look.overlooked or hints.unread:
             return Missing("token", "the calls touch more than can be looked at")
@@ -153,7 +157,7 @@ def _wider(case: Case, look: Look, *runs: Once, touched: tuple[Address, ...] = (
     hints = [run.hints for run in runs]
     more = [a for one in hints for a in (*one.outgoing, *one.incoming, *one.emitters)]
     tokens = touched_assets.strange((*more, *touched), case.ctx.contracts, case.ctx.heads.book)
-    return touched_assets.widened(look, tokens, tuple(pair for one in hints for pair in one.pairs))
+    return touched_assets.widen_look(look, tokens, tuple(pair for one in hints for pair in one.pairs))
 
 
 async def _first(case: Case, look: Look, meter: Meter) -> _First:
@@ -164,7 +168,7 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
         RpcCall("eth_chainId", []),
         RpcCall("eth_getBalance", [case.wallet, pinned]),
         _estimate(case),
-        *(build(plan, case.head.block, case.head.spoken()) for plan in (before, run)),
+        *(build(plan, case.head.block, case.head.known_dialect()) for plan in (before, run)),
         *(_access_list(case, call, pinned, case.first_gas()) for call in case.calls),
     ]
     chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
@@ -173,7 +177,7 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
     reads = _results(case, before, told[0])
     once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told[1])))
     touched = tuple(address for one in told[2:] for address in _touched(one))
-    if isinstance(once.ran, Ran) and once.ran.reverted():
+    if isinstance(once.ran, Ran) and once.ran.has_reverted():
         once = await _with_more_gas(case, look, reads, meter)
     gas = _number(estimate)
     return _First(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
@@ -183,7 +187,7 @@ async def _with_more_gas(case: Case, look: Look, reads: Results | Missing, meter
     """The run once more, with all the gas that there is. ``reads``: what there was before."""
     own = plenty(case, case.most_gas())
     _, run = _plans(case, own, look)
-    (told,) = await case.ctx.node.batch([build(run, case.head.block, case.head.spoken())], meter)
+    (told,) = await case.ctx.node.batch([build(run, case.head.block, case.head.known_dialect())], meter)
     once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told)))
     cut_short = isinstance(once.ran, Ran) and is_cut_short(once.ran, case)
     return replace(once, ran=TOO_DEAR) if cut_short else once
@@ -211,7 +215,7 @@ def _plans(case: Case, own: WalletCalls, look: Look) -> tuple[Plan, Plan]:
 
 
 def _results(case: Case, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
-    return read(plan, answer, case.head.block, case.head.spoken())
+    return read(plan, answer, case.head.block, case.head.known_dialect())
 
 
 _MOST_RUNS = 3
@@ -237,7 +241,7 @@ async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Mete
             return Known(Once(TOO_DEAR, Hints(), frozenset()), own, look)
         before, _ = _plans(case, owns[0], look)
         plans = [before, *(_plans(case, one, look)[1] for one in owns)]
-        calls = [build(plan, case.head.block, case.head.spoken()) for plan in plans]
+        calls = [build(plan, case.head.block, case.head.known_dialect()) for plan in plans]
         told: list[msgspec.Raw | RpcError] = []
         for answers in await case.ctx.node.batches(_requests(calls, look), meter):
             if isinstance(answers, NodeFault):

@@ -70,9 +70,9 @@ class Case:
     def first(self) -> tuple[Place, ...]:
         """Where it is sold before anything was asked."""
         own = self.own()
-        return self.known() if own is None else (own,)
+        return self.known_places() if own is None else (own,)
 
-    def known(self) -> tuple[Place, ...]:
+    def known_places(self) -> tuple[Place, ...]:
         """The first of those that are known to be."""
         return self.places[: min(self.listed, MOST_PLACES)]
 
@@ -111,9 +111,9 @@ class Case:
         whole_raw = self.before_raw + self.amount_raw
         return holding_plans.control_plan(place, setting, env, whole_raw, self.slot, paid_raw, wait_s)
 
-    def counted(self) -> tuple[Address, ...]:
+    def addresses_with_code(self) -> tuple[Address, ...]:
         """Whose code must be known: those that may count blocks, where no simulation lets them pass."""
-        if self.head.spoken().lets_numbers_pass():
+        if self.head.known_dialect().lets_numbers_pass():
             return ()
         hooks = (place.venue.hook for place in self.places if place.venue.hook is not None)
         return tuple(dict.fromkeys((self.token, *hooks)))
@@ -122,12 +122,12 @@ class Case:
 # --- what is asked ---------------------------------------------------------------------------------
 
 
-def asked(case: Case, places: Sequence[Place]) -> list[Request]:
+def sell_requests(case: Case, places: Sequence[Place]) -> list[Request]:
     """Everything that tells what the holding sells for at these places."""
     setting = case.setting()
     requests = [Request("facts", plan=_facts_plan(case))]
     block = case.head.block
-    coded = {*case.counted(), *(() if case.seller or case.slot else case.holders[:_MOST_HOLDERS])}
+    coded = {*case.addresses_with_code(), *(() if case.seller or case.slot else case.holders[:_MOST_HOLDERS])}
     requests += [Request(("code", one), call=token_facts.code_call(one, block)) for one in sorted(coded)]
     if coded:
         requests.append(Request("admin", call=token_facts.admin_call(case.token, block)))
@@ -170,8 +170,8 @@ class Found:
         return Found({**self.states, **other.states}, {**self.values, **other.values})
 
 
-def found(case: Case, places: Sequence[Place], told: Mapping[Hashable, Told]) -> Found:
-    """What the answers to ``asked`` say."""
+def read_sells(case: Case, places: Sequence[Place], told: Mapping[Hashable, Told]) -> Found:
+    """What the answers to ``sell_requests`` say."""
     results = _results(told, "facts")
     contracts = case.means.contracts
     states = {
@@ -236,8 +236,8 @@ def _uncounted(
     launch: AnyLaunch | Missing | None,
 ) -> Missing | None:
     """Why nothing is known of what it does in later blocks: its code, or its pool's hook, may count them."""
-    counted = case.counted()
-    if not counted or case.head.spoken().waits(tuple(block.delay_s for block in plan.blocks)):
+    counted = case.addresses_with_code()
+    if not counted or case.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks)):
         return None
     trusted = {case.token} if isinstance(launch, Launch | PoolLaunch) else set()
     parties = [one for one in (case.token, place.venue.hook) if one is not None and one not in trusted]
@@ -290,7 +290,7 @@ def deeper(case: Case, one: Found) -> tuple[Place, ...]:
         return ()
     there = [place for place in case.places if _is_there(one.states[place])]
     ranked = sorted(there, key=lambda place: _depth_wei(case, place, one), reverse=True)
-    wanted = dict.fromkeys((*case.known(), *ranked[:MOST_PLACES]))
+    wanted = dict.fromkeys((*case.known_places(), *ranked[:MOST_PLACES]))
     return tuple(place for place in wanted if place not in one.values)
 
 

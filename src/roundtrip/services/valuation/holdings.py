@@ -22,7 +22,7 @@ from roundtrip.services.trade.trade_builder import pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
-from .holding_sells import Case, Found, asked, deeper, found, settle
+from .holding_sells import Case, Found, deeper, read_sells, sell_requests, settle
 from .token_batches import one_round
 
 
@@ -64,18 +64,20 @@ async def worth(ctx: Context, head: Head, holdings: Sequence[Holding], meter: Me
     second trip is made where a place turned out to be deeper than those that were tried, and where a holding
     does not sell any more where alone it was to be sold."""
     try:
-        head.spoken()
+        head.known_dialect()
     except NodeFault as fault:
         return [Missing("node", fault.message) for _ in holdings]
     cases = await _cases(ctx, head, holdings)
-    told = await one_round(ctx, head, {n: asked(case, case.first()) for n, case in enumerate(cases)}, meter)
-    first = [found(case, case.first(), told[n]) for n, case in enumerate(cases)]
+    told = await one_round(
+        ctx, head, {n: sell_requests(case, case.first()) for n, case in enumerate(cases)}, meter
+    )
+    first = [read_sells(case, case.first(), told[n]) for n, case in enumerate(cases)]
     more = {n: deeper(case, first[n]) for n, case in enumerate(cases)}
-    again = {n: asked(cases[n], places) for n, places in more.items() if places}
+    again = {n: sell_requests(cases[n], places) for n, places in more.items() if places}
     if again:
         told = await one_round(ctx, head, again, meter)
         for n in again:
-            first[n] = first[n].with_more(found(cases[n], more[n], told[n]))
+            first[n] = first[n].with_more(read_sells(cases[n], more[n], told[n]))
     return [_valued(case, one) for case, one in zip(cases, first, strict=True)]
 
 
@@ -129,7 +131,7 @@ def _known(ctx: Context, token: Address, at: str | None) -> _Known:
     can open pools beyond every bound: ``at`` is among them all the same."""
     book = ctx.heads.book
     found = list_candidates(book, ctx.contracts, token, _MOST_KNOWN)
-    listed = set(book.known(token)) if book is not None else set()
+    listed = set(book.venues_of(token)) if book is not None else set()
     own = [venue for venue in listed if at is not None and venue.at() == at and venue not in found.venues]
     paid = [venue for venue in (*own, *found.venues) if pays(venue) is not None]
     ranked = sorted(paid, key=lambda venue: (venue not in listed, venue.rival_hook()))

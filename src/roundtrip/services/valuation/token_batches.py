@@ -108,10 +108,10 @@ async def _asked(
 
 def _call(head: Head, one: Request) -> RpcCall:
     if one.plan is not None:
-        return build(one.plan, head.block, head.spoken())
+        return build(one.plan, head.block, head.known_dialect())
     assert one.call is not None
     return one.call
 
 
 def _read(head: Head, one: Request, answer: msgspec.Raw | RpcError) -> Told:
-    return answer if one.plan is None else read(one.plan, answer, head.block, head.spoken())
+    return answer if one.plan is None else read(one.plan, answer, head.block, head.known_dialect())

@@ -62,7 +62,7 @@ async def _known(
         family = (await linked.families(connection, [funder_id]))[funder_id]
     launched = await wallets.launches(connection, wallet_id)
     ended = await wallets.closings(connection, wallet_id, since_s)
-    held = await wallets.held(connection, wallet_id)
+    held = await wallets.list_held(connection, wallet_id)
     held_ids = [one.token_id for one in held]
     named = {one.token_id for one in (*launched, *held, ended.best, ended.worst) if one is not None}
     funder = None if origin is None else origin.funder
@@ -73,7 +73,7 @@ async def _known(
         record=(await deployers.records(connection, [wallet_id]))[wallet_id],
         into_pools=await wallets.pool_launches(connection, wallet_id),
         launches=launched,
-        traded=await wallets.traded(connection, wallet_id, since_s),
+        traded=await wallets.sum_trades(connection, wallet_id, since_s),
         ended=ended,
         held=held,
         last_trades=await wallets.last_trades(connection, held_ids, ctx.contracts, now_s),

@@ -7,7 +7,7 @@ from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
-from roundtrip.services.support.index_reader import called, eth, eth_text, named, share_bps, when
+from roundtrip.services.support.index_reader import eth, eth_text, present_token, quote_token, share_bps, when
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.deployers import MOST_LAUNCHES, Record
 from roundtrip.store.index.origins import Origin
@@ -109,7 +109,7 @@ def _launches(known: Known) -> LaunchesAnswer:
 def _launch(launched: Launched, label: Label) -> LaunchRow:
     phase = phase_of(launched)
     return LaunchRow(
-        token=named(label),
+        token=present_token(label),
         launched_at=when(launched.at_s),
         phase=phase,
         fill_bps=_fill_bps(launched) if phase == "curve" else None,
@@ -172,7 +172,7 @@ def _closing(one: ClosingAt | None, labels: Mapping[int, Label]) -> ClosingAnswe
     if one is None:
         return None
     profit_wei = one.got_wei - one.spent_wei
-    token = named(labels[one.token_id])
+    token = present_token(labels[one.token_id])
     return ClosingAnswer(token, when(one.at_s), eth(one.spent_wei), eth(one.got_wei), eth(profit_wei))
 
 
@@ -205,7 +205,7 @@ def _holding(held: Held, label: Label, seen: TokenHeld, last: LastTrade | None) 
     believed = amount if amount is not None and (supply is None or amount <= supply) else None
     worth = None if believed is None or last is None else eth(believed * last.eth_wei // last.token_raw)
     return HoldingAnswer(
-        token=named(label),
+        token=present_token(label),
         amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
         amount_raw=None if amount is None else str(amount),
         bought_raw=str(held.held_raw),
@@ -290,7 +290,7 @@ def _launch_text(known: Known) -> list[str]:
         said.append(f"It launched {into_pools:,} straight into a pool.")
     newest = known.launches[0] if known.launches else None
     if newest is not None:
-        said.append(f"The newest is {called(known.labels[newest.token_id])}.")
+        said.append(f"The newest is {quote_token(known.labels[newest.token_id])}.")
     return said
 
 
@@ -313,7 +313,7 @@ def _record_text(known: Known) -> list[str]:
     best = known.ended.best
     if best is not None and best.got_wei > best.spent_wei:
         gained = eth_text(best.got_wei - best.spent_wei)
-        said.append(f"Its best was {called(known.labels[best.token_id])} with {gained}.")
+        said.append(f"Its best was {quote_token(known.labels[best.token_id])} with {gained}.")
     if traded.is_part or closings.is_part:
         said.append(f"There is more: only the newest {MOST_ROWS:,} are counted.")
     return said

@@ -31,7 +31,7 @@ async def linked_wallets(ctx: Context, params: WalletParams) -> Answered[LinkedW
     """The best links, each with what speaks for it. Raises CallerFault (bad_address), ServiceFull (busy,
     budget_spent), NodeFault: who is a contract cannot be known then, and contracts link nobody."""
     wallet = params.wallet()
-    machinery = ctx.contracts.known() | ENTRY_POINTS | BURN_ADDRESSES
+    machinery = ctx.contracts.all_addresses() | ENTRY_POINTS | BURN_ADDRESSES
     async with reading(ctx) as (connection, stands):
         gathered = await _gathered(connection, wallet, stands, machinery)
     contracts = await _contracts(ctx, gathered)

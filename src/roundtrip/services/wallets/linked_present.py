@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_exchange, score
-from roundtrip.services.support.index_reader import named, when
+from roundtrip.services.support.index_reader import present_token, when
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.linked import LOOK_BACK_S, MOST_COUNTED, Shared
@@ -142,7 +142,11 @@ def _tokens_reason(gathered: Gathered, same: SameTokens, tokens: tuple[Shared, .
     )
     shown = tuple(
         SharedToken(
-            named(gathered.labels[one.token_id]), one.own_tx, one.other_tx, one.blocks_apart, one.others
+            present_token(gathered.labels[one.token_id]),
+            one.own_tx,
+            one.other_tx,
+            one.blocks_apart,
+            one.others,
         )
         for one in tokens
     )

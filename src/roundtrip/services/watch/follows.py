@@ -19,7 +19,7 @@ from .schema import Followed, FollowParams, Unfollowed
 async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answered[Followed]:
     """Follows a wallet, or calls a followed one by another name. Raises CallerFault (bad_address, bad_input),
     ServiceFull."""
-    wallet, name, now = params.wallet(), params.called(), datetime.fromtimestamp(ctx.now_s(), UTC)
+    wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         head = ctx.heads.last_number()
         # Not given again, it stays.

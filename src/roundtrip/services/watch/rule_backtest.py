@@ -9,7 +9,7 @@ import asyncpg
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.watch.alert_text import told
+from roundtrip.domain.watch.alert_text import draft_alert
 from roundtrip.domain.watch.alerts import INBOX_S, Alert
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
@@ -58,7 +58,7 @@ async def _tested(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Seq
             notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
         async with _in_time(connection):
             watch = Watch(rule, _wallets(rule, wallet, follows))
-            found = await happenings.replayed(connection, ctx.contracts, watch, after_s, to)
+            found = await happenings.replay_rule(connection, ctx.contracts, watch, after_s, to)
             last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
     tested = RuleTested(
         text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
@@ -103,7 +103,7 @@ async def _rows(
     ids = await ids_of(connection, {one.token for one in hits})
     symbols = {label.address: label.symbol for label in (await labels(connection, ids.values())).values()}
     source = Source("rule", 0, mite.id, rule.text(), 0)
-    alerts = [Alert(0, told(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
+    alerts = [Alert(0, draft_alert(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
     shown = HitRow.__struct_fields__
     return [HitRow(**{name: getattr(row, name) for name in shown}) for row in rows(alerts)]
 

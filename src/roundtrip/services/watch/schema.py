@@ -56,7 +56,7 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         except ValueError:
             raise CallerFault("bad_address", "That is not an address: 0x and 40 hex digits.") from None
 
-    def called(self) -> str:
+    def parsed_name(self) -> str:
         """The name; empty: none was given. Raises CallerFault (bad_input)."""
         if not _NAME.fullmatch(self.name):
             raise CallerFault("bad_input", "name is letters and digits.")

@@ -62,7 +62,7 @@ async def keys_made(connection: asyncpg.Connection, wallet: Address) -> int:
 _MITE = "mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name"
 
 
-async def locked(
+async def lock_account(
     connection: asyncpg.Connection,
     wallet: Address,
     designations: Iterable[str],

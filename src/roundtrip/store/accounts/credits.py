@@ -34,7 +34,7 @@ class PaidTo:
         return None if self.to_block is None else self.to_block + GRACE_BLOCKS
 
 
-async def opened(connection: asyncpg.Connection, pay_to: Address, head_number: int) -> None:
+async def open_pay_to(connection: asyncpg.Connection, pay_to: Address, head_number: int) -> None:
     """From the next block on payments go to ``pay_to`` and nowhere else. What was opened before stays open
     from there on; one that was closed is open again, without a gap. Needs a transaction."""
     # Of two services that begin at once with two addresses the second one sees the first one's.

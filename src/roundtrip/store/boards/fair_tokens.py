@@ -12,7 +12,7 @@ LOOKED_AT = 60
 """Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
 
 
-def begun(token_id: str) -> str:
+def began_sql(token_id: str) -> str:
     """When a token began, NULL where that is not known; its launch is joined as ``launch``."""
     return f"""
     coalesce(launch.at_s, (
@@ -51,7 +51,7 @@ def _found(among: str) -> str:
 WITH token AS MATERIALIZED ({among}
 ), old AS MATERIALIZED (
     SELECT * FROM (
-        SELECT token.token_id, {begun("token.token_id")} AS at_s, launch.deployer_id
+        SELECT token.token_id, {began_sql("token.token_id")} AS at_s, launch.deployer_id
         FROM token LEFT JOIN facts.launch AS launch ON launch.token_id = token.token_id
     ) AS begun WHERE at_s <= $1::int - $2::int
 ), unsure AS MATERIALIZED (
@@ -170,7 +170,7 @@ _SEEN = f"""
 SELECT his.token_id, his.begun_s, kept.block_number AS fair_from,
     {is_kin("me.id", "own", "his", by_exchange=pays_many("his.paid_by", "$3"), young_s="$4")} AS is_kin
 FROM (
-    SELECT token.id AS token_id, {begun("token.id")} AS begun_s, launch.deployer_id,
+    SELECT token.id AS token_id, {began_sql("token.id")} AS begun_s, launch.deployer_id,
         origin.funder_id AS paid_by, origin.funded_s AS paid_s
     FROM facts.address AS token
     LEFT JOIN facts.launch AS launch ON launch.token_id = token.id
@@ -183,7 +183,7 @@ LEFT JOIN facts.origin AS own ON own.wallet_id = me.id
 """  # noqa: S608
 
 
-async def seen(
+async def read_fairness(
     connection: asyncpg.Connection, token: Address, wallet: Address, fairness: Fairness = FAIRNESS
 ) -> Seen | None:
     """What the index knows of them; None: the token stands in no fact."""

@@ -112,7 +112,7 @@ async def common(
     return most.at if is_old or await is_own(connection, token_id, most.at) else None
 
 
-async def followed(connection: asyncpg.Connection, token_id: int, at: str) -> str | None:
+async def current_place(connection: asyncpg.Connection, token_id: int, at: str) -> str | None:
     """What that place is by now: a curve that became a pool is that pool; None: which one is not known."""
     has_become: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.launch AS launch JOIN facts.launch_step AS step"

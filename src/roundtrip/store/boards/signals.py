@@ -137,7 +137,7 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 """
 
 
-async def traced(
+async def trace_doings(
     connection: asyncpg.Connection, after_s: int, doings: Collection[Doing]
 ) -> dict[Doing, Traced]:
     """Where since then these were done, and to whom."""

@@ -12,7 +12,7 @@ from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address, as_bytes
 
-from .fair_tokens import LOOKED_AT, begun, found_closed, is_kin, keep_found, pays_many
+from .fair_tokens import LOOKED_AT, began_sql, found_closed, is_kin, keep_found, pays_many
 
 COUNTING_S = 600.0
 """How long the database may take for a statement, to count the longest span for the first time. The same
@@ -110,7 +110,7 @@ WITH closed AS MATERIALIZED (
     SELECT token_id, count(*) AS closings FROM facts.closing WHERE at_s > $1 AND at_s <= $2 GROUP BY token_id
 )
 SELECT coalesce(sum(closed.closings), 0)::bigint AS closings, count(*) AS tokens,
-    count(*) FILTER (WHERE {begun("closed.token_id")} > $2::int - $3::int) AS young,
+    count(*) FILTER (WHERE {began_sql("closed.token_id")} > $2::int - $3::int) AS young,
     count(fair.token_id) AS fair,
     (SELECT at_s FROM facts.block ORDER BY number LIMIT 1) AS first_s
 FROM closed
@@ -119,7 +119,7 @@ LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
 """  # noqa: S608
 
 
-async def counted(
+async def count_board(
     connection: asyncpg.Connection,
     span: str,
     at: BlockRef,
@@ -177,7 +177,7 @@ async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor)
     return True
 
 
-async def kept(connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS) -> Board | None:
+async def load_board(connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS) -> Board | None:
     """The first ``most`` ranks as they were last counted; None: they were not, or a reorganisation took them
     away."""
     stands = await connection.fetchrow(

@@ -44,7 +44,7 @@ SELECT shuffled.token_id, shuffled.address FROM (
 """
 
 
-async def drawn(
+async def draw_tokens(
     connection: asyncpg.Connection, seed: bytes, newest_s: int, most: int
 ) -> list[tuple[int, Address]]:
     """Tokens that count and were traded within a day, by chance: of ``seed``, 32 bytes."""

@@ -245,7 +245,7 @@ LEFT JOIN facts.token AS token ON token.token = flag.token
 """
 
 
-async def proved(connection: asyncpg.Connection, token: Address | None, most: int) -> list[Shown]:
+async def list_proved(connection: asyncpg.Connection, token: Address | None, most: int) -> list[Shown]:
     """Flags that were proved, of a token or (None) of all, the latest first."""
     rows = await connection.fetch(
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"

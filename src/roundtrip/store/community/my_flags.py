@@ -49,7 +49,7 @@ async def waiting(connection: asyncpg.Connection, mite_id: int) -> list[OwnFlag]
     return [_flag(row) for row in rows]
 
 
-async def settled(
+async def list_settled(
     connection: asyncpg.Connection, mite_id: int, token: Address | None, most: int
 ) -> list[OwnFlag]:
     """Those that wait no more, of a token or (None) of all, the last settled first."""

@@ -130,7 +130,7 @@ async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, n
             "  WHERE channel_id = $1 AND state = 'waiting') WHERE id = $1",
             channel_id,
         )
-    await delivered(connection, channel_id, now)
+    await mark_delivered(connection, channel_id, now)
     await connection.execute(
         "UPDATE accounts.channel SET target = $2, secret = $3, proven_at = coalesce(proven_at, $4),"
         " answers_ms = $5 WHERE id = $1",
@@ -138,7 +138,7 @@ async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, n
     )  # fmt: skip
 
 
-async def delivered(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+async def mark_delivered(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
     """Something arrived there. Raises Illegal."""
     await _move(connection, channel_id, "delivered")
     await connection.execute(
@@ -148,7 +148,7 @@ async def delivered(connection: asyncpg.Connection, channel_id: int, now: dateti
     )  # fmt: skip
 
 
-async def answered(
+async def record_answer_time(
     connection: asyncpg.Connection, channel_id: int, answers_ms: int, proven_at: datetime | None
 ) -> None:
     """How long its answers take by now; and where it was proven then, it stays so."""
@@ -181,7 +181,7 @@ async def reserve_rows(
     return fit, again_at
 
 
-async def failed(
+async def mark_failed(
     connection: asyncpg.Connection,
     channel_id: int,
     event: Event,
@@ -267,8 +267,8 @@ async def attempt(
     now: datetime,
 ) -> datetime | None:
     """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and
-    so many that failed of a host (None: of that any number), in any ``window``; one fails until ``arrived``.
-    None: there was room; else when there is, and it is not counted."""
+    so many that failed of a host (None: of that any number), in any ``window``; one fails until
+    ``clear_attempt``. None: there was room; else when there is, and it is not counted."""
     await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
     # The newest of those that leave no room: when it is over, there is room.
     blocking = await connection.fetchval(
@@ -293,7 +293,7 @@ async def attempt(
     return None
 
 
-async def arrived(connection: asyncpg.Connection, mite_id: int, host: str, made_at: datetime) -> None:
+async def clear_attempt(connection: asyncpg.Connection, mite_id: int, host: str, made_at: datetime) -> None:
     """The attempt of then did not fail."""
     await connection.execute(
         "UPDATE accounts.channel_attempt SET failed = false"

@@ -160,7 +160,7 @@ async def next_at(connection: asyncpg.Connection, channel_id: int) -> datetime |
     return found
 
 
-async def ended(
+async def finish_run(
     connection: asyncpg.Connection,
     delivery: Delivery,
     event: DeliveryEvent,

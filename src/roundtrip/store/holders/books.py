@@ -55,7 +55,7 @@ class Kept:
 _WHERE = "state, block_number, block_hash, at_s, transfers, first_number, pruned"
 
 
-async def kept(connection: asyncpg.Connection, token: Address) -> Kept | None:
+async def load_book(connection: asyncpg.Connection, token: Address) -> Kept | None:
     """What lies there; None: it is unread. Whether its block is on the chain is the caller's to find out."""
     row = await connection.fetchrow(
         f"SELECT {_WHERE}, book, asked_at, read_at FROM facts.holder_read WHERE token = $1",  # noqa: S608
@@ -137,7 +137,7 @@ async def forget(connection: asyncpg.Connection, token: Address, block_hash: str
     return gone is not None
 
 
-async def asked(connection: asyncpg.Connection, token: Address, at: datetime) -> None:
+async def touch(connection: asyncpg.Connection, token: Address, at: datetime) -> None:
     """Somebody asked for it: it is kept so much longer. Written once a minute at most."""
     await connection.execute(
         "UPDATE facts.holder_read SET asked_at = $2 WHERE token = $1 AND asked_at <= $3",

@@ -54,7 +54,7 @@ async def older(connection: asyncpg.Connection, wallet: Address) -> OlderOrigin 
     return None if row is None else OlderOrigin(_origin(row), row["searched_number"])
 
 
-async def met(connection: asyncpg.Connection, wallet: Address) -> Origin | None:
+async def read_origin(connection: asyncpg.Connection, wallet: Address) -> Origin | None:
     """When the sync first met it; None: it did not. Where the index begins late that says only that the
     wallet is no younger."""
     row = await connection.fetchrow(

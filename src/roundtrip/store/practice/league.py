@@ -106,7 +106,7 @@ async def _why_not(
     stands = await cursor.cursor(connection)
     if stands is None:
         return league.NO_INDEX
-    seen = await fair_tokens.seen(connection, sold.token, wallet, fairness)
+    seen = await fair_tokens.read_fairness(connection, sold.token, wallet, fairness)
     if seen is None:
         return league.NOT_KNOWN
     if seen.is_kin:
@@ -235,7 +235,7 @@ async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int
     return tuple(_entry(row) for row in rows)
 
 
-async def entered(connection: asyncpg.Connection, week_s: int, who: Who) -> Entered:
+async def count_entered(connection: asyncpg.Connection, week_s: int, who: Who) -> Entered:
     """How many there are in a week."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(on_board), 0)::int AS on_board, coalesce(sum(too_few), 0)::int AS too_few"  # noqa: S608

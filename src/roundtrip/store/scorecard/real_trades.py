@@ -54,7 +54,7 @@ ORDER BY trade.block_number {order}, trade.log_index {order} LIMIT $7
 _FIRST, _LAST = _TRADED.format(order="ASC"), _TRADED.format(order="DESC")
 
 
-async def traded(
+async def read_trades(
     connection: asyncpg.Connection,
     token_id: int,
     after_number: int,

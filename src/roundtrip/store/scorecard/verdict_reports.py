@@ -48,7 +48,7 @@ async def check_room(connection: asyncpg.Connection, mite_id: int, day: datetime
         raise TooMany
 
 
-async def reported(
+async def find_report(
     connection: asyncpg.Connection, mite_id: int, token: Address, tx_hash: TxHash
 ) -> Report | None:
     """What the mite reported of that already."""

@@ -92,7 +92,7 @@ async def take(connection: asyncpg.Connection, wanted: Wanted, now: datetime) ->
             looking = _Looking(wanted, lane, now, right_until, lasts[lane.name])
             looking.owners.update(row["owner"] for row in busy if row["lane"] == lane.name)
             looking.hosts.update(row["host"] for row in busy if row["lane"] == lane.name)
-            chosen += [job.id for job in await looking.found(connection, free)]
+            chosen += [job.id for job in await looking.find_ready(connection, free)]
     return await jobs.claim_these(connection, chosen, wanted.lease_s, now)
 
 
@@ -109,7 +109,7 @@ class _Looking:
     owners: Counter[int] = field(default_factory=Counter)
     hosts: Counter[str] = field(default_factory=Counter)
 
-    async def found(self, connection: asyncpg.Connection, room: int) -> list[Ready]:
+    async def find_ready(self, connection: asyncpg.Connection, room: int) -> list[Ready]:
         """As many as have room, from behind the last."""
         before, found = self.last, list[Ready]()
         for _ in range(MOST_LOOKS):

@@ -131,7 +131,7 @@ class EmbeddedPostgres:
             raise
 
     @contextlib.asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
+    async def keep_running(self) -> AsyncIterator[None]:
         """Start the server again when it ends by itself, as it does on a full disk; stop it at the end. One
         that was not started here is left alone."""
         keeping = asyncio.create_task(self._keep() if self.running else asyncio.sleep(0), name="database")

@@ -168,7 +168,7 @@ FROM (
 """
 
 
-async def traded(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Traded:
+async def sum_trades(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Traded:
     """Its positions summed up; ``since_s``: from when on a token counts as recently traded."""
     row = await connection.fetchrow(_TRADED, wallet_id, MOST_ROWS, since_s)
     tokens, buys, sells, spent, got, unpriced, held_now, recent, is_part = row
@@ -216,7 +216,7 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
 
 
-async def held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
+async def list_held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
     """Of its positions with something left those that cost most, of the ``MOST_ROWS`` newest tokens'."""
     rows = await connection.fetch(_HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
     found = []

@@ -63,7 +63,7 @@ ORDER BY got.token_id DESC LIMIT $2
 """
 
 
-async def held(connection: asyncpg.Connection, wallet_id: int, most: int) -> list[Bought]:
+async def list_held(connection: asyncpg.Connection, wallet_id: int, most: int) -> list[Bought]:
     """The newest ``most`` tokens that a wallet bought, and after them as there is room those of a launchpad
     that it was only given within the days of which transfers are kept."""
     found = [

@@ -77,7 +77,7 @@ CROSS JOIN LATERAL (
 """
 
 
-async def weighed(
+async def weigh_drains(
     connection: asyncpg.Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[Weighed | None]:
     """Of each drain; None: its pool is not known. By the day up to the minute in which it was, so that each

@@ -115,7 +115,7 @@ class Reader:
             " set_config('random_page_cost', '1.1', true)"
         )
         eth = {ZERO_ADDRESS, contracts.weth}
-        machinery = contracts.known() | ENTRY_POINTS
+        machinery = contracts.all_addresses() | ENTRY_POINTS
         ids = await ids_of(connection, eth | {contracts.usdg} | machinery)
         money = eth | {contracts.usdg}
         return Reader(
@@ -205,7 +205,7 @@ FROM told
 """
 
 
-async def narrowed(connection: asyncpg.Connection, watch: Watch) -> Narrow | None:
+async def narrow_to_rule(connection: asyncpg.Connection, watch: Watch) -> Narrow | None:
     """What a rule leaves; None: nothing at all."""
     rule = watch.rule
     wallets, token, pools, least_raw = None, None, None, None

@@ -15,7 +15,7 @@ from roundtrip.domain.watch.rules import VERBS, Happening, Watch
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import drains, moves
-from .happening_rows import ALL, NEWEST, Narrow, Page, Reader, Span, days_back, narrowed
+from .happening_rows import ALL, NEWEST, Narrow, Page, Reader, Span, days_back, narrow_to_rule
 from .happening_trades import graduations, launches, trades
 
 MOST_COUNTED = 10_000
@@ -41,7 +41,7 @@ class Replayed:
     at_s: Sequence[int] = ()
 
 
-async def happened(
+async def read_happenings(
     connection: asyncpg.Connection, contracts: Contracts, after: Place, to: Place
 ) -> list[Happening]:
     """Everything a rule may be about in the blocks after ``after`` up to ``to``, in the chain's order. In a
@@ -58,14 +58,14 @@ async def happened(
     return sorted((one for page in pages for one in page.found), key=_place)
 
 
-async def replayed(
+async def replay_rule(
     connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
 ) -> Replayed:
-    """What ``happened`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to ``to``,
-    counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller bounds the
-    time."""
+    """What ``read_happenings`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to
+    ``to``, counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller
+    bounds the time."""
     reader, start_number = await Reader.of(connection, contracts), await _start_number(connection)
-    narrow = await narrowed(connection, watch)
+    narrow = await narrow_to_rule(connection, watch)
     last, at_s = list[Happening](), list[int]()
     if narrow is None:
         return Replayed(0, False, last)

@@ -54,7 +54,7 @@ def looks() -> Looks:
 
 def test_in_time_all_of_it_is_allowed(looks: Looks) -> None:
     looks.late(LATE_S * 0.9, 60.0)
-    assert looks.pressure.allowed() == MOST
+    assert looks.pressure.allowed_runs() == MOST
     assert not looks.turns_away(overdue_s=60.0)
 
 
@@ -62,7 +62,7 @@ def test_a_burst_changes_nothing(looks: Looks) -> None:
     """However late it makes one look."""
     looks.late(10 * SHEDS_AFTER_S, 0.01)
     looks.late(0.0, 0.01)
-    assert looks.pressure.allowed() == MOST
+    assert looks.pressure.allowed_runs() == MOST
     assert not looks.turns_away(overdue_s=60.0)
 
 
@@ -72,31 +72,31 @@ def test_a_process_that_stood_still_while_it_was_late_goes_on_with_what_it_had(
 ) -> None:
     looks.late(LATE_S, 0.01)
     looks.late(stood_s, 0.01)
-    assert looks.pressure.allowed() == MOST
+    assert looks.pressure.allowed_runs() == MOST
     assert not looks.turns_away(overdue_s=60.0)
 
 
 def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
     looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
-    assert looks.pressure.allowed() == 28
+    assert looks.pressure.allowed_runs() == 28
     assert not looks.turns_away(overdue_s=60.0)
     looks.late(LATE_S, 60.0, running=40)
-    assert looks.pressure.allowed() == LEAST_RUNNING
+    assert looks.pressure.allowed_runs() == LEAST_RUNNING
 
 
 def test_of_few_places_none_is_added() -> None:
     looks = Looks(most=2)
     looks.late(LATE_S, 60.0, running=2)
-    assert looks.pressure.allowed() == 2
+    assert looks.pressure.allowed_runs() == 2
 
 
 def test_runs_come_back_when_the_loop_is_in_time(looks: Looks) -> None:
     looks.late(LATE_S, 60.0)
     looks.late(0.0, 2.0)
-    assert LEAST_RUNNING < looks.pressure.allowed() < MOST
+    assert LEAST_RUNNING < looks.pressure.allowed_runs() < MOST
     looks.late(0.0, 60.0)
-    assert looks.pressure.allowed() == MOST
+    assert looks.pressure.allowed_runs() == MOST
 
 
 def test_a_loop_far_behind_turns_away_who_comes_in_a_long_turn(looks: Looks) -> None:
@@ -145,7 +145,7 @@ async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
             seen.append((late_s, running))
             noted.set()
 
-    async with Noting(1, time.monotonic).watched(lambda: 7):
+    async with Noting(1, time.monotonic).watch_loop(lambda: 7):
         await asyncio.wait_for(noted.wait(), 10)
     assert seen[0][0] >= 0.0
     assert seen[0][1] == 7

@@ -44,7 +44,7 @@ def test_many_logs_keep_it_from_growing_and_more_halve_it() -> None:
 def test_several_sent_together_that_fail_together_narrow_once() -> None:
     width = Width()
     for _ in range(4):
-        width.failed(FIRST_BLOCKS)
+        width.note_failure(FIRST_BLOCKS)
     assert width.blocks == FIRST_BLOCKS // 2
 
 
@@ -58,7 +58,7 @@ def test_what_was_refused_is_tried_again_after_a_while_only() -> None:
     width, limit, refused = Width(), 100, 0
     for _ in range(4 * TAKEN_TO_FORGET):
         if width.blocks > limit:
-            width.refused(width.blocks)
+            width.note_refusal(width.blocks)
             refused += 1
         else:
             width.took(width.blocks, FAST, 0)
@@ -71,7 +71,7 @@ def test_what_was_refused_is_tried_again_after_a_while_only() -> None:
 def test_after_a_failure_that_was_no_refusal_it_widens_again_at_once() -> None:
     width = Width()
     while width.blocks > 1:
-        width.failed(width.blocks)
+        width.note_failure(width.blocks)
     for _ in range(11):
         width.took(width.blocks, FAST, 0)
     assert width.blocks == MOST_BLOCKS
@@ -105,13 +105,13 @@ class Used(RuleBasedStateMachine):
 
     @rule(blocks=st.integers(1, MOST_BLOCKS))
     def refused(self, blocks: int) -> None:
-        self.width.refused(blocks)
+        self.width.note_refusal(blocks)
         assert self.width.blocks <= max(1, blocks // 2)
 
     @rule(blocks=st.integers(1, MOST_BLOCKS))
     def failed(self, blocks: int) -> None:
         before = self.width.blocks
-        self.width.failed(blocks)
+        self.width.note_failure(blocks)
         assert self.width.blocks <= before
 
     @invariant()

@@ -18,7 +18,7 @@ def seen(number: int, fork: str = "a", parent_fork: str | None = None) -> Seen:
 def heard(*numbers: int) -> Heard:
     found = Heard()
     for number in numbers:
-        found.told(seen(number), float(number))
+        found.hear_head(seen(number), float(number))
     return found
 
 
@@ -36,10 +36,10 @@ def test_before_the_first_there_is_nothing() -> None:
 
 def test_the_lowest_removed_is_told_first_and_once() -> None:
     found = heard(5, 6, 7)
-    found.removed(7, 8.0)
-    found.removed(5, 9.0)
-    found.removed(6, 10.0)
-    found.told(seen(8), 11.0)
+    found.hear_removal(7, 8.0)
+    found.hear_removal(5, 9.0)
+    found.hear_removal(6, 10.0)
+    found.hear_head(seen(8), 11.0)
     assert found.take(100) == Hint(5, 8.0, removed=True)
     assert found.take(7) == Hint(8, 11.0)
     assert found.take(8) is None
@@ -47,22 +47,22 @@ def test_the_lowest_removed_is_told_first_and_once() -> None:
 
 def test_what_is_removed_after_it_was_taken_is_told_again() -> None:
     found = heard(5)
-    found.removed(5, 1.0)
+    found.hear_removal(5, 1.0)
     assert found.take(5) is not None
-    found.removed(5, 2.0)
+    found.hear_removal(5, 2.0)
     assert found.take(5) == Hint(5, 2.0, removed=True)
 
 
 def test_another_block_at_the_same_height_takes_that_back() -> None:
     found = heard(5, 6)
-    found.told(seen(6, "b", "a"), 9.0)
+    found.hear_head(seen(6, "b", "a"), 9.0)
     assert found.take(6) == Hint(6, 9.0, removed=True)
     assert found.newest == 6
 
 
 def test_a_child_of_another_parent_takes_the_parent_back() -> None:
     found = heard(5, 6)
-    found.told(seen(7, "b"), 9.0)
+    found.hear_head(seen(7, "b"), 9.0)
     assert found.take(6) == Hint(6, 9.0, removed=True)
     assert found.take(6) == Hint(7, 9.0)
 
@@ -77,7 +77,7 @@ def test_a_gap_in_the_numbers_takes_nothing_back() -> None:
 
 def test_a_teller_that_falls_takes_back_and_newest_falls_with_it() -> None:
     found = heard(5, 6, 7)
-    found.told(seen(5), 9.0, fell=True)
+    found.hear_head(seen(5), 9.0, fell=True)
     assert found.newest == 5
     assert found.take(7) == Hint(5, 9.0, removed=True)
     assert found.take(4) == Hint(5, 9.0)
@@ -86,19 +86,19 @@ def test_a_teller_that_falls_takes_back_and_newest_falls_with_it() -> None:
 def test_a_lower_poll_takes_back_once() -> None:
     found = Heard()
     for number in (7, 5, 5, 5):
-        found.polled(seen(number), float(number))
+        found.hear_poll(seen(number), float(number))
     assert found.take(7) == Hint(5, 5.0, removed=True)
     assert found.take(7) is None
     assert found.newest == 5
-    found.polled(seen(6), 6.0)
+    found.hear_poll(seen(6), 6.0)
     assert found.take(5) == Hint(6, 6.0)
 
 
 def test_a_poll_a_moment_behind_the_websocket_takes_nothing_back() -> None:
     found = Heard()
-    found.polled(seen(5), 0.0)
-    found.told(seen(6), 1.0)
-    found.polled(seen(5), 2.0)
+    found.hear_poll(seen(5), 0.0)
+    found.hear_head(seen(6), 1.0)
+    found.hear_poll(seen(5), 2.0)
     assert (found.newest, found.take(6)) == (6, None)
 
 
@@ -107,28 +107,28 @@ def test_a_poll_that_never_learns_what_the_websocket_told_takes_it_back() -> Non
         found = heard(6, 7)
         for now, number in enumerate(polls):
             assert found.take(7) is None
-            found.polled(seen(number), float(now))
+            found.hear_poll(seen(number), float(now))
         assert found.take(7) == Hint(6, 1.0, removed=True)
 
 
 def test_a_node_that_stands_still_below_the_websocket_is_told_of_once() -> None:
     found = heard(7)
-    found.polled(seen(7), 0.0)
-    found.polled(seen(5), 1.0)
+    found.hear_poll(seen(7), 0.0)
+    found.hear_poll(seen(5), 1.0)
     assert found.take(7) == Hint(5, 1.0, removed=True)
     for number in range(8, 12):
-        found.told(seen(number), 2.0)
-        found.polled(seen(5), 2.0)
-        found.polled(seen(5), 2.0)
+        found.hear_head(seen(number), 2.0)
+        found.hear_poll(seen(5), 2.0)
+        found.hear_poll(seen(5), 2.0)
         assert found.take(number) is None
 
 
 def test_a_websocket_a_moment_behind_a_poll_takes_nothing_back() -> None:
     found, ear = heard(5), Ear(1.0)
-    ear.told(5)
-    found.polled(seen(7), 6.0)
+    ear.note_head(5)
+    found.hear_poll(seen(7), 6.0)
     for number in (6, 7):
-        found.told(seen(number), 7.0, ear.told(number))
+        found.hear_head(seen(number), 7.0, ear.note_head(number))
     assert (found.newest, found.take(7)) == (7, None)
 
 
@@ -146,13 +146,13 @@ def test_whatever_comes_nothing_removed_is_lost(script: list[tuple[str, int, str
     found, open_removals = Heard(), list[int]()
     for now, (move, number, fork, flag) in enumerate(script):
         if move == "removed":
-            found.removed(number, float(now))
+            found.hear_removal(number, float(now))
             open_removals.append(number)
         elif move == "told":
-            found.told(seen(number, fork), float(now), flag)
+            found.hear_head(seen(number, fork), float(now), flag)
             open_removals += [number] if flag else []
         elif move == "polled":
-            found.polled(seen(number, fork), float(now))
+            found.hear_poll(seen(number, fork), float(now))
         else:
             hint = found.take(number)
             if open_removals:
@@ -188,49 +188,49 @@ def test_an_odd_header_is_malformed(wrong: dict[str, Any]) -> None:
 def test_it_is_well_once_it_told_and_owes_nothing() -> None:
     ear = Ear(1.0)
     assert not ear.is_well()
-    ear.told(5)
+    ear.note_head(5)
     assert ear.is_well()
-    ear.polled(6, 0.0)
+    ear.note_poll(6, 0.0)
     assert not ear.is_well()
-    ear.told(6)
+    ear.note_head(6)
     assert ear.is_well()
 
 
 def test_it_is_deaf_to_a_head_that_it_does_not_tell_in_time() -> None:
     ear = Ear(1.0)
-    ear.told(5)
-    ear.polled(6, 10.0)
+    ear.note_head(5)
+    ear.note_poll(6, 10.0)
     assert not ear.is_deaf(10.9)
-    ear.polled(7, 10.9)
+    ear.note_poll(7, 10.9)
     assert ear.is_deaf(11.0)
-    ear.told(6)
+    ear.note_head(6)
     assert not ear.is_deaf(99.0)
 
 
 def test_what_was_there_before_it_is_not_owed() -> None:
     ear = Ear(1.0)
-    ear.polled(5, 0.0)
+    ear.note_poll(5, 0.0)
     assert not ear.is_deaf(99.0)
-    ear.polled(6, 1.0)
+    ear.note_poll(6, 1.0)
     assert ear.is_deaf(2.0)
 
 
 def test_an_old_head_does_not_pay_for_a_new_one() -> None:
     ear = Ear(1.0)
     for number in (5, 6):
-        ear.told(number)
-    ear.polled(8, 0.0)
-    ear.told(7)
+        ear.note_head(number)
+    ear.note_poll(8, 0.0)
+    ear.note_head(7)
     assert ear.is_deaf(1.0)
 
 
 def test_after_a_fall_nothing_is_owed_that_may_be_gone() -> None:
     ear = Ear(1.0)
-    assert not ear.told(8)
-    ear.polled(9, 0.0)
-    assert ear.told(6)
+    assert not ear.note_head(8)
+    ear.note_poll(9, 0.0)
+    assert ear.note_head(6)
     assert ear.is_well()
-    ear.polled(7, 1.0)
+    ear.note_poll(7, 1.0)
     assert ear.is_deaf(2.0)
 
 

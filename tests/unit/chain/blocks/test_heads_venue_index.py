@@ -83,14 +83,14 @@ def followed() -> Followed:
 async def test_the_first_head_reads_the_whole_chain_and_the_next_what_is_new(followed: Followed) -> None:
     await followed.see(12_000, raw([created(500)]))
     assert followed.node.ranges == [(0, 9_935), (9_872, 12_000)]
-    assert [venue.fee_pips for venue in followed.book.known(ABOVE)] == [500]
+    assert [venue.fee_pips for venue in followed.book.venues_of(ABOVE)] == [500]
     assert followed.book.complete(ABOVE)
     followed.node.ranges.clear()
     await followed.see(12_000)
     assert followed.node.ranges == []
     await followed.see(12_003, raw([created(100)]))
     assert followed.node.ranges == [(11_937, 12_003)]
-    assert [venue.fee_pips for venue in followed.book.known(ABOVE)] == [500, 100]
+    assert [venue.fee_pips for venue in followed.book.venues_of(ABOVE)] == [500, 100]
 
 
 @pytest.mark.parametrize(

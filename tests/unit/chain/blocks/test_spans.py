@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.spans import NodeLied, Tx, checked, read_span
+from roundtrip.chain.blocks.spans import NodeLied, Tx, check_answers, read_span
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
@@ -250,7 +250,7 @@ async def test_whatever_stands_in_an_answer_it_is_read_or_a_fault_of_the_node(da
     target[data.draw(st.sampled_from(sorted(target)))] = data.draw(_JSON)
     answers = [msgspec.Raw(msgspec.json.encode(one)) for one in (logs, block)]
     try:
-        (read,) = await checked([answers[0]], [answers[1]], [2])
+        (read,) = await check_answers([answers[0]], [answers[1]], [2])
     except NodeFault:
         return
     assert [entry.log.topics for entry in read.entries] == [FIRST.topics, SECOND.topics, THIRD.topics]
@@ -314,7 +314,7 @@ async def test_others_have_their_turn_while_a_full_block_is_checked() -> None:
             await asyncio.sleep(0)
 
     task = asyncio.create_task(others())
-    (read,) = await checked([answers[0]], [answers[1]], [1])
+    (read,) = await check_answers([answers[0]], [answers[1]], [1])
     over = True
     await task
     assert len(read.entries) == 8_000

@@ -189,7 +189,7 @@ def test_a_book_that_began_late_is_never_complete() -> None:
     book = Book(CONTRACTS, 20)
     assert asked(book, 1_000) is not None
     assert book.read(raw([created(TOKEN)]), 1_000)
-    assert len(book.known(TOKEN)) == 1
+    assert len(book.venues_of(TOKEN)) == 1
     assert not book.complete(TOKEN)
     assert not book.complete(OTHER)
 
@@ -232,8 +232,8 @@ def test_after_a_failed_answer_the_same_range_is_asked_again(answer: msgspec.Raw
     assert not book.read(answer, 150)
     assert not book.complete(TOKEN)
     assert asked(book, 150) == again
-    assert book.known(TOKEN) == ()
-    assert len(book.known(OTHER)) == 1
+    assert book.venues_of(TOKEN) == ()
+    assert len(book.venues_of(OTHER)) == 1
     assert book.read(raw(log_with()), 150)
     assert book.complete(TOKEN)
 
@@ -249,7 +249,7 @@ def test_after_a_failed_answer_the_same_range_is_asked_again(answer: msgspec.Raw
 )
 def test_a_log_of_another_shape_is_passed_over(topics: list[str]) -> None:
     book = caught_up(100, created(BELOW, topics=topics), created(TOKEN))
-    assert len(book.known(TOKEN)) == 1
+    assert len(book.venues_of(TOKEN)) == 1
 
 
 @pytest.mark.parametrize(
@@ -275,18 +275,18 @@ def test_no_json_at_all_makes_it_raise(answer: Any) -> None:
 def test_venues_of_a_token_are_known_oldest_first() -> None:
     curve = address(0xC0)
     book = caught_up(100, launched(TOKEN, curve), created(TOKEN, CONTRACTS.usdg), initialized(TOKEN))
-    first, second, third = book.known(TOKEN)
+    first, second, third = book.venues_of(TOKEN)
     assert first == launchpad_curve.curve(ZERO_ADDRESS, curve, CONTRACTS)
     assert second in amm_v3.candidates(TOKEN, CONTRACTS)
     assert third in amm_v4.candidates(TOKEN, CONTRACTS)
-    assert book.known(OTHER) == ()
+    assert book.venues_of(OTHER) == ()
 
 
 def test_a_log_that_is_told_again_is_known_once() -> None:
     book = caught_up(100, created(TOKEN), created(TOKEN))
     assert asked(book, 101) is not None
     assert book.read(raw([created(TOKEN)]), 101)
-    assert len(book.known(TOKEN)) == 1
+    assert len(book.venues_of(TOKEN)) == 1
 
 
 def test_capitals_in_a_log_change_nothing() -> None:
@@ -296,20 +296,20 @@ def test_capitals_in_a_log_change_nothing() -> None:
         "data": loud["data"].upper().replace("X", "x"),
     }
     loud["topics"] = ["0x" + topic[2:].upper() for topic in loud["topics"]]
-    assert caught_up(100, loud).known(TOKEN) == caught_up(100, created(TOKEN)).known(TOKEN)
+    assert caught_up(100, loud).venues_of(TOKEN) == caught_up(100, created(TOKEN)).venues_of(TOKEN)
 
 
 def test_the_logs_of_strangers_are_passed_over() -> None:
     strange = created(TOKEN, address=address(0x66))
     swapped = created(TOKEN, address=CONTRACTS.v4_pool_manager)
-    assert caught_up(100, strange, swapped).known(TOKEN) == ()
+    assert caught_up(100, strange, swapped).venues_of(TOKEN) == ()
 
 
 def test_a_pool_of_two_tokens_is_counted_for_both_and_kept_for_none() -> None:
     # Seen twice, as the newest blocks are read again, it is counted once.
     book = caught_up(100, created(TOKEN, OTHER), created(TOKEN, OTHER))
     for token in (TOKEN, OTHER):
-        assert book.known(token) == ()
+        assert book.venues_of(token) == ()
         assert book.others(token) == 1
         assert book.complete(token)
     assert book.others(address(0xD0)) == 0
@@ -318,7 +318,7 @@ def test_a_pool_of_two_tokens_is_counted_for_both_and_kept_for_none() -> None:
 def test_any_number_of_pools_against_nobodys_money_hides_no_real_one() -> None:
     junk = [created(TOKEN, address(0xE000 + n)) for n in range(100)]
     book = caught_up(100, *junk, created(TOKEN))
-    assert len(book.known(TOKEN)) == 1
+    assert len(book.venues_of(TOKEN)) == 1
     assert book.others(TOKEN) == 100
     assert book.complete(TOKEN)
 
@@ -343,8 +343,8 @@ def test_a_range_that_gets_no_answer_is_halved_and_grows_again() -> None:
 @pytest.mark.parametrize("money", [CONTRACTS.weth, CONTRACTS.usdg, ZERO_ADDRESS])
 def test_money_is_never_looked_up(money: Address) -> None:
     book = caught_up(100, created(CONTRACTS.usdg), created(TOKEN, CONTRACTS.usdg), initialized(TOKEN))
-    assert book.known(money) == ()
-    assert len(book.known(TOKEN)) == 2
+    assert book.venues_of(money) == ()
+    assert len(book.venues_of(TOKEN)) == 2
 
 
 def test_venues_found_another_way_are_known_too() -> None:
@@ -352,8 +352,8 @@ def test_venues_found_another_way_are_known_too() -> None:
     book.add(TOKEN, venues)
     book.add(TOKEN, venues[1:])
     book.add(CONTRACTS.weth, venues)
-    assert book.known(TOKEN) == venues
-    assert book.known(CONTRACTS.weth) == ()
+    assert book.venues_of(TOKEN) == venues
+    assert book.venues_of(CONTRACTS.weth) == ()
 
 
 # --- when there is too much of it ------------------------------------------------------------------
@@ -366,7 +366,7 @@ def test_of_a_crowd_of_pools_the_first_are_kept_and_not_called_all() -> None:
     assert book.complete(TOKEN)
     assert asked(book, 101) is not None
     assert book.read(raw([created(TOKEN, fee=fee) for fee in fees]), 101)
-    assert [v.fee_pips for v in book.known(TOKEN)] == list(fees[:most])
+    assert [v.fee_pips for v in book.venues_of(TOKEN)] == list(fees[:most])
     assert not book.complete(TOKEN)
     assert book.complete(OTHER)
 
@@ -380,5 +380,5 @@ def test_the_oldest_token_is_forgotten_and_then_none_is_known_to_have_no_pool(
     assert book.complete(tokens[0])
     assert asked(book, 101) is not None
     assert book.read(raw([created(tokens[0], fee=100), *map(created, tokens[3:])]), 101)
-    assert [len(book.known(token)) for token in tokens] == [0, 0, 1, 1, 1]
+    assert [len(book.venues_of(token)) for token in tokens] == [0, 0, 1, 1, 1]
     assert not any(book.complete(token) for token in (*tokens, OTHER))

@@ -10,7 +10,14 @@ from eth_utils.crypto import keccak
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.holders.first_block import FirstBlock, Made, NoArchive, created, first_block, maker_of
+from roundtrip.chain.holders.first_block import (
+    FirstBlock,
+    Made,
+    NoArchive,
+    contract_address,
+    first_block,
+    maker_of,
+)
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
@@ -246,8 +253,8 @@ LAUNCHING = [tx(1, BUSY, OTHER, 1), tx(2, BUNDLER, ENTRY_POINT, 5)]
 def test_addresses_of_contracts_are_those_of_the_yellow_paper() -> None:
     """The first deployments of a well-known key, as every local node has them."""
     sender = Address("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
-    assert created(sender, 0) == "0x5fbdb2315678afecb367f032d93f642f64180aa3"
-    assert created(sender, 1) == "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512"
+    assert contract_address(sender, 0) == "0x5fbdb2315678afecb367f032d93f642f64180aa3"
+    assert contract_address(sender, 1) == "0xe7f1725e7734ce288f8367e1bb143e90bb3f0512"
 
 
 @given(st.integers(0, 2**64 - 2))
@@ -258,18 +265,18 @@ def test_any_nonce_is_written_as_rlp_writes_it(nonce: int) -> None:
     number = digits if 0 < nonce < 128 else f"{128 + len(digits) // 2:02x}{digits}"
     body = "94" + BUSY[2:] + number
     expected = keccak(bytes.fromhex(f"{192 + len(body) // 2:02x}{body}"))[12:].hex()
-    assert created(BUSY, nonce) == "0x" + expected
+    assert contract_address(BUSY, nonce) == "0x" + expected
 
 
 async def test_who_sent_the_contract_itself_deployed_it() -> None:
-    token = created(BUNDLER, 7)
+    token = contract_address(BUNDLER, 7)
     node = Made60([tx(1, BUSY, None, 7), tx(2, BUNDLER, None, 6), tx(3, BUNDLER, None, 7)])
     assert await maker_of(node, token, AT) == Made(BUNDLER, TxHash(word(3)), "deployment")
     assert node.asked == ["eth_getBlockByNumber"]
 
 
 async def test_who_called_somebody_deployed_nothing_nor_who_did_in_another_block() -> None:
-    token = created(BUNDLER, 7)
+    token = contract_address(BUNDLER, 7)
     assert await is_unknown(Made60([tx(3, BUNDLER, OTHER, 7)]), token, AT)
     node = Made60([tx(3, BUNDLER, None, 7)])
     assert await is_unknown(node, token, BlockRef(AT.number, word(5), AT.timestamp_s))

@@ -22,10 +22,10 @@ def test_who_was_asked_is_not_asked_again() -> None:
 
 def test_a_resting_node_is_asked_last_and_the_one_whose_rest_ends_first_before_the_other() -> None:
     them = endpoints({}, {}, {})
-    them[0].failed("why", at(0), 0)
+    them[0].note_failure("why", at(0), 0)
     assert chosen(them, at(0.5)) == (1, 0)
-    them[1].failed("why", at(0.1), 0)
-    them[2].failed("why", at(0.2), 0)
+    them[1].note_failure("why", at(0.1), 0)
+    them[2].note_failure("why", at(0.2), 0)
     assert chosen(them, at(0.5)) == (0, 0)
 
 
@@ -33,21 +33,21 @@ def test_rests_double_up_to_a_minute_and_chance_shortens_them_by_half_at_most() 
     one, now_s = endpoints({})[0], 0.0
     rests: list[float] = []
     for _ in range(9):
-        one.failed("why", at(now_s), 0)
+        one.note_failure("why", at(now_s), 0)
         rests.append(one.rests_until_s - now_s)
         now_s = one.rests_until_s
     assert rests == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    one.failed("why", at(now_s), 1.0)
+    one.note_failure("why", at(now_s), 1.0)
     assert one.rests_until_s - now_s == 30
 
 
 def test_after_its_rest_one_request_finds_out_whether_it_is_well() -> None:
     them = endpoints({}, {})
-    them[0].failed("why", at(0), 0)
+    them[0].note_failure("why", at(0), 0)
     assert chosen(them, at(1.0)) == (0, 0)
     them[0].under_way = 1
     assert chosen(them, at(1.0)) == (1, 0)
-    them[0].answered(0.1, False)
+    them[0].note_answer(0.1, False)
     assert chosen(them, at(1.0)) == (0, 0)
 
 
@@ -79,7 +79,7 @@ def test_who_lacks_a_method_is_asked_for_others_and_for_it_only_where_nobody_els
     them[0].does_not_serve(SIMULATES, at(0))
     assert chosen(them, at(1)) == (0, 0)
     assert chosen(them, at(1), SIMULATIONS) == (1, 0)
-    them[1].failed("why", at(1), 0)
+    them[1].note_failure("why", at(1), 0)
     assert chosen(them, at(1), SIMULATIONS) == (1, 0)
     assert chosen(them, at(1), SIMULATIONS, asked=frozenset({1})) == (0, 0)
     assert chosen(them, at(600), SIMULATIONS) == (0, 0)
@@ -120,7 +120,7 @@ def test_the_chain_is_asked_at_first_and_every_half_minute_and_after_a_fault() -
     assert not one.chain_is_due(at(29.9))
     assert one.chain_is_due(at(30))
     one.told_chain(at(30))
-    one.failed("why", at(31), 0)
+    one.note_failure("why", at(31), 0)
     assert one.chain_is_due(at(31))
 
 
@@ -128,7 +128,7 @@ def test_a_node_that_is_well_and_has_no_room_is_waited_for_before_a_resting_one_
     them = endpoints({"calls_per_second": 10}, {})
     them[0].take(20, at(0))
     assert chosen(them, at(0)) == (1, 0)
-    them[1].failed("why", at(0), 0)
+    them[1].note_failure("why", at(0), 0)
     number, wait_s = chosen(them, at(0)) or (9, 0)
     assert (number, round(wait_s, 6)) == (0, 1.0)
     assert chosen(them, at(0), within_s=0.9) == (1, 0)
@@ -169,9 +169,9 @@ def test_it_grows_again_by_doubling_and_no_further_than_it_was_set() -> None:
 def test_nothing_is_late_before_enough_is_known() -> None:
     (one,) = endpoints({})
     for _ in range(7):
-        one.answered(0.1, False)
+        one.note_answer(0.1, False)
     assert one.hedge_after_s(False) is None
-    one.answered(0.1, False)
+    one.note_answer(0.1, False)
     assert one.hedge_after_s(False) == 0.2
     assert one.hedge_after_s(True) is None
 
@@ -179,14 +179,14 @@ def test_nothing_is_late_before_enough_is_known() -> None:
 def test_one_slow_answer_in_twenty_moves_nothing() -> None:
     (one,) = endpoints({})
     for number in range(100):
-        one.answered(5.0 if number % 20 == 0 else 0.05, False)
+        one.note_answer(5.0 if number % 20 == 0 else 0.05, False)
     assert one.hedge_after_s(False) == 0.1
 
 
 def test_what_is_fast_is_never_hedged_at_once() -> None:
     (one,) = endpoints({})
     for _ in range(10):
-        one.answered(0.0001, False)
+        one.note_answer(0.0001, False)
     assert one.hedge_after_s(False) == 0.01
 
 
@@ -194,7 +194,7 @@ def test_late_once_is_chance_and_three_times_a_fault() -> None:
     (one,) = endpoints({})
     one.was_late("late", at(0), 0)
     one.was_late("late", at(0), 0)
-    one.answered(0.1, False)
+    one.note_answer(0.1, False)
     one.was_late("late", at(0), 0)
     one.was_late("late", at(0), 0)
     assert not one.rests(at(0))
@@ -204,10 +204,10 @@ def test_late_once_is_chance_and_three_times_a_fault() -> None:
 
 def test_plain_answers_do_not_clear_a_node_that_hangs_on_simulations() -> None:
     (one,) = endpoints({})
-    one.failed("why", at(0), 0, heavy=True)
-    one.answered(0.1, False)
+    one.note_failure("why", at(0), 0, heavy=True)
+    one.note_answer(0.1, False)
     assert (one.faults, one.rests(at(0.5))) == (1, True)
-    one.answered(0.1, True)
+    one.note_answer(0.1, True)
     assert (one.faults, one.rests(at(0.5))) == (0, False)
 
 
@@ -232,7 +232,7 @@ def test_of_a_url_only_the_host_is_shown() -> None:
 
 def test_every_condition_is_told() -> None:
     well, rests, waits, other, spent = endpoints({}, {}, {}, {}, {"calls_per_day": 1})
-    rests.failed("it took too long", at(0), 0)
+    rests.note_failure("it took too long", at(0), 0)
     waits.told_to_wait("it limits its calls", at(0))
     other.told_other_chain("it is of chain 1, not 4663", at(0))
     spent.take(1, at(0))

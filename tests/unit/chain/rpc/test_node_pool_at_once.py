@@ -37,17 +37,17 @@ def test_what_nobody_settled_is_the_first_ones_error() -> None:
     one = asking()
     one.settled[0] = raw("a")
     one.said[1] = RpcError(-32000, "header not found")
-    one.failed(NodeFault("dead"))
+    one.note_fault(NodeFault("dead"))
     assert one.answers() == [raw("a"), RpcError(-32000, "header not found")]
 
 
 def test_where_nobody_said_anything_the_first_fault_is_told_but_for_a_size() -> None:
     one = asking()
-    one.failed(NodeFault("first"))
-    one.failed(NodeFault("second"))
+    one.note_fault(NodeFault("first"))
+    one.note_fault(NodeFault("second"))
     with pytest.raises(NodeFault, match="first"):
         one.answers()
-    one.failed(NodeAnswerTooLarge("large"))
+    one.note_fault(NodeAnswerTooLarge("large"))
     with pytest.raises(NodeAnswerTooLarge):
         one.answers()
 
@@ -127,10 +127,10 @@ class Standing(RuleBasedStateMachine):
 
     def comes(self, one: Endpoint, outcome: str, calls: int, now: Moment) -> None:
         if outcome == "answers":
-            one.answered(0.1, False)
+            one.note_answer(0.1, False)
             one.told_chain(now)
         elif outcome == "fails":
-            one.failed("why", now, 0.5)
+            one.note_failure("why", now, 0.5)
         elif outcome == "limits":
             one.told_to_wait("why", now)
         elif outcome == "retry":

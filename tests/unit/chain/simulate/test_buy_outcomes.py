@@ -9,7 +9,7 @@ from roundtrip.chain.simulate.outcomes import read_buy, read_sell, read_told
 from roundtrip.chain.simulate.request import StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import Bought, Missing, Refused
-from roundtrip.domain.check.venue_reading import filled
+from roundtrip.domain.check.venue_reading import is_filled
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused
 from unit.chain.trades import (
     BOUGHT,
@@ -87,7 +87,7 @@ def test_something_for_nothing_is_no_trade_and_so_a_refused_buy(
 def test_an_empty_pools_buy_paid_nothing_and_got_nothing_and_is_not_filled(place: Place, gain: int) -> None:
     found = bought(place, bought_quote=unspent(place, gain), bought_token=did(0))
     assert found == Bought(0, 0, PAID_WEI, BUY_GAS)
-    assert not filled(found)
+    assert not is_filled(found)
 
 
 @PLACES

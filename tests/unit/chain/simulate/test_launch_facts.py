@@ -89,7 +89,7 @@ def test_the_snipe_tax_is_asked_of_the_curve_for_the_buyer_at_the_pinned_block()
 
 def test_a_launch_on_its_curve_is_read_with_the_curves_state() -> None:
     assert read(told()) == LAUNCH
-    assert not LAUNCH.closed()
+    assert not LAUNCH.is_between_venues()
 
 
 @pytest.mark.parametrize(

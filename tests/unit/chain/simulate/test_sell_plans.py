@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.simulate.legs import Place, late_s, planned, sellable, size_raw
+from roundtrip.chain.simulate.legs import Place, late_s, planned_sell_raw, sellable, size_raw
 from roundtrip.chain.simulate.probe_plans import sell_plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
@@ -188,7 +188,7 @@ def test_a_part_is_tried_under_two_limits_and_no_more_than_it_is_approved(
 
 @given(st.integers(0, 2**255), st.sampled_from([100, 5000, BPS]))
 def test_a_sell_never_asks_for_nothing_and_never_for_more_than_was_bought(bought: int, share: int) -> None:
-    amount = planned(Probe("probe", 13, share, 0), bought)
+    amount = planned_sell_raw(Probe("probe", 13, share, 0), bought)
     assert 1 <= amount <= max(1, bought)
     assert amount == max(1, bought * share // BPS)
 
@@ -212,7 +212,7 @@ def test_a_wallet_that_approves_all_approves_the_most_there_is(place: Place, pro
     trader = who_trades(plan)[probe.seller == "receiver"]
     approvals = [step for step in steps_of(plan) if step.label.startswith("approve")]
     exactly = [step for step in steps_of(exact) if step.label.startswith("approve")]
-    amount = planned(probe, BOUGHT)
+    amount = planned_sell_raw(probe, BOUGHT)
     expected = place.file.plan_sell(
         place.venue, TOKEN, CONTRACTS, amount, trader, approve_raw=abi.MAX_UINT256
     )

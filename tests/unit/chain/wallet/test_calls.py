@@ -167,7 +167,7 @@ def test_what_cannot_be_read_of_the_wallets_eth_is_missing() -> None:
 def test_calls_that_fail_are_told_with_their_reason() -> None:
     found = ran(call_0=refused(error_string("no")), call_1=refused(b"", out_of_gas=True))
     assert [(call.ok, call.reason) for call in found.calls] == [(False, "no"), (False, "out of gas")]
-    assert found.reverted()
+    assert found.has_reverted()
     assert [call.reason for call in ran().calls] == [None, None]
     assert ran(call_1=refused()).calls[1].reason == ""
 
@@ -190,7 +190,7 @@ def test_only_what_grew_is_newly_allowed() -> None:
 def test_an_approval_for_all_has_no_bound() -> None:
     found = ran(after_pair_2=did(1))
     assert found.allowances == (Allowance(OTHER, SPENDER, None, "all"),)
-    assert found.allowances[0].unlimited()
+    assert found.allowances[0].is_unlimited()
     assert ran(before_pair_2=did(1), after_pair_2=did(1)).allowances == ()
 
 
@@ -223,7 +223,7 @@ def test_one_by_permit2_that_was_over_and_holds_again_is_new() -> None:
     ],
 )  # fmt: skip
 def test_what_stands_for_no_bound(raw: int, unlimited: bool) -> None:
-    assert Allowance(TOKEN, SPENDER, raw, "erc20").unlimited() is unlimited
+    assert Allowance(TOKEN, SPENDER, raw, "erc20").is_unlimited() is unlimited
 
 
 # --- hints ------------------------------------------------------------------------------------------

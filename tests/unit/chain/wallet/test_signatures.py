@@ -15,7 +15,7 @@ from roundtrip.chain.rpc.client import NO_ANSWER, Meter, NodeAnswerTooLarge, Rpc
 from roundtrip.chain.wallet.signatures import contract_accepts, hash_of, signer
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.venues.abi import checksummed
+from roundtrip.venues.abi import checksum_address
 from support.keys import ORDER, Person
 from unit.venues.network import address
 
@@ -78,7 +78,7 @@ def test_no_bytes_break_it(signature: bytes) -> None:
 
 @given(st.binary(min_size=20, max_size=20))
 def test_addresses_have_the_capitals_of_eip_55(raw: bytes) -> None:
-    assert checksummed(Address("0x" + raw.hex())) == to_checksum_address(raw)
+    assert checksum_address(Address("0x" + raw.hex())) == to_checksum_address(raw)
 
 
 class Told:

@@ -23,7 +23,7 @@ def number_in(key: str) -> int:
 
 @given(CHANCE)
 def test_a_key_has_all_of_its_chance_in_it(chance: bytes) -> None:
-    key = keys.written(chance)
+    key = keys.format_key(chance)
     assert re.fullmatch("rt_[0-9A-Za-z]{49}", key)
     assert number_in(key) == int.from_bytes(chance, "big")
     assert keys.is_key(key)
@@ -33,7 +33,7 @@ def test_a_key_has_all_of_its_chance_in_it(chance: bytes) -> None:
 
 @given(CHANCE)
 def test_a_session_is_no_key_and_a_key_no_session(chance: bytes) -> None:
-    key, session = keys.written(chance), keys.written(chance, keys.SESSION_PREFIX)
+    key, session = keys.format_key(chance), keys.format_key(chance, keys.SESSION_PREFIX)
     assert (keys.is_key(key), keys.is_session(key)) == (True, False)
     assert (keys.is_key(session), keys.is_session(session)) == (False, True)
     assert keys.hash_of(key) != keys.hash_of(session)
@@ -45,28 +45,28 @@ def test_a_session_is_no_key_and_a_key_no_session(chance: bytes) -> None:
 
 def test_known_keys() -> None:
     """The format does not change behind the backs of those who have one."""
-    assert keys.written(bytes(32)) == "rt_" + "0" * 43 + "1yFFu2"
-    assert keys.written(b"\xff" * 32) == "rt_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp13WAJ5q"
-    assert keys.hash_of(keys.written(bytes(32))).hex().startswith("968921b1")
+    assert keys.format_key(bytes(32)) == "rt_" + "0" * 43 + "1yFFu2"
+    assert keys.format_key(b"\xff" * 32) == "rt_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp13WAJ5q"
+    assert keys.hash_of(keys.format_key(bytes(32))).hex().startswith("968921b1")
 
 
 @given(CHANCE, st.integers(0, 51), st.sampled_from(LETTERS + "_- \n\u0660é"))
 def test_one_wrong_character_is_told(chance: bytes, at: int, wrong: str) -> None:
-    key = keys.written(chance)
+    key = keys.format_key(chance)
     typo = key[:at] + wrong + key[at + 1 :]
     assert keys.is_key(typo) == (typo == key)
 
 
 @given(CHANCE, st.integers(3, 50))
 def test_two_swapped_characters_are_told(chance: bytes, at: int) -> None:
-    key = keys.written(chance)
+    key = keys.format_key(chance)
     swapped = key[:at] + key[at + 1] + key[at] + key[at + 2 :]
     assert keys.is_key(swapped) == (swapped == key)
 
 
 @given(CHANCE)
 def test_what_is_around_a_key_is_told(chance: bytes) -> None:
-    key = keys.written(chance)
+    key = keys.format_key(chance)
     for wrong in ("", key[:-1], key + "0", key + "\n", " " + key, key.upper(), key[3:], "xx_" + key[3:]):
         assert not keys.is_key(wrong)
         with pytest.raises(ValueError, match="not how a key is written"):
@@ -80,7 +80,7 @@ def test_no_text_breaks_the_reading_of_it(text: str) -> None:
 
 @given(CHANCE, st.integers(9, 52))
 def test_a_key_in_a_text_is_cut_to_its_start_also_when_it_is_no_whole_key(chance: bytes, length: int) -> None:
-    key = keys.written(chance)[:length]
+    key = keys.format_key(chance)[:length]
     assert (
         keys.without_keys(f"field `{key}`, `part_of`: {key}")
         == f"field `{key[:8]}...`, `part_of`: {key[:8]}..."
@@ -90,7 +90,7 @@ def test_a_key_in_a_text_is_cut_to_its_start_also_when_it_is_no_whole_key(chance
 def test_a_key_is_made_of_32_bytes() -> None:
     for size in (0, 16, 31, 33):
         with pytest.raises(ValueError, match="32 bytes"):
-            keys.written(bytes(size))
+            keys.format_key(bytes(size))
 
 
 @given(CHANCE, st.integers(0, MOST_TRIES - 1))

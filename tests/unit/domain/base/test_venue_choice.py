@@ -8,7 +8,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Bought, Buy, Carried, CellOutcome, VenueEvidence
-from roundtrip.domain.check.venue_code import ranked
+from roundtrip.domain.check.venue_code import rank_of
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import cells, evidence, refused_cells, sold, venue
@@ -77,8 +77,8 @@ def test_a_pool_that_sells_all_goes_before_a_hookless_one_that_sells_a_part() ->
 
 def test_a_rank_is_of_its_group_first() -> None:
     hooked, plain = read_venue(losing(60, v4()), POLICY), read_venue(losing(60), POLICY)
-    assert ranked(0, 60, hooked, POLICY) > ranked(0, 160, plain, POLICY) > ranked(0, 59, hooked, POLICY)
-    assert ranked(1, 0, plain, POLICY) > ranked(0, 9000, hooked, POLICY)
+    assert rank_of(0, 60, hooked, POLICY) > rank_of(0, 160, plain, POLICY) > rank_of(0, 59, hooked, POLICY)
+    assert rank_of(1, 0, plain, POLICY) > rank_of(0, 9000, hooked, POLICY)
 
 
 def test_what_a_buy_brings_counts_with_what_it_loses() -> None:

@@ -9,7 +9,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Bought, Curve, Evidence, Launch, Missing, Sold, VenueEvidence
-from roundtrip.domain.check.verdict import judge, shown
+from roundtrip.domain.check.verdict import judge, shown_index
 
 GAP = Missing("node", "it took too long")
 
@@ -20,7 +20,7 @@ def kept(name: str) -> Evidence:
 
 def cost(evidence: Evidence) -> Cost | None:
     judgement = judge(evidence, POLICY)
-    index = shown(judgement)
+    index = shown_index(judgement)
     return None if index is None else cost_of(evidence, index, judgement.readings[index])
 
 

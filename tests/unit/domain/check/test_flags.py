@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import policy_tables
 from roundtrip.domain.check.evidence import Carried, Deployer, Evidence, Launch, Missing, VenueEvidence
-from roundtrip.domain.check.flags import FLAGS, Judged, raised
+from roundtrip.domain.check.flags import FLAGS, Judged, raised_flags
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ABSENT,
@@ -36,7 +36,7 @@ DEAD = Address("0x000000000000000000000000000000000000dead")
 
 
 def flags(found: Evidence) -> tuple[str, ...]:
-    return raised(Judged(found, judge(found, POLICY), POLICY))
+    return raised_flags(Judged(found, judge(found, POLICY), POLICY))
 
 
 def owned(**changes: object) -> Evidence:
@@ -162,7 +162,7 @@ def test_the_lines_of_deployers_and_taxes_are_the_policys() -> None:
     strict = replace(POLICY, high_creator_tax_bps=1, serial_launches=2, serial_graduated_divisor=1)
 
     def strictly(found: Evidence) -> tuple[str, ...]:
-        return raised(Judged(found, judge(found, strict), strict))
+        return raised_flags(Judged(found, judge(found, strict), strict))
 
     assert "serial_deployer" in strictly(by(2, 1))
     assert "serial_deployer" not in strictly(by(2, 2))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Bought, Cell, CellOutcome, Missing, Probe, Refused, Sold
-from roundtrip.domain.check.venue_reading import Sale, SellResult, filled, loss_bps, main_size, read_venue
+from roundtrip.domain.check.venue_reading import Sale, SellResult, is_filled, loss_bps, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
     LIQUID,
@@ -123,8 +123,8 @@ NOTHING = Bought(0, 0, 10**17, 140_000)
 
 
 def test_a_buy_that_moved_nothing_is_not_filled() -> None:
-    assert not filled(NOTHING)
-    assert not filled(replace(NOTHING, offered_raw=0))
+    assert not is_filled(NOTHING)
+    assert not is_filled(replace(NOTHING, offered_raw=0))
 
 
 def test_a_pool_whose_buys_move_nothing_is_dry() -> None:

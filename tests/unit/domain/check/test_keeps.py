@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Buy, Carried, Refused, VenueEvidence
 from roundtrip.domain.check.venue_code import Parts, fee_like_bps, parts
-from roundtrip.domain.check.venue_reading import filled, main_size, read_venue
+from roundtrip.domain.check.venue_reading import is_filled, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
     LIQUID,
@@ -211,8 +211,8 @@ def test_without_a_launch_or_its_state_fees_are_what_was_measured() -> None:
 
 
 def test_a_buy_that_closes_the_curve_is_not_filled() -> None:
-    assert filled(bought())
-    assert not filled(replace(bought(), closes=True))
+    assert is_filled(bought())
+    assert not is_filled(replace(bought(), closes=True))
 
 
 def test_a_curve_is_judged_at_the_largest_size_that_leaves_it_open() -> None:

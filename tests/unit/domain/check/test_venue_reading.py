@@ -13,7 +13,14 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import Buy, BuyOutcome, CellOutcome, Missing, Refused, Size, Sold
 from roundtrip.domain.check.venue_code import Parts, code_of, fee_like_bps, parts, takes_sells
-from roundtrip.domain.check.venue_reading import Sale, filled, loss_bps, main_size, pool_keep_bps, read_venue
+from roundtrip.domain.check.venue_reading import (
+    Sale,
+    is_filled,
+    loss_bps,
+    main_size,
+    pool_keep_bps,
+    read_venue,
+)
 from unit.domain.builders import (
     ABSENT,
     DRY,
@@ -202,7 +209,7 @@ def test_the_main_size_is_the_largest_that_filled(
 def test_a_buy_is_filled_when_nearly_all_was_taken_and_something_came(
     paid: int, received: int, full: bool
 ) -> None:
-    assert filled(replace(bought(), paid_raw=paid, received_raw=received, offered_raw=100)) is full
+    assert is_filled(replace(bought(), paid_raw=paid, received_raw=received, offered_raw=100)) is full
 
 
 @pytest.mark.parametrize("size", ["tenth", "hundredth"])

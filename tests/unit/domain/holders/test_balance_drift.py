@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.holders.balance_drift import drifted
+from roundtrip.domain.holders.balance_drift import has_drifted
 
 SUPPLY = 10**27
 
@@ -29,9 +29,9 @@ SUPPLY = 10**27
     ],
 )
 def test_what_matters_is_told_from_rounding(by_logs: int, told: int, lies: bool) -> None:
-    assert drifted(by_logs, told, SUPPLY) is lies
+    assert has_drifted(by_logs, told, SUPPLY) is lies
 
 
 def test_a_token_without_any_supply_lies_about_every_balance() -> None:
-    assert drifted(0, 1, 0)
-    assert not drifted(0, 0, 0)
+    assert has_drifted(0, 1, 0)
+    assert not has_drifted(0, 0, 0)

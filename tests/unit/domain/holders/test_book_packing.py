@@ -27,7 +27,7 @@ QUICK = settings(max_examples=200, deadline=None)
 def a_book() -> HolderBook:
     into_the_pool, bought = tx((ANN, CURVE, ALL // 100), block=3), tx((CURVE, BOB, 9), buys=9, block=4)
     book = folded(minted(), into_the_pool, bought, tx((BOB, CAT, 2)))
-    book.reached(BlockRef(9, "0x" + "ab" * 32, AT_S))
+    book.advance_to(BlockRef(9, "0x" + "ab" * 32, AT_S))
     book.unreadable = 3
     return book
 

@@ -15,8 +15,8 @@ from roundtrip.domain.holders.findings import (
     balance_raw,
     biggest,
     bundles,
+    busy_funders,
     concentration,
-    crowded,
     entry_cap_micro_usd,
     has_bought,
     has_sold_out,
@@ -184,19 +184,19 @@ def test_a_deployer_who_pays_a_crowd_is_still_the_deployer() -> None:
         known = told(book({}, launched), wallets=paid, families=families)
         assert tags(known, A, [], []) == ("funded_by_deployer",)
         assert [one.wallets for one in bundles(known, launched)] == [(A, B, C)]
-        assert crowded(known, launched) == []
+        assert busy_funders(known, launched) == []
     busy = told(book({}), wallets=paid, families={DEPLOYER: MOST_FUNDED + 1}, never=(DEPLOYER,))
     assert tags(busy, A, [], []) == ()
     assert bundles(busy, launched) == []
-    assert crowded(busy, launched) == [(DEPLOYER, 3)]
+    assert busy_funders(busy, launched) == [(DEPLOYER, 3)]
 
 
 def test_a_funder_of_a_crowd_is_told_apart() -> None:
     launched = launch((A, 1), (B, 2), (C, 4), (D, 8), (E, 16))
     wallets = {**paid_by(EXCHANGE, A, B, C), **paid_by(FUNDER, D, E)}
     known = told(book({}, launched), wallets=wallets, families=dict.fromkeys((EXCHANGE, FUNDER), 501))
-    assert crowded(known, launched) == [(EXCHANGE, 3)]
-    assert crowded(replace(known, families={EXCHANGE: 500}), launched) == []
+    assert busy_funders(known, launched) == [(EXCHANGE, 3)]
+    assert busy_funders(replace(known, families={EXCHANGE: 500}), launched) == []
 
 
 @pytest.mark.parametrize(

@@ -183,27 +183,27 @@ def test_a_launchpad_tells_the_launch() -> None:
 @pytest.mark.parametrize("beginning", [BEGINNING, replace(BEGINNING, launch_number=3)])
 def test_the_window_is_over_when_it_is_read_to_its_end(beginning: Beginning) -> None:
     book = folded(minted(), beginning=beginning)
-    book.reached(BlockRef(2, "0x2", AT_S))
+    book.advance_to(BlockRef(2, "0x2", AT_S))
     assert not book.launch_is_over()
     book.fold(put(PART, 3), worth)
-    book.reached(BlockRef(2 + WINDOW_BLOCKS, "0x3", AT_S))
+    book.advance_to(BlockRef(2 + WINDOW_BLOCKS, "0x3", AT_S))
     assert not book.launch_is_over()
-    book.reached(BlockRef(3 + WINDOW_BLOCKS, "0x4", AT_S))
+    book.advance_to(BlockRef(3 + WINDOW_BLOCKS, "0x4", AT_S))
     # Until a hundredth was bought another block may become the launch.
     assert book.launch_is_over() is (beginning.launch_number is not None)
     book.fold(buy(BOB, PART, 50), worth)
-    book.reached(BlockRef(50 + WINDOW_BLOCKS, "0x5", AT_S))
+    book.advance_to(BlockRef(50 + WINDOW_BLOCKS, "0x5", AT_S))
     assert book.launch_is_over()
     with pytest.raises(ValueError, match="go back"):
-        book.reached(BlockRef(2, "0x2", AT_S))
+        book.advance_to(BlockRef(2, "0x2", AT_S))
 
 
 def test_a_token_that_nobody_bought_has_no_window() -> None:
     book = folded(minted())
-    book.reached(BlockRef(1_000, "0x2", AT_S))
+    book.advance_to(BlockRef(1_000, "0x2", AT_S))
     assert not book.launch_is_over()
     book.fold(buy(BOB, 1, 1_001), worth)
-    book.reached(BlockRef(1_001 + WINDOW_BLOCKS, "0x3", AT_S))
+    book.advance_to(BlockRef(1_001 + WINDOW_BLOCKS, "0x3", AT_S))
     assert not book.launch_is_over()
 
 

@@ -22,9 +22,9 @@ from roundtrip.domain.market.moving import (
     Checked,
     Flow,
     board,
-    considered,
     crowd,
-    crowded,
+    flows_to_count,
+    flows_with_crowd,
     standing,
     to_check,
 )
@@ -203,7 +203,7 @@ def test_a_flood_of_one_sort_pushes_out_no_other() -> None:
     flood += [flow(n, 10**6, checked("cannot_sell")) for n in range(500, 1000)]
     flood += [flow(n, 10**6, launchpad=True) for n in range(1000, 1500)]
     proven = flow(2000, 5, checked())
-    found = considered([*flood, proven], NOW_S)
+    found = flows_to_count([*flood, proven], NOW_S)
     assert proven in found
     assert len(found) == 3 * MOST_OF_A_SORT + 1
 
@@ -227,4 +227,4 @@ def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() 
 
 def test_nobody_alone_has_his_token_checked() -> None:
     flows = [flow(2), replace(flow(1), buyers=(5, 6, 7)), flow(3)]
-    assert crowded(flows, wallets({5: 6}), FROM_S) == [flows[0], flows[2]]
+    assert flows_with_crowd(flows, wallets({5: 6}), FROM_S) == [flows[0], flows[2]]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import TxHash
-from roundtrip.domain.market.profit import DUST, EMPTY, Closing, Fill, Position, fold, folded
+from roundtrip.domain.market.profit import DUST, EMPTY, Closing, Fill, Position, fold, fold_fills
 
 ETH = 10**18
 
@@ -30,7 +30,7 @@ def history(*deeds: tuple[str, int, int | None]) -> list[Fill]:
 
 def after(*deeds: tuple[str, int, int | None]) -> tuple[Position, list[tuple[int, int]]]:
     """The position, and of each closing what was spent and got."""
-    position, closings = folded(None, history(*deeds))
+    position, closings = fold_fills(None, history(*deeds))
     return position, [(closing.spent_wei, closing.got_wei) for closing in closings]
 
 
@@ -39,7 +39,7 @@ def after(*deeds: tuple[str, int, int | None]) -> tuple[Position, list[tuple[int
 
 def test_bought_and_sold_out() -> None:
     fills = history(("buy", 1000, 50), ("sell", 1000, 80))
-    position, closings = folded(None, fills)
+    position, closings = fold_fills(None, fills)
     assert closings == [Closing(fills[1].spot, 50, 80)]
     assert closings[0].profit_wei == 30
     assert position == EMPTY._replace(
@@ -82,7 +82,7 @@ def test_a_thousandth_that_is_left_is_dust(sold: int, closes: bool) -> None:
     assert closings == ([(500_000, 700_000)] if closes else [])
     assert (position.held_raw == 0) == closes
     assert (position.cost_wei == 0) == closes
-    again, later = folded(position, [Fill(spot(5), False, 1_000_000 - sold, 100, 200)])
+    again, later = fold_fills(position, [Fill(spot(5), False, 1_000_000 - sold, 100, 200)])
     assert [(one.spent_wei, one.got_wei) for one in later] == ([] if closes else [(500_000, 700_100)])
     assert again.profit_wei == (200_000 if closes else 200_100)
 
@@ -123,10 +123,10 @@ def test_dollars_are_known_of_all_buys_or_not_at_all() -> None:
     buy, sale = history(("buy", 10, 100), ("sell", 10, 130))
     bare = buy._replace(micro_usd=None)
     later = buy._replace(spot=spot(8))
-    assert folded(None, [buy, sale, later])[0].spent_micro_usd == 400
-    assert folded(None, [bare, sale, later])[0].spent_micro_usd is None
-    assert folded(None, [bare, sale, later])[1] == [Closing(sale.spot, 100, 130)], "the eth is known"
-    unsold = folded(None, [buy, sale._replace(micro_usd=None)])[0]
+    assert fold_fills(None, [buy, sale, later])[0].spent_micro_usd == 400
+    assert fold_fills(None, [bare, sale, later])[0].spent_micro_usd is None
+    assert fold_fills(None, [bare, sale, later])[1] == [Closing(sale.spot, 100, 130)], "the eth is known"
+    unsold = fold_fills(None, [buy, sale._replace(micro_usd=None)])[0]
     assert unsold.spent_micro_usd == 200, "what a sale brought in dollars is not asked"
 
 
@@ -228,7 +228,7 @@ def test_the_model_agrees_with_a_plain_figure() -> None:
 @given(histories())
 def test_it_is_what_the_model_says_but_for_rounding(fills: list[Fill]) -> None:
     """Proceeds round down once a round at most, in its last sale; the cost that is left once a sale."""
-    position, closings = folded(None, fills)
+    position, closings = fold_fills(None, fills)
     ended, now = exact(fills)
     whole = [(at, one) for at, one in ended if not one.unknown]
     assert [closing.spot for closing in closings] == [at for at, _ in whole]
@@ -245,7 +245,7 @@ def test_it_is_what_the_model_says_but_for_rounding(fills: list[Fill]) -> None:
 
 @given(histories())
 def test_what_is_counted(fills: list[Fill]) -> None:
-    position, _ = folded(None, fills)
+    position, _ = fold_fills(None, fills)
     buys = [fill for fill in fills if fill.buys]
     sales = [fill for fill in fills if not fill.buys]
     assert (position.buys, position.sells) == (len(buys), len(sales))
@@ -281,7 +281,7 @@ def test_after_every_trade(fills: list[Fill]) -> None:
 @given(histories(ALWAYS_WEI))
 def test_all_that_was_paid_and_got_is_in_closings_or_in_the_open_round(fills: list[Fill]) -> None:
     """To the last wei, where every value is known."""
-    position, closings = folded(None, fills)
+    position, closings = fold_fills(None, fills)
     assert position.spent_wei == sum(one.spent_wei for one in closings) + position.round_spent_wei
     assert position.got_wei == sum(one.got_wei for one in closings) + position.round_got_wei
     assert position.taken_wei is not None
@@ -292,22 +292,22 @@ def test_all_that_was_paid_and_got_is_in_closings_or_in_the_open_round(fills: li
 
 @given(histories(), st.integers(0, 25))
 def test_a_fold_may_stop_anywhere_and_go_on(fills: list[Fill], at: int) -> None:
-    first, before = folded(None, fills[:at])
-    second, later = folded(first, fills[at:])
-    assert (second, before + later) == folded(None, fills)
-    assert folded(EMPTY, fills) == folded(None, fills)
+    first, before = fold_fills(None, fills[:at])
+    second, later = fold_fills(first, fills[at:])
+    assert (second, before + later) == fold_fills(None, fills)
+    assert fold_fills(EMPTY, fills) == fold_fills(None, fills)
 
 
 @given(histories().flatmap(lambda fills: st.tuples(st.just(fills), st.permutations(fills))))
 def test_fills_are_folded_by_where_they_stand(both: tuple[list[Fill], list[Fill]]) -> None:
     fills, shuffled = both
-    assert folded(None, shuffled) == folded(None, fills)
+    assert fold_fills(None, shuffled) == fold_fills(None, fills)
 
 
 @given(histories(), st.integers(0, 10**30), WEI)
 def test_between_rounds_a_sale_brings_nothing(fills: list[Fill], given_raw: int, eth_wei: int | None) -> None:
     """There is nothing of it that was bought."""
-    sold_out, _ = folded(None, [*fills, Fill(spot(98), False, 10**40, 1, None)])
+    sold_out, _ = fold_fills(None, [*fills, Fill(spot(98), False, 10**40, 1, None)])
     more, closing = fold(sold_out, Fill(spot(99), False, given_raw, eth_wei, None))
     assert closing is None
     counted = {"sold_raw", "sells", "unpriced", "last_s"}
@@ -321,10 +321,10 @@ def test_a_round_within_one_block_is_no_profit() -> None:
         return Spot(block, log, 100 + block, TxHash(""))
 
     bought, sold = Fill(at(7, 0), True, 10, 5, 5), Fill(at(7, 1), False, 10, 500, 500)
-    position, closings = folded(None, [bought, sold])
+    position, closings = fold_fills(None, [bought, sold])
     assert (closings, position.closed, position.profit_wei, position.held_raw) == ([], 0, 0, 0)
     later = [bought, sold._replace(spot=at(8, 0))]
-    assert [one.profit_wei for one in folded(None, later)[1]] == [495]
+    assert [one.profit_wei for one in fold_fills(None, later)[1]] == [495]
     # Begun in another block than the last one's end.
     again = [bought, sold, bought._replace(spot=at(7, 2)), sold._replace(spot=at(9, 0))]
-    assert len(folded(None, again)[1]) == 1
+    assert len(fold_fills(None, again)[1]) == 1

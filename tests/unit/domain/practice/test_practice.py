@@ -18,8 +18,8 @@ from roundtrip.domain.practice.practice import (
     Illegal,
     Position,
     after,
-    begun,
     monday_s,
+    open_account,
     part_of,
     turn_week,
 )
@@ -57,12 +57,12 @@ def test_what_cannot_be_is_illegal() -> None:
     account, closed = Account(500, 1000, 0), Position(TOKEN)
     for eth_wei, token_raw in ((0, 1), (-1, 1), (501, 1), (1, 0), (1, -1)):
         with pytest.raises(Illegal):
-            practice.bought(account, closed, eth_wei, token_raw)
+            practice.buy(account, closed, eth_wei, token_raw)
     for token_raw, eth_wei in ((0, 1), (-1, 1), (101, 1), (1, -1)):
         with pytest.raises(Illegal):
-            practice.sold(account, holding(), token_raw, eth_wei)
+            practice.sell(account, holding(), token_raw, eth_wei)
     with pytest.raises(Illegal):
-        practice.sold(account, closed, 1, 1)
+        practice.sell(account, closed, 1, 1)
     with pytest.raises(Illegal):
         practice.written_off(closed)
 
@@ -75,9 +75,9 @@ def test_of_any_trades_nothing_is_made_or_lost(trades: list[tuple[bool, int, int
     account, position, done = Account(START_WEI, START_WEI, 0), Position(TOKEN), []
     for is_buy, first, second in trades:
         if is_buy and account.eth_wei:
-            account, position, trade = practice.bought(account, position, 1 + first % account.eth_wei, second)
+            account, position, trade = practice.buy(account, position, 1 + first % account.eth_wei, second)
         elif not is_buy and position.state == "open":
-            account, position, trade = practice.sold(
+            account, position, trade = practice.sell(
                 account, position, 1 + first % position.held_raw, second % START_WEI
             )
             assert trade.cost_wei >= 0
@@ -105,7 +105,7 @@ def test_a_part_takes_its_share_of_the_cost_to_less_than_a_wei(
         if position.held_raw * percent // 100 == 0:
             continue
         before = position
-        account, position, trade = practice.sold(account, position, position.held_raw * percent // 100, 0)
+        account, position, trade = practice.sell(account, position, position.held_raw * percent // 100, 0)
         share = before.cost_wei * trade.token_raw
         assert trade.cost_wei * before.held_raw <= share < (trade.cost_wei + 1) * before.held_raw
         if position.state == "closed":
@@ -114,9 +114,9 @@ def test_a_part_takes_its_share_of_the_cost_to_less_than_a_wei(
 
 
 def test_a_sell_that_went_through_is_not_stuck() -> None:
-    _, position, _ = practice.sold(Account(0, 0, 0), holding(stuck=True), 1, 1)
+    _, position, _ = practice.sell(Account(0, 0, 0), holding(stuck=True), 1, 1)
     assert not position.is_stuck
-    _, position, _ = practice.bought(Account(9, 9, 0), holding(stuck=True), 1, 1)
+    _, position, _ = practice.buy(Account(9, 9, 0), holding(stuck=True), 1, 1)
     assert position.is_stuck
 
 
@@ -127,7 +127,7 @@ def test_weeks_begin_on_monday() -> None:
     assert monday_s(MONDAY_S) == MONDAY_S
     assert monday_s(MONDAY_S + WEEK_S - 1) == MONDAY_S
     assert monday_s(MONDAY_S - 1) == MONDAY_S - WEEK_S
-    assert begun(MONDAY_S + 5) == Account(START_WEI, START_WEI, MONDAY_S)
+    assert open_account(MONDAY_S + 5) == Account(START_WEI, START_WEI, MONDAY_S)
 
 
 POOR = LEAST_WEI - 1
@@ -182,17 +182,21 @@ def test_no_order_of_trades_makes_gains_that_do_not_count_spendable(
 ) -> None:
     """Who sets the price himself ends with no more to spend than he was given and gained by sells that
     count."""
-    account, positions, counted_wei = begun(MONDAY_S), {TOKEN: Position(TOKEN), OTHER: Position(OTHER)}, 0
+    account, positions, counted_wei = (
+        open_account(MONDAY_S),
+        {TOKEN: Position(TOKEN), OTHER: Position(OTHER)},
+        0,
+    )
     for buys, hundredths, price, counts, token in steps:
         position = positions[token]
         if buys:
             paid_wei = account.eth_wei * hundredths // 100
             got_raw = int(paid_wei / price)
             if paid_wei and got_raw:
-                account, positions[token], _ = practice.bought(account, position, paid_wei, got_raw)
+                account, positions[token], _ = practice.buy(account, position, paid_wei, got_raw)
         elif part_raw := position.held_raw * hundredths // 100:
             brings_wei = int(part_raw * price)
-            account, positions[token], trade = practice.sold(account, position, part_raw, brings_wei)
+            account, positions[token], trade = practice.sell(account, position, part_raw, brings_wei)
             if counts:
                 counted_wei += max(0, trade.profit_wei or 0)
             else:
@@ -204,7 +208,7 @@ def test_no_order_of_trades_makes_gains_that_do_not_count_spendable(
 def test_a_loss_that_does_not_count_is_a_loss_and_a_gain_gives_back_what_it_cost() -> None:
     account = Account(1000, 2000, 0, apart_wei=5)
     for brings_wei, spendable_wei, apart_wei in ((400, 1400, 5), (1000, 2000, 5), (9000, 2000, 8005)):
-        after_it, _, trade = practice.sold(account, holding(100, 1000), 100, brings_wei)
+        after_it, _, trade = practice.sell(account, holding(100, 1000), 100, brings_wei)
         kept = practice.set_apart(after_it, trade)
         assert (kept.eth_wei, kept.apart_wei) == (spendable_wei, apart_wei)
 

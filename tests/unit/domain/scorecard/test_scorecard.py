@@ -20,8 +20,8 @@ from roundtrip.domain.scorecard.scorecard import (
     Said,
     Score,
     Turned,
+    claim_of,
     cost_bps,
-    said,
     sentence,
     tax_bps,
     weigh,
@@ -37,7 +37,7 @@ FAILS = made.NO_MONEY
 
 def of(evidence: Evidence) -> Said:
     verdict = judge(evidence, POLICY).verdict
-    found = said(evidence, verdict.code, verdict.level, POLICY)
+    found = claim_of(evidence, verdict.code, verdict.level, POLICY)
     assert found is not None
     return found
 
@@ -114,17 +114,17 @@ def test_every_code_but_money_itself_is_scored_and_every_cause_has_its_sentence(
 
 
 def test_what_was_said_stands_where_a_newer_policy_judges_otherwise() -> None:
-    found = said(made.evidence(made.venue()), "cannot_sell", "danger", POLICY)
+    found = claim_of(made.evidence(made.venue()), "cannot_sell", "danger", POLICY)
     assert found is not None
     assert (found.code, found.claim) == ("cannot_sell", "stuck")
     assert came(found, sell()) == "wrong sold"
-    high = said(made.evidence(made.venue(made.cells(2000))), "ok", "ok", POLICY)
+    high = claim_of(made.evidence(made.venue(made.cells(2000))), "ok", "ok", POLICY)
     assert high is not None
     assert came(high, sell(max(high.sizes_raw), cost=2000)) == "wrong cost"
 
 
 def test_evidence_that_tells_nothing_of_what_was_tried_says_nothing() -> None:
-    assert said(made.evidence(made.no_trade(made.ABSENT)), "ok", "ok", POLICY) is None
+    assert claim_of(made.evidence(made.no_trade(made.ABSENT)), "ok", "ok", POLICY) is None
 
 
 def test_the_large_round_trip_is_no_part_of_an_ok() -> None:
@@ -255,7 +255,7 @@ def test_a_place_that_was_opened_later_does_not_contradict_that_there_was_none()
 
 
 def test_who_said_nothing_is_never_right_nor_wrong() -> None:
-    silent = said(made.evidence(made.venue()), "unproven", "unknown", POLICY)
+    silent = claim_of(made.evidence(made.venue()), "unproven", "unknown", POLICY)
     assert silent is not None
     assert came(silent, sell(), sell(buys=True)) == "undecided silent"
 

@@ -164,10 +164,10 @@ def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
 
 def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
     found = find_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
-    assert found.shown() == (GRID["full_again"], sold(100))
+    assert found.shown_sell() == (GRID["full_again"], sold(100))
     later = find_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
-    assert later.shown() == (GRID["hour"], sold(60))
-    assert find_exit(received(), POLICY).shown() is None
+    assert later.shown_sell() == (GRID["hour"], sold(60))
+    assert find_exit(received(), POLICY).shown_sell() is None
 
 
 LATER_ONLY: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))

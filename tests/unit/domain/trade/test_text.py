@@ -18,14 +18,14 @@ from unit.domain.trades import GRID, grid, ran, received, refused_grid, some_exi
 def test_an_unlimited_approval_opens_the_text() -> None:
     for raw in (2**256 - 1, 2**160 - 1, 2**128, 2**96 - 1, 2**256 - 1 - 10**24):
         one = Allowance(TOKEN, SPENDER, raw, "erc20")
-        assert one.unlimited()
+        assert one.is_unlimited()
         said = opening((one,), frozenset({SPENDER}))
         assert said == f"It lets {SPENDER} take all you have, and will have, of {TOKEN}."
 
 
 def test_an_approval_for_all_is_unlimited() -> None:
     one = Allowance(TOKEN, SPENDER, None, "all")
-    assert one.unlimited()
+    assert one.is_unlimited()
     assert f"everything you hold of the collection {TOKEN}" in opening((one,), frozenset({SPENDER}))
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alert_text import said, said_of_more, said_of_verdict, told
+from roundtrip.domain.watch.alert_text import describe_happening, draft_alert, said_of_more, said_of_verdict
 from roundtrip.domain.watch.rule_index import Source
 from roundtrip.domain.watch.rules import VERBS, Happening, Verb
 
@@ -32,7 +32,7 @@ def happening(
     ],
 )
 def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
-    assert said(happening(verb)) == sentence
+    assert describe_happening(happening(verb)) == sentence
 
 
 @pytest.mark.parametrize(
@@ -47,17 +47,19 @@ def test_it_says_who_did_what_for_how_much(verb: Verb, sentence: str) -> None:
     ],
 )
 def test_what_is_not_known_is_not_said(verb: Verb, sentence: str) -> None:
-    assert said(happening(verb, None, None, None), "whale") == sentence
+    assert describe_happening(happening(verb, None, None, None), "whale") == sentence
 
 
 def test_a_launch_that_nothing_was_bought_of_is_only_a_launch() -> None:
-    assert said(happening("launching", 0, 0, None)) == f"{WALLET} launched {TOKEN}."
-    assert said(happening("graduating", 0, 0, None)) == f"{TOKEN} graduated."
+    assert describe_happening(happening("launching", 0, 0, None)) == f"{WALLET} launched {TOKEN}."
+    assert describe_happening(happening("graduating", 0, 0, None)) == f"{TOKEN} graduated."
 
 
 def test_every_verb_has_its_sentence() -> None:
     for verb in VERBS:
-        assert "{" not in said(happening(verb)) + said(happening(verb, None, None, None))
+        assert "{" not in describe_happening(happening(verb)) + describe_happening(
+            happening(verb, None, None, None)
+        )
 
 
 @pytest.mark.parametrize(
@@ -75,17 +77,17 @@ def test_every_verb_has_its_sentence() -> None:
 def test_worth_is_said_in_what_is_known_first(
     eth: int | None, usd: int | None, part: int | None, worth: str
 ) -> None:
-    assert said(happening("buying", eth, usd, part)) == f"{WALLET} bought {worth} of {TOKEN}."
+    assert describe_happening(happening("buying", eth, usd, part)) == f"{WALLET} bought {worth} of {TOKEN}."
 
 
 def test_a_row_of_a_follow_and_of_a_rule() -> None:
-    follow = told(Source("follow", 5, 9, "whale", 0), happening())
+    follow = draft_alert(Source("follow", 5, 9, "whale", 0), happening())
     assert (follow.mite_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
     assert (follow.rule, follow.said) == (None, f"whale bought 1.234 eth of {TOKEN}.")
-    unnamed = told(Source("follow", 5, 9, "", 0), happening())
+    unnamed = draft_alert(Source("follow", 5, 9, "", 0), happening())
     assert (unnamed.who, unnamed.said) == (WALLET, f"{WALLET} bought 1.234 eth of {TOKEN}.")
     text = f"deployer:{TOKEN} buying over 1 eth"
-    rule = told(Source("rule", 6, 9, text, 0), happening())
+    rule = draft_alert(Source("rule", 6, 9, text, 0), happening())
     assert (rule.kind, rule.source_id, rule.who, rule.rule) == ("rule", 6, f"deployer:{TOKEN}", text)
     assert (rule.eth_wei, rule.micro_usd, rule.share_ppm) == (ETH, USD, SHARE)
     assert (rule.block_number, rule.log_index, rule.at_s, rule.tx_hash) == SPOT[:2] + SPOT[2:]
@@ -110,7 +112,7 @@ def test_how_many_more_is_said() -> None:
     ],
 )
 def test_a_holder_is_told_that_it_holds_the_token(given: Happening, sentence: str) -> None:
-    draft = told(Source("bag_guard", 3, 3, "bag guard", 0), given)
+    draft = draft_alert(Source("bag_guard", 3, 3, "bag guard", 0), given)
     assert draft.said == sentence
     assert (draft.kind, draft.source_id, draft.mite_id, draft.rule) == ("bag_guard", 3, 3, None)
     assert draft.who == ("deployer" if given.verb == "selling" else WALLET)

@@ -17,7 +17,7 @@ from roundtrip.domain.watch.bag_guard import (
     Standing,
     Turned,
     after,
-    begun,
+    first_standing,
     in_turn,
     matters,
     sells_much,
@@ -36,7 +36,7 @@ def seen(level: str, at_s: float, **more: object) -> Seen:
 
 
 def known(level: str = "ok") -> Standing:
-    found = begun(seen(level, 0))
+    found = first_standing(seen(level, 0))
     assert found is not None
     return found
 
@@ -95,7 +95,7 @@ def test_what_could_not_be_found_out_changes_nothing() -> None:
     assert told(unknown, seen("unknown", 40), level="danger") == []
     assert told(seen("danger", 1), unknown) == []
     assert told(seen("danger", 1), unknown, seen("danger", 40)) == [("ok", "danger")]
-    assert begun(unknown) is None
+    assert first_standing(unknown) is None
 
 
 def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once() -> None:

@@ -31,7 +31,9 @@ def test_the_owner_calls_and_the_admin_upgrades() -> None:
     assert found(None, ADMIN) == (admin, admin)
 
 
-@pytest.mark.parametrize("nobody", [None, *sorted(BURN_ADDRESSES), TOKEN, POOL, *sorted(CONTRACTS.known())])
+@pytest.mark.parametrize(
+    "nobody", [None, *sorted(BURN_ADDRESSES), TOKEN, POOL, *sorted(CONTRACTS.all_addresses())]
+)
 def test_what_nobody_can_act_as_is_no_owner(nobody: Told) -> None:
     assert found(nobody, None) is None
     assert found(nobody, nobody) is None

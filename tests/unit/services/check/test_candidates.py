@@ -98,7 +98,7 @@ def log_of_a_pool(low: Address, high: Address) -> Log:
 
 
 def test_what_was_launched_against_a_token_is_not_money_to_sell_it_for() -> None:
-    listed = launchpad_pool.listed(log_of_a_pool(TOKEN, ODD), CONTRACTS)
+    listed = launchpad_pool.decode_listings(log_of_a_pool(TOKEN, ODD), CONTRACTS)
     (of_another,) = (one.venue for one in listed if one.token == TOKEN)
     found = candidates(book(of_another, KNOWN, odd()), CONTRACTS, TOKEN)
     assert found.venues == (KNOWN,)

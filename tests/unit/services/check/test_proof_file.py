@@ -29,7 +29,7 @@ from roundtrip.services.check.proof_file import (
     judged_again,
     read_claim,
 )
-from roundtrip.services.check.proof_schema import present, written
+from roundtrip.services.check.proof_schema import encode_beginning, present
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
@@ -57,7 +57,7 @@ def proof(found: Evidence | None = None, **begun: Any) -> Json:
     """What the service would answer with it, as JSON."""
     found = found or sound()
     began = Begun(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
-    document = written(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
+    document = encode_beginning(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
     trip = pack([[RpcCall("eth_chainId", [])]])
     kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical_json.dump(found), document, [trip])
     answer: Json = json.loads(msgspec.json.encode(present(kept)))

@@ -83,10 +83,10 @@ def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:
 
 def test_who_answers_with_megabytes_is_refused_if_he_is_a_strangers_hook() -> None:
     plain, strange = _grouped(plans(pool(1), pool(2, hook=True)))
-    assert isinstance(strange.lost(NodeAnswerTooLarge("too much")), Refused)
-    told = plain.lost(NodeAnswerTooLarge("too much"))
+    assert isinstance(strange.outcome_of_fault(NodeAnswerTooLarge("too much")), Refused)
+    told = plain.outcome_of_fault(NodeAnswerTooLarge("too much"))
     assert isinstance(told, Missing)
     assert told.fault == "token"
-    gone = strange.lost(NodeFault("gone"))
+    gone = strange.outcome_of_fault(NodeFault("gone"))
     assert isinstance(gone, Missing)
     assert gone.fault == "node"

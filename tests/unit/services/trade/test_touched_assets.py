@@ -10,10 +10,10 @@ from roundtrip.services.trade.touched_assets import (
     MOST_AT_FIRST,
     MOST_IN_ALL,
     address_words,
-    indexed,
+    indexed_tokens,
     look,
     strange,
-    widened,
+    widen_look,
 )
 from roundtrip.venues import abi, amm_v3, amm_v4, erc20, permit2
 from roundtrip.venues.base import Call
@@ -117,13 +117,13 @@ def test_what_a_node_can_read_at_once_is_bounded_and_what_is_left_is_said() -> N
 )
 def test_a_token_is_found_by_any_mark_of_its_pool(data: str) -> None:
     known = book(*V3, V4)
-    assert set(indexed(Call(A, data), known)) == {TOKEN}
+    assert set(indexed_tokens(Call(A, data), known)) == {TOKEN}
     assert TOKEN in look((Call(A, data),), CONTRACTS, known).watched.tokens
 
 
 def test_a_token_is_found_by_its_pool_as_target() -> None:
-    assert list(indexed(Call(POOL, "0x"), book(*V3))) == [TOKEN]
-    assert list(indexed(Call(POOL, "0x"), None)) == []
+    assert list(indexed_tokens(Call(POOL, "0x"), book(*V3))) == [TOKEN]
+    assert list(indexed_tokens(Call(POOL, "0x"), None)) == []
 
 
 def test_tokens_that_are_known_are_looked_at_before_other_words() -> None:
@@ -136,12 +136,12 @@ def test_tokens_that_are_known_are_looked_at_before_other_words() -> None:
 
 def test_nothing_new_is_the_same_object() -> None:
     first = look((call(A, B),), CONTRACTS, None)
-    assert widened(first, (A, B), (Pair(A, B),)) is first
+    assert widen_look(first, (A, B), (Pair(A, B),)) is first
 
 
 def test_what_is_new_is_added_once() -> None:
     first = look((call(A, B),), CONTRACTS, None)
-    more = widened(first, (C, A, C), (Pair(C, D), Pair(C, D, "permit2")))
+    more = widen_look(first, (C, A, C), (Pair(C, D), Pair(C, D, "permit2")))
     assert more.watched.tokens == (*first.watched.tokens, C)
     assert more.watched.pairs == (*first.watched.pairs, Pair(C, D), Pair(C, D, "permit2"))
     assert not more.overlooked
@@ -149,17 +149,17 @@ def test_what_is_new_is_added_once() -> None:
 
 def test_what_was_left_over_is_looked_at_behind_what_the_run_tells() -> None:
     first = look((call(A, *many(60)),), CONTRACTS, None)
-    more = widened(first, (C,), ())
+    more = widen_look(first, (C,), ())
     assert C in more.watched.tokens
     assert set(many(60)) <= set(more.watched.tokens)
 
 
 def test_too_much_is_overlooked_and_said() -> None:
     first = look((call(A, B),), CONTRACTS, None)
-    assert widened(first, tuple(many(MOST_IN_ALL)), ()).overlooked
+    assert widen_look(first, tuple(many(MOST_IN_ALL)), ()).overlooked
     pairs = tuple(Pair(one, A) for one in many(MOST_IN_ALL))
-    assert widened(first, (), pairs).overlooked
-    assert not widened(first, tuple(many(MOST_IN_ALL - 4)), ()).overlooked
+    assert widen_look(first, (), pairs).overlooked
+    assert not widen_look(first, tuple(many(MOST_IN_ALL - 4)), ()).overlooked
 
 
 def test_machinery_pools_and_numbers_are_no_tokens() -> None:

@@ -29,7 +29,7 @@ _DRAW = replace(
 _OF_TOKEN, _OF_WALLET = ("deployer", "creator"), "wallet"
 
 
-def composed(form: Mapping[str, str]) -> Mapping[str, str]:
+def compose_rule(form: Mapping[str, str]) -> Mapping[str, str]:
     """The form with the rule that its parts are; as it is where the rule was written out. What does not fit
     is told where the rule is read."""
     if "verb" not in form or form.get("rule", "").strip():
@@ -58,7 +58,7 @@ ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _als
 ACTS = (
     Act("follow_wallet", "watch", ("address", "name")),
     Act("unfollow_wallet", "watch", ("address",)),
-    Act("create_rule", "watch", ("rule",), reads=composed),
-    Act(_DRAW, "watch", ("rule",), reads=composed),
+    Act("create_rule", "watch", ("rule",), reads=compose_rule),
+    Act(_DRAW, "watch", ("rule",), reads=compose_rule),
     Act("delete_rule", "watch", ("id",), frozenset({"id"})),
 )
