@@ -289,7 +289,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trades", type=int, default=TRADES)
     asked = parser.parse_args()
-    prepared = world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    prepared = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     with (
         tempfile.TemporaryDirectory() as scratch,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

@@ -29,7 +29,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head, Heads
+from roundtrip.chain.blocks.heads import ChainHead, Heads
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
@@ -38,7 +38,7 @@ from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, BlockRef
-from roundtrip.domain.check.evidence import Market
+from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import cursor
 from roundtrip.store.server.postgres import EmbeddedPostgres
@@ -90,10 +90,10 @@ class StillHeads(Heads):
 
     def stand(self, block: BlockRef) -> None:
         """Here, and nowhere else."""
-        market = Market(block.number, ETH_USD * 10**6, 500, ETH_USD * 10**8)
-        self._head = Head(block, 10**7, ZERO_ADDRESS, "0x" + "00" * 32, market, 0.0, ANVIL)
+        market = MarketRates(block.number, ETH_USD * 10**6, 500, ETH_USD * 10**8)
+        self._head = ChainHead(block, 10**7, ZERO_ADDRESS, "0x" + "00" * 32, market, 0.0, ANVIL)
 
-    def current(self) -> Head:
+    def current(self) -> ChainHead:
         """As ``Heads.current``, however late it is."""
         assert self._head is not None
         return self._head

@@ -19,13 +19,13 @@ from typing import NamedTuple
 import msgspec
 
 from roundtrip.devnet import world
-from roundtrip.devnet.actors import Listed, Market
-from roundtrip.devnet.deploy import MAX, ZERO, Deployer, calldata
+from roundtrip.devnet.actors import ActorMarket, TradedToken
+from roundtrip.devnet.deploy import MAX, ZERO, ContractDeployer, calldata
 from roundtrip.devnet.launchpad import (
     LAUNCH,
     LAUNCH_FEE_WEI,
-    Launch,
-    Launched,
+    CurveToken,
+    LaunchRequest,
     curve_buy,
     curve_sell,
     pool_key,
@@ -79,7 +79,7 @@ class Way(NamedTuple):
     sell: Call
 
 
-class _Noting(Deployer):
+class _Noting(ContractDeployer):
     """Notes what it should send."""
 
     def __init__(self, chain: SyncRpc) -> None:
@@ -94,22 +94,22 @@ class _Noting(Deployer):
 
 def ways(chain: SyncRpc, built: world.Built) -> list[Way]:
     """Every token that the crowd trades: the exchange's own, all graduated ones, some on curves."""
-    market, contracts = Market.unpack(built.market), built.contracts
+    market, contracts = ActorMarket.unpack(built.market), built.contracts
     eth = [listed for listed in market.tokens if listed.quote in ("eth", "weth")]
     curves = [listed for listed in eth if listed.kind == "curve"][-CURVES:]
     others = [listed for listed in eth if listed.kind in ("pool_v3", "pool_v4", "graduated")]
 
-    def noted(act: Callable[[Deployer], object]) -> list[Call]:
+    def noted(act: Callable[[ContractDeployer], object]) -> list[Call]:
         wallet = _Noting(chain)
         act(wallet)
         return wallet.calls
 
-    def way(listed: Listed) -> Way:
+    def way(listed: TradedToken) -> Way:
         token = listed.token
         if listed.kind == "pool_v3":
             return _v3_way(contracts, token)
         if listed.kind == "curve":
-            launched = Launched(token, listed.curve, ZERO)
+            launched = CurveToken(token, listed.curve, ZERO)
             (buy,) = noted(lambda wallet: curve_buy(wallet, launched, _AMOUNT))
             *allow, sell = noted(lambda wallet: curve_sell(wallet, launched, _AMOUNT))
         else:
@@ -197,7 +197,7 @@ class Crowd:
     def launch(self) -> dict[str, str]:
         """A launch by one of the wallets, which nobody trades."""
         self.launches += 1
-        wish = Launch(f"Crowd {self.launches}", f"CR{self.launches}", salt=self.launches).wish()
+        wish = LaunchRequest(f"Crowd {self.launches}", f"CR{self.launches}", salt=self.launches).wish()
         data = calldata(LAUNCH, wish, 0, ZERO, [])
         launched = {"to": self.built.contracts["launchpadFactory"], "data": data, "gas": hex(_LAUNCH_GAS)}
         sender = self.wallets[(self.turn + WALLETS // 2) % WALLETS]
@@ -282,7 +282,7 @@ def _belongs(block: msgspec.Raw) -> bool:
 
 def build(blocks: int, say: Callable[[str], None]) -> world.Built:
     """The busy chain on top of the devnet, for ``world.started``; kept in var/bench for the next run."""
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, say)
     ours = Path(__file__).read_bytes() + built.state.parent.name.encode() + b"%d" % blocks
     folder = places.var / "bench" / hashlib.sha256(ours).hexdigest()[:16]
@@ -303,7 +303,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blocks", type=int, default=BLOCKS)
     built = build(parser.parse_args().blocks, print)
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     started = time.monotonic()
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
         seconds = time.monotonic() - started

@@ -34,7 +34,7 @@ from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -173,7 +173,7 @@ def put_tokens(rpc_url: str, built: world.Built) -> tuple[list[str], str]:
     """64 distinct plain tokens of their own pools, and one with eight venues."""
     source = compile_contract(PROJECT / "contracts/tokens/plain.vy")
     with SyncRpc(rpc_url) as chain:
-        deployer = Deployer(chain, built.accounts[0])
+        deployer = ContractDeployer(chain, built.accounts[0])
         pools = (PoolPlan(), PoolPlan("eth", version=4), PoolPlan("usdg", 500, 60_000_000))
         found = []
         for number in range(AT_ONCE):
@@ -237,7 +237,7 @@ def main() -> None:
     parser.add_argument("--warm", type=int, default=20_000)
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)
     loop = asyncio.Runner(loop_factory=uvloop.new_event_loop)

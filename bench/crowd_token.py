@@ -23,7 +23,7 @@ from pathlib import Path
 
 from roundtrip.devnet import world
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, await_receipt, calldata, put_token
+from roundtrip.devnet.deploy import ContractDeployer, await_receipt, calldata, put_token
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -93,7 +93,7 @@ class Crowd:
 
 def _launched(chain: SyncRpc, built: world.Built, wallets: int) -> tuple[str, str]:
     """The token and its pool, open for trading."""
-    deployer, weth = Deployer(chain, built.accounts[0]), built.contracts["weth"]
+    deployer, weth = ContractDeployer(chain, built.accounts[0]), built.contracts["weth"]
     chain.call("anvil_setBalance", deployer.account, hex(2 * _MONEY_WEI))
     plan = PoolPlan()
     story = Story("crowd", "", "", extra_types=("uint256",), extra_values=(wallets,), pools=(plan,))
@@ -173,7 +173,7 @@ def _keep(dumped: str, path: Path) -> None:
 def kept(transfers: int) -> Path:
     """The folder of a chain with so many. Another contract or shape has another, and so has another local
     chain: by what stands on it, for it is built anew whenever a line of what builds it has changed."""
-    built = world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    built = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     blocks = json.loads(built.state.read_bytes())["blocks"]
     devnet = max(blocks, key=lambda block: int(block["header"]["number"], 16))["header"]["stateRoot"]
     shape = (BLOCKS, BLOCK_S, EARLY_BLOCKS, EARLY_ACTIONS, TRANSFERS_A_WALLET, _MONEY_WEI)
@@ -183,7 +183,7 @@ def kept(transfers: int) -> Path:
 
 def build(transfers: int, reuse: bool, say: Callable[[str], None]) -> tuple[world.Built, CrowdToken]:
     """The chain, for ``started``; ``reuse``: an earlier run's, where there is one."""
-    built = world.build(world.Places(PROJECT, PROJECT / "var"), say)
+    built = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), say)
     folder = kept(transfers)
     state, described = folder / "state.json", folder / "crowd.json"
     if not (reuse and described.exists()):
@@ -202,7 +202,7 @@ def build(transfers: int, reuse: bool, say: Callable[[str], None]) -> tuple[worl
 @contextmanager
 def _running(built: world.Built) -> Iterator[RunningNode]:
     options = NodeOptions(state=built.state, prune_history=20, start_s=START_S)
-    with world.start_world(world.Places(PROJECT, PROJECT / "var"), built, options) as node:
+    with world.start_world(world.DevnetFolders(PROJECT, PROJECT / "var"), built, options) as node:
         yield node
 
 

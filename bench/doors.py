@@ -34,17 +34,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.admission.call_counter import GroupCommit, Ledger
+from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.documents.about import NOTE
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
-from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.app.http_server import http_server, listen
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.schema import Check
@@ -127,17 +127,17 @@ class _Nowhere:
 async def application(pool: asyncpg.Pool) -> AsyncIterator[Starlette]:
     """The service with one check that stays fresh, and the constants beside it."""
     body = msgspec.json.encode(msgspec.json.decode(msgspec.json.encode(ANSWER), type=Check))
-    allowance = Allowance(10**9, 10**9)
+    allowance = CallAllowance(10**9, 10**9)
     shared = SharedAnswers(time.monotonic)
 
-    async def made() -> Shared:
-        return Shared(body, 10**9, True)
+    async def made() -> SharedAnswer:
+        return SharedAnswer(body, 10**9, True)
 
     await shared.get(f"check_token:{TOKEN}", made)
     gate = Gate(
         MinuteLimits(_now_ms),
         Allowances(allowance, allowance, allowance),
-        GroupCommit(Ledger(pool), _now_ms),
+        GroupCommit(CallLedger(pool), _now_ms),
     )
     app = create_app(Dispatch(cast(Context, _Nowhere()), gate, shared), Callers(), gate.open)
 

@@ -11,13 +11,13 @@ from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
-from roundtrip.devnet.actors import Market
+from roundtrip.devnet.actors import ActorMarket
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
-from roundtrip.domain.practice.practice import MOST_POSITIONS, Position
+from roundtrip.domain.practice.practice import MOST_POSITIONS, PracticePosition
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.practice.account import practice_account
@@ -26,7 +26,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.accounts import accounts
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.practice import Kept, Slot
+from roundtrip.store.practice.practice import Slot, StoredPosition
 from support.indexing import at, follow
 
 from .timing import Times, tell, timed
@@ -64,7 +64,7 @@ class CountingNode(Node):
 @asynccontextmanager
 async def _service(database_url: str) -> AsyncIterator[tuple[Context, world.Built]]:
     """Over the local chain, which makes ten blocks a second, and the index of it as it was built."""
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)
     with world.start_world(places, built, options) as node:
@@ -81,10 +81,10 @@ async def _filled(ctx: Context, tokens: list[Address], mite_id: int) -> None:
     for token in tokens:
         found = await slot_of(ctx, ctx.heads.current(), token, Meter())
         assert found is not None
-        slot, position = Slot(found.layout, found.base), Position(token, "open", HELD_RAW, COST_WEI)
+        slot, position = Slot(found.layout, found.base), PracticePosition(token, "open", HELD_RAW, COST_WEI)
         async with ctx.pool.acquire() as connection, connection.transaction():
             await store.lock(connection, mite_id, practice.open_account(int(ctx.now_s())))
-            await store.keep_position(connection, mite_id, Kept(position, 18, slot, now, now))
+            await store.keep_position(connection, mite_id, StoredPosition(position, 18, slot, now, now))
 
 
 async def _mite(ctx: Context) -> Mite:
@@ -100,7 +100,7 @@ async def ask_the_account(database_url: str, runs: int) -> None:
         assert isinstance(ctx.node, Node)
         node = CountingNode(ctx.node.url, ctx.node.session, ctx.node.timeout_s)
         counted = replace(ctx, node=node)
-        listed = [one.token for one in Market.unpack(built.market).tokens if one.kind in LIVE]
+        listed = [one.token for one in ActorMarket.unpack(built.market).tokens if one.kind in LIVE]
         tokens = [Address(token) for token in [*listed, *(built.tokens[key] for key in HONEST)]]
         tokens = tokens[-MOST_POSITIONS:]
         assert len(tokens) == MOST_POSITIONS

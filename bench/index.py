@@ -192,7 +192,7 @@ def main() -> None:
     parser.add_argument("--limited", action="store_true", help="Ponder as it comes, too (minutes)")
     asked = parser.parse_args()
     built = busy_chain.build(asked.blocks, print)
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     with world.start_world(places, built, NodeOptions(state=built.state)) as node:
         asyncio.run(measured(node, built, asked))
 

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import asyncpg
 
 from roundtrip.config.networks import ROBINHOOD
-from roundtrip.domain.market.profit import Position
+from roundtrip.domain.market.profit import WalletPosition
 from roundtrip.store.index.positions import fills_of_wallets, reset_wallets
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.partitions import DAILY, DAY_S, partition_of
@@ -40,7 +40,7 @@ PLAIN = (
 REBUILT = 200
 """Wallets in a range whose trades are folded again, to see that it comes out alike."""
 BY_MAKER = ("pool", "launch", "launch_step", "position", "closing", "curve", "inside")
-COLUMNS = LINE_COLUMNS | {"position": ("wallet_id", "token_id", *Position._fields)}
+COLUMNS = LINE_COLUMNS | {"position": ("wallet_id", "token_id", *WalletPosition._fields)}
 Say = Callable[[str], None]
 
 

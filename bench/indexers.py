@@ -167,7 +167,7 @@ def _asked(first: int, last: int, blocks: bool) -> str:
 
 async def sync(place: Place, database: str) -> Run:
     """The sync in a process of its own, until its cursor is at the newest block."""
-    places = world.Places(PROJECT, place.folder)
+    places = world.DevnetFolders(PROJECT, place.folder)
     world.write_description(places, place.built, place.rpc_url)
     environment = sync_environment(place.rpc_url, place.database(database), place.folder)
     command = [sys.executable, "-m", "roundtrip", "sync"]

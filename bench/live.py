@@ -52,7 +52,7 @@ class LongRun(NodeOptions):
 def trade(rpc_url: str, seconds: float, trades_per_s: int) -> None:
     """The crowd: moves in, says so, and trades for so long. For loopback nodes only."""
     assert urlsplit(rpc_url).hostname == "127.0.0.1", "loads go to loopback only"
-    built = world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    built = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     with SyncRpc(rpc_url) as chain:
         crowd = Crowd(chain, built, ways(chain, built), Random(SEED))
         crowd.move_in(lambda: chain.call("evm_mine"))
@@ -127,7 +127,7 @@ async def watch_memory(watched: Watched, seconds: float) -> list[float]:
 async def measure(node: RunningNode, built: world.Built, folder: Path, seconds: float, trades: int) -> None:
     """One run."""
     clock = Clock()
-    world.write_description(world.Places(PROJECT, folder), built, node.url)
+    world.write_description(world.DevnetFolders(PROJECT, folder), built, node.url)
     crowd = [sys.executable, "-m", "bench.live", "--trade", node.url]
     crowd += ["--minutes", str(seconds / 60), "--trades", str(trades)]
     path = {"PYTHONPATH": str(PROJECT / "src")}
@@ -190,7 +190,7 @@ def main() -> None:
     if asked.trade:
         trade(asked.trade, seconds, asked.trades)
         return
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = LongRun(block_time_s=BLOCK_TIME_S, state=built.state)
     with (

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import WEI_PER_ETH, TxHash
-from roundtrip.domain.market.profit import EMPTY, Fill, Position, fold
+from roundtrip.domain.market.profit import EMPTY, ValuedFill, WalletPosition, fold
 
 from .made_cast import DAY_S, FIRST_BLOCK, Cast, Scale
 
@@ -115,7 +115,7 @@ class Market:
     token_raw: int = SUPPLY_RAW
     last_block: int = 0
     last_curve_block: int = 0
-    positions: dict[int, Position] = field(default_factory=dict)
+    positions: dict[int, WalletPosition] = field(default_factory=dict)
 
 
 class World:
@@ -216,7 +216,7 @@ class World:
         market.last_block = block
         at_s, micro_usd = self.scale.at_s(block), paid * ETH_USD // 10**12
         spot = Spot(block, log, at_s, _NO_HASH)
-        after, closing = fold(before, Fill(spot, buys, abs(tokens), paid, micro_usd))
+        after, closing = fold(before, ValuedFill(spot, buys, abs(tokens), paid, micro_usd))
         market.positions[wallet] = after
         if closing is not None:
             self.rows.add(

@@ -64,7 +64,7 @@ GROUP BY address.address ORDER BY count(*) DESC LIMIT 1
 @contextlib.asynccontextmanager
 async def house(folder: Path) -> AsyncIterator[tuple[Context, SyncRpc]]:
     """The local chain, the index of it, and a context over both."""
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     async with contextlib.AsyncExitStack() as stack:
         node = stack.enter_context(world.start_world(places, built, NodeOptions(state=built.state)))

@@ -293,7 +293,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--times", type=int, default=40)
     times = parser.parse_args().times
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     options = NodeOptions(block_time_s=0.1, state=built.state)
     loop = asyncio.Runner(loop_factory=uvloop.new_event_loop)

@@ -264,7 +264,7 @@ async def restarts(one: Service, paths: list[str], count: int) -> None:
 
 async def main(asked: argparse.Namespace, rpc_url: str, built: world.Built, folder: Path) -> None:
     """Every figure, one after another."""
-    world.write_description(world.Places(PROJECT, folder), built, rpc_url)
+    world.write_description(world.DevnetFolders(PROJECT, folder), built, rpc_url)
     tokens = sorted(built.tokens.values())
     plain = f"/v1/check/{built.tokens['plain']}"
     async with contextlib.AsyncExitStack() as stack:
@@ -296,7 +296,7 @@ if __name__ == "__main__":
     parser.add_argument("--at-once", type=int, default=1000)
     parser.add_argument("--restarts", type=int, default=3)
     options = parser.parse_args()
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     state = world.build(places, print)
     with (
         tempfile.TemporaryDirectory() as scratch,

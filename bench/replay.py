@@ -27,7 +27,7 @@ from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.postgres import EmbeddedPostgres
-from roundtrip.store.watch.happenings import Place, Replayed, read_happenings, replay_rule
+from roundtrip.store.watch.happenings import IndexedBlock, Replayed, read_happenings, replay_rule
 
 from . import index_filler
 from .made_cast import DAY_S, Cast, Scale
@@ -193,7 +193,7 @@ async def ask(dsn: str, scale: Scale, only: list[str]) -> None:
     contracts = ROBINHOOD.contracts
     try:
         row = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
-        to, after_s = Place(row["number"], row["at_s"]), scale.last_s - DAYS * DAY_S
+        to, after_s = IndexedBlock(row["number"], row["at_s"]), scale.last_s - DAYS * DAY_S
         count, counted_s = 0, 0.0
         for _ in range(2):
             began = time.perf_counter()
@@ -219,7 +219,7 @@ async def ask(dsn: str, scale: Scale, only: list[str]) -> None:
         await connection.close()
 
 
-async def ask_blocks(connection: asyncpg.Connection, to: Place) -> None:
+async def ask_blocks(connection: asyncpg.Connection, to: IndexedBlock) -> None:
     """What happened in each of the newest blocks, and in ten at once."""
     for step in (1, 10):
         times, found = [], 0
@@ -231,8 +231,8 @@ async def ask_blocks(connection: asyncpg.Connection, to: Place) -> None:
                     await read_happenings(
                         connection,
                         ROBINHOOD.contracts,
-                        Place(number, at_s - 1),
-                        Place(number + step, at_s + 2),
+                        IndexedBlock(number, at_s - 1),
+                        IndexedBlock(number + step, at_s + 2),
                     )
                 )
             times.append((time.perf_counter() - began) * 1000)

@@ -26,7 +26,7 @@ from roundtrip.app.build import spare_the_collector
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import (
     FOLLOWED_VERBS,
     Happening,
@@ -56,8 +56,8 @@ TX_HASH = TxHash("0x" + "00" * 32)
 class Watching:
     """Rules with who is meant, and whom each mite follows."""
 
-    rules: list[tuple[Source, Rule, Address | None]] = field(default_factory=list)
-    follows: list[tuple[Source, Address]] = field(default_factory=list)
+    rules: list[tuple[AlertSource, Rule, Address | None]] = field(default_factory=list)
+    follows: list[tuple[AlertSource, Address]] = field(default_factory=list)
 
 
 Mix = Callable[[int, int], tuple[Watching, list[Happening]]]
@@ -124,11 +124,11 @@ def drawn(rules: int, happenings: int) -> tuple[Watching, list[Happening]]:
     chance, watching, number = random.Random(11), Watching(), itertools.count(1)
     for id_ in range(rules):
         rule, meant = a_rule(chance)
-        watching.rules.append((Source("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, meant))
+        watching.rules.append((AlertSource("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, meant))
     for mite_id in range(rules // MOST_RULES):
         whom = {wallet(popular(chance, WALLETS)) for _ in range(chance.randint(1, MOST_FOLLOWS))}
         for each in sorted(whom):
-            watching.follows.append((Source("follow", next(number), mite_id, "somebody", 0), each))
+            watching.follows.append((AlertSource("follow", next(number), mite_id, "somebody", 0), each))
     return watching, [a_happening(chance) for _ in range(happenings)]
 
 
@@ -137,7 +137,7 @@ def just_above(rules: int, happenings: int) -> tuple[Watching, list[Happening]]:
     watching = Watching()
     for id_ in range(rules):
         rule = Rule(Who("any"), "buying", Over("eth", 10**18 + id_))
-        watching.rules.append((Source("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, None))
+        watching.rules.append((AlertSource("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, None))
     return watching, [happened("buying", wallet(n), token(n), 10**18 - n, 1) for n in range(happenings)]
 
 
@@ -146,8 +146,8 @@ def one_followed(rules: int, happenings: int) -> tuple[Watching, list[Happening]
     watching = Watching()
     for id_ in range(rules):
         rule = Rule(Who("follow"), "moving", Over("eth", 10**18 + id_))
-        watching.rules.append((Source("rule", id_, id_, rule.text(), 0), rule, None))
-        watching.follows.append((Source("follow", id_, id_, "somebody", 0), wallet(0)))
+        watching.rules.append((AlertSource("rule", id_, id_, rule.text(), 0), rule, None))
+        watching.follows.append((AlertSource("follow", id_, id_, "somebody", 0), wallet(0)))
     return watching, [happened("moving", wallet(0), token(n), 10**18 - n, 1) for n in range(happenings)]
 
 
@@ -200,18 +200,18 @@ def indexed(watching: Watching) -> RuleIndex:
     return index
 
 
-def looked_at(watching: Watching) -> Callable[[Happening], list[Source]]:
+def looked_at(watching: Watching) -> Callable[[Happening], list[AlertSource]]:
     """The same without an index."""
     followed: dict[int, set[Address]] = {}
     for source, whom in watching.follows:
         followed.setdefault(source.mite_id, set()).add(whom)
-    watches: list[tuple[Source, Watch]] = []
+    watches: list[tuple[AlertSource, Watch]] = []
     for source, rule, meant in watching.rules:
         wallets = followed.get(source.mite_id, set()) if rule.who.kind == "follow" else {meant}
         named = {each for each in wallets if each is not None}
         watches.append((source, Watch(rule, None if rule.who.kind == "any" else named)))
 
-    def matching(seen: Happening) -> list[Source]:
+    def matching(seen: Happening) -> list[AlertSource]:
         number = seen.spot.block_number
         told = [source for source, watch in watches if watch.matches(seen) and source.from_number < number]
         if seen.verb in FOLLOWED_VERBS:

@@ -357,7 +357,7 @@ if __name__ == "__main__":
     parser.add_argument("--slow", type=int, default=SLOW, help="slow clients beside it")
     parser.add_argument("--seed", type=int, default=14)
     options = parser.parse_args()
-    world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     with (
         tempfile.TemporaryDirectory() as scratch,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

@@ -68,7 +68,7 @@ def told(name: str, ms: float, logs: int, plain_ms: float) -> None:
 
 async def local(rounds: int) -> None:
     """The local chain's whole past."""
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     with world.start_world(places, built, NodeOptions(state=built.state)) as running:
         async with aiohttp.ClientSession() as session:

@@ -198,7 +198,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="names of the tokens")
     parser.add_argument("--keep", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args()
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
         found, told = measure(rpc, built, asked.rounds)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
@@ -92,7 +92,7 @@ class _Buyer:
         if quote == contracts.usdg:
             self._wallet.get_usdg(needed_raw)
         elif quote == built.contracts["share"]:
-            giver = Deployer(rpc, built.accounts[0])
+            giver = ContractDeployer(rpc, built.accounts[0])
             data = calldata("transfer(address,uint256)", self._wallet.address, needed_raw)
             giver.receipt(giver.send(quote, data))
         elif quote == contracts.weth and self._venue.kind != "amm_v3":

@@ -11,7 +11,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.context import Context
 from support.faulty_node import FaultyNode
@@ -42,8 +42,8 @@ async def service(
 @pytest.fixture
 def busy(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every token of more than some dozen transfers is."""
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from aiohttp import web
 
 from roundtrip.channels import discord
-from roundtrip.channels.post import Poster, Reply
+from roundtrip.channels.post import Poster, PostReply
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started, Telegram
 from support.discord import PATH, discord_api
@@ -245,7 +245,7 @@ async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> Non
     ],
 )
 def test_what_discord_answers(status: int, read: bytes, found: int, wait_s: float) -> None:
-    reply = discord.read_discord_reply(Reply(status, None, 9.0, 1, read))
+    reply = discord.read_discord_reply(PostReply(status, None, 9.0, 1, read))
     assert (reply.status, reply.retry_after_s) == (found, wait_s)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.channels.post import MOST_READ, Poster, Reply
+from roundtrip.channels.post import MOST_READ, Poster, PostReply
 from roundtrip.channels.targets import target
 from support.certificates import authority, self_signed
 from support.receiver import Behaviour, Receiver, answer, dripping, endless, raw, receiver, then_silent
@@ -134,7 +134,7 @@ BY_TIME: dict[str, tuple[Behaviour, int | None, str | None]] = {
 }
 
 
-async def told(there: Receiver, timeout_s: float, body: bytes = b"{}") -> Reply:
+async def told(there: Receiver, timeout_s: float, body: bytes = b"{}") -> PostReply:
     """What a POST to it came to, once nothing is open any more."""
     named = frozenset({there.at})
     async with Poster(named, timeout_s=timeout_s) as poster:

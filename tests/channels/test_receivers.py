@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from roundtrip.app.notifiers import outward
-from roundtrip.channels.post import Poster, Reply
+from roundtrip.channels.post import Poster, PostReply
 from roundtrip.channels.targets import target
 from roundtrip.channels.webhook import is_echo, message, new_secret
 from roundtrip.config.settings import Settings
@@ -51,7 +51,7 @@ class Running:
     async def told(self, body: bytes, headers: dict[str, str]) -> int | None:
         return (await self.answers(body, headers)).status
 
-    async def answers(self, body: bytes, headers: dict[str, str]) -> Reply:
+    async def answers(self, body: bytes, headers: dict[str, str]) -> PostReply:
         at = f"127.0.0.1:{self.port}"
         async with Poster(frozenset({at}), timeout_s=PATIENCE_S) as poster:
             return await poster.post(target(f"http://{at}/alerts", poster.loopback), body, headers)

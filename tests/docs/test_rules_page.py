@@ -10,7 +10,7 @@ import pytest
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import DECIMALS, VERBS, Happening, Verb, Watch
 from roundtrip.services.watch.rule_parser import BELOW, MOST_CHARACTERS, parse
 from support.documents import PAGES, spans, text_of
@@ -64,11 +64,11 @@ def test_an_example_is_kept_told_and_not_told_as_the_page_says(lines: list[tuple
     wallets = {Address(each) for each in who} | ({rule.who.address} if rule.who.kind == "wallet" else set())
     watch = Watch(rule, None if rule.who.kind == "any" else {each for each in wallets if each})
     if rule.who.kind == "follow":
-        index.add_rule(Source("rule", 1, 1, kept, 0), rule, None)
+        index.add_rule(AlertSource("rule", 1, 1, kept, 0), rule, None)
         for id_, each in enumerate(who):
-            index.add_follow(Source("follow", id_, 1, "", 0), Address(each))
+            index.add_follow(AlertSource("follow", id_, 1, "", 0), Address(each))
     else:
-        index.add_rule(Source("rule", 1, 1, kept, 0), rule, next(iter(wallets), None))
+        index.add_rule(AlertSource("rule", 1, 1, kept, 0), rule, next(iter(wallets), None))
     told, not_told = said(lines, "told"), said(lines, "not told")
     assert told
     assert not_told

@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.api.operations.catalog import tools
 from roundtrip.cli.tour import Walked, demo, place_for, walked_on
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.tour.page import call, heading
 from roundtrip.tour.redact import fits, shape, shorten, stable
 from roundtrip.tour.steps import STEPS
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(400)
 
 
 @pytest.fixture(scope="module")
-async def walked(places: Places, built: Built) -> AsyncIterator[Walked]:
+async def walked(places: DevnetFolders, built: Built) -> AsyncIterator[Walked]:
     with place_for(places) as var:
         async with demo(var) as running:
             found = await walked_on(running, built, lambda tool: None)

@@ -8,7 +8,7 @@ from playwright.async_api import Browser
 
 from e2e.browser import Visitor, browsing, sign_in, visiting
 from e2e.ground import Ground, standing
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from support.keys import Person
 
 _HERE = Path(__file__).parent
@@ -28,7 +28,7 @@ async def browser() -> AsyncIterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-async def ground(places: Places, built: Built) -> AsyncIterator[Ground]:
+async def ground(places: DevnetFolders, built: Built) -> AsyncIterator[Ground]:
     async with standing(places, built) as found:
         yield found
 

@@ -13,9 +13,9 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.cli import tour
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import LAUNCHERS
-from roundtrip.devnet.demo.crowd import Places, places, visitor
-from roundtrip.devnet.deploy import ZERO, Deployer
-from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch_and_buy, pool_key, v4_swap
+from roundtrip.devnet.demo.crowd import CrowdTokens, places, visitor
+from roundtrip.devnet.deploy import ZERO, ContractDeployer
+from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch_and_buy, pool_key, v4_swap
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
 from support.doors import over_bare_mcp
@@ -45,8 +45,8 @@ class Ground:
     url: str
     rpc_url: str
     built: world.Built
-    cast: Places
-    strange: dict[str, Launched]
+    cast: CrowdTokens
+    strange: dict[str, CurveToken]
     transaction: str
     _turn: Iterator[int] = field(default_factory=itertools.count)
 
@@ -89,7 +89,7 @@ class Ground:
 
 
 @contextlib.asynccontextmanager
-async def standing(at: world.Places, built: world.Built) -> AsyncIterator[Ground]:
+async def standing(at: world.DevnetFolders, built: world.Built) -> AsyncIterator[Ground]:
     """The ground, until the block ends. Raises TimeoutError where the cast does not come to its end."""
     with tour.place_for(at) as var:
         async with tour.demo(var) as running:
@@ -102,15 +102,15 @@ async def standing(at: world.Places, built: world.Built) -> AsyncIterator[Ground
             yield Ground(url, rpc_url, built, places(built), strange, transaction)
 
 
-def _launch_strange(rpc_url: str, built: world.Built) -> tuple[dict[str, Launched], str]:
+def _launch_strange(rpc_url: str, built: world.Built) -> tuple[dict[str, CurveToken], str]:
     """The launches, and the last buy of the first. All at once: each waits for blocks of a second."""
 
-    def launched(which: str, launcher: str) -> Launched:
+    def launched(which: str, launcher: str) -> CurveToken:
         with SyncRpc(rpc_url) as chain:
             by = actor_address(launcher)
             chain.call("anvil_setBalance", by, hex(10**19))
             # Who buys at once pays the snipe tax else, and fills the curve the less.
-            wish = Launch(*STRANGE[which], exempt=tuple(map(visitor, _BUYERS)))
+            wish = LaunchRequest(*STRANGE[which], exempt=tuple(map(visitor, _BUYERS)))
             return launch_and_buy(_sender(chain, by), built.contracts, wish, _BUY_WEI, by)
 
     def bought(number: int) -> str:
@@ -124,9 +124,9 @@ def _launch_strange(rpc_url: str, built: world.Built) -> tuple[dict[str, Launche
         return strange, max(pool.map(bought, _BUYERS))
 
 
-def _sender(chain: SyncRpc, account: str) -> Deployer:
+def _sender(chain: SyncRpc, account: str) -> ContractDeployer:
     chain.call("anvil_impersonateAccount", account)
-    return Deployer(chain, account, _GAS)
+    return ContractDeployer(chain, account, _GAS)
 
 
 async def asked(url: str, tool: str, key: str | None = None, **arguments: Any) -> dict[str, Any]:
@@ -143,7 +143,7 @@ async def _until_there(url: str, patience_s: float, shows: Mapping[str, str]) ->
                 await asyncio.sleep(_LOOK_S)
 
 
-async def _until_named(url: str, strange: Mapping[str, Launched]) -> None:
+async def _until_named(url: str, strange: Mapping[str, CurveToken]) -> None:
     """They stand on a board: the index has them, and their names."""
     wanted = {launched.token for launched in strange.values()}
     async with asyncio.timeout(_INDEX_S):

@@ -18,7 +18,7 @@ PIXELS = 1.5
 
 async def main() -> None:
     """Takes both."""
-    at = world.Places(PROJECT, PROJECT / "var")
+    at = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(at, print)
     FOLDER.mkdir(parents=True, exist_ok=True)
     with tour.place_for(at) as var:

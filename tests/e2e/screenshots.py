@@ -18,7 +18,7 @@ FOLDER = PROJECT / "var" / "screenshots"
 
 async def main() -> None:
     """Takes them all."""
-    at = world.Places(PROJECT, PROJECT / "var")
+    at = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(at, print)
     shutil.rmtree(FOLDER, ignore_errors=True)
     FOLDER.mkdir(parents=True)

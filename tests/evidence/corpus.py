@@ -97,9 +97,9 @@ async def made(url: str, built: Built) -> dict[str, Evidence]:
 
 def make() -> None:
     """The documents anew."""
-    built = world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    built = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     with world.start_world(
-        world.Places(PROJECT, PROJECT / "var"), built, NodeOptions(state=built.state)
+        world.DevnetFolders(PROJECT, PROJECT / "var"), built, NodeOptions(state=built.state)
     ) as node:
         found = asyncio.run(made(node.url, built))
     for path in FOLDER.glob("*.json"):

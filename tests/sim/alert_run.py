@@ -18,7 +18,7 @@ import asyncpg
 from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.actors import TRADERS
 from roundtrip.devnet.trading import actor_address
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.store.server.postgres import EmbeddedPostgres
@@ -215,7 +215,7 @@ EVENTS: dict[str, int] = {
 
 @contextlib.asynccontextmanager
 async def followed(
-    places: Places, built: Built, server: EmbeddedPostgres, folder: Path
+    places: DevnetFolders, built: Built, server: EmbeddedPostgres, folder: Path
 ) -> AsyncIterator[None]:
     """Makes FOLLOWED: a run begins with what it copies."""
     with arena.chain(places, built) as (node, rpc):
@@ -244,7 +244,9 @@ async def _traders_deployed(connection: asyncpg.Connection) -> None:
     )
 
 
-async def run(seed: int, places: Places, built: Built, server: EmbeddedPostgres, folder: Path) -> Outcome:
+async def run(
+    seed: int, places: DevnetFolders, built: Built, server: EmbeddedPostgres, folder: Path
+) -> Outcome:
     """One run. ``folder``: for its files, one at a time. FOLLOWED is there. Never raises for what those that
     it is about do."""
     outcome = Outcome(seed)

@@ -16,7 +16,7 @@ import asyncpg
 from roundtrip.devnet.deploy import COINBASE
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, Places, write_description
+from roundtrip.devnet.world import Built, DevnetFolders, write_description
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim.digest import Digest, digest
@@ -42,7 +42,7 @@ async def until(holds: Callable[[], Awaitable[bool]], limit_s: float) -> bool:
 
 
 @contextlib.contextmanager
-def chain(places: Places, built: Built) -> Iterator[tuple[RunningNode, SyncRpc]]:
+def chain(places: DevnetFolders, built: Built) -> Iterator[tuple[RunningNode, SyncRpc]]:
     """The built chain, running. Its first block's time is given, too: one seed has one chain."""
     options = NodeOptions(state=built.state, timestamp_s=built.head_s + 1)
     with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:
@@ -141,7 +141,7 @@ async def restart(on: EmbeddedPostgres, at_once: bool) -> None:
 class Program:
     """``python -m roundtrip`` over one database and one node. ``log``: what it says is added there."""
 
-    places: Places
+    places: DevnetFolders
     built: Built
     database: Database
     node_url: str
@@ -166,7 +166,7 @@ class Program:
 
     async def launched(self, command: str) -> asyncio.subprocess.Process:
         """A process at work; it ends with this one."""
-        write_description(Places(self.places.project, self.var), self.built, self.node_url)
+        write_description(DevnetFolders(self.places.project, self.var), self.built, self.node_url)
         with self.log.open("ab") as log:
             return await asyncio.create_subprocess_exec(
                 sys.executable,
@@ -232,7 +232,7 @@ class Program:
 
 
 def program(
-    places: Places, built: Built, database: Database, node_url: str, folder: Path
+    places: DevnetFolders, built: Built, database: Database, node_url: str, folder: Path
 ) -> contextlib.AbstractAsyncContextManager[Program]:
     """A program that is not started yet, and is ended at the end."""
     folder.mkdir(exist_ok=True)

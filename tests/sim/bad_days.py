@@ -25,7 +25,7 @@ import uvloop
 
 from roundtrip.config.networks import contracts_from
 from roundtrip.devnet import world
-from roundtrip.devnet.actors import TRADERS, Market
+from roundtrip.devnet.actors import TRADERS, ActorMarket
 from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -241,7 +241,7 @@ def _documented() -> Any:
 
 def _tokens(built: world.Built) -> dict[str, str]:
     """Those that are asked about; nobody trades them, so that they stay what they are."""
-    traded = {listed.token for listed in Market.unpack(built.market).tokens}
+    traded = {listed.token for listed in ActorMarket.unpack(built.market).tokens}
     found = {story: built.tokens[story] for story in (*FAIR, *TRAPS)}
     assert traded.isdisjoint(found.values())
     return found
@@ -249,7 +249,7 @@ def _tokens(built: world.Built) -> dict[str, str]:
 
 async def main(names: Iterable[str], seed: int, built: world.Built, folder: Path) -> list[str]:
     """A run; what was wrong."""
-    places, wrong = world.Places(PROJECT, PROJECT / "var"), []
+    places, wrong = world.DevnetFolders(PROJECT, PROJECT / "var"), []
     limit = aiohttp.ClientTimeout(total=45.0)
     async with (
         service(places, built, folder, seed, _documented()) as at_work,
@@ -276,7 +276,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="*", default=list(FAULTS), choices=list(FAULTS))
     parser.add_argument("--seed", type=int, default=1)
     asked = parser.parse_args()
-    prepared = world.build(world.Places(PROJECT, PROJECT / "var"), print)
+    prepared = world.build(world.DevnetFolders(PROJECT, PROJECT / "var"), print)
     with (
         tempfile.TemporaryDirectory() as scratch,
         asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,

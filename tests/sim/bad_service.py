@@ -20,7 +20,7 @@ import structlog
 
 from roundtrip.app import http_server
 from roundtrip.app import supervisor as processes
-from roundtrip.devnet.world import Built, Places, write_description
+from roundtrip.devnet.world import Built, DevnetFolders, write_description
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.postgres import EmbeddedPostgres, EmbeddedPostgresError
 from sim import arena
@@ -143,7 +143,7 @@ class Hook:
 class Service:
     """All of it. ``chain``: held by whoever makes blocks."""
 
-    places: Places
+    places: DevnetFolders
     built: Built
     folder: Path
     node_url: str
@@ -207,7 +207,7 @@ class Service:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Service"]:
         """Started, and ended at the end. What it says is in ``folder``/log."""
-        write_description(Places(self.places.project, self.folder), self.built, self.proxies[0].url)
+        write_description(DevnetFolders(self.places.project, self.folder), self.built, self.proxies[0].url)
         (self.folder / "clock").write_bytes(struct.pack("<d", 0.0))
         log = self.folder / "log"
         said = 'log="$0"; exec "$@" 2>>"$log"'
@@ -236,7 +236,7 @@ class Service:
 
 @contextlib.asynccontextmanager
 async def service(
-    places: Places, built: Built, folder: Path, seed: int, verified: Any
+    places: DevnetFolders, built: Built, folder: Path, seed: int, verified: Any
 ) -> AsyncIterator[Service]:
     """All of it, started. ``folder``: for its files, which the database's user can reach."""
     with (folder / "parent.log").open("w") as log, arena.chain(places, built) as (node, rpc):

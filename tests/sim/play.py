@@ -14,19 +14,19 @@ from eth_abi.abi import encode
 from roundtrip.devnet.actors import (
     LAUNCHERS,
     TRADERS,
-    Market,
-    Outcome,
-    Step,
+    ActorMarket,
+    ActorStep,
+    StepOutcome,
     choose,
     give_up,
     live_role,
     record,
 )
-from roundtrip.devnet.deploy import MAX, ZERO, Deployer, DeployError, calldata, v3_pool
-from roundtrip.devnet.launchpad import Launched, curve_buy, curve_sell, v4_swap
+from roundtrip.devnet.deploy import MAX, ZERO, ContractDeployer, DeployError, calldata, v3_pool
+from roundtrip.devnet.launchpad import CurveToken, curve_buy, curve_sell, v4_swap
 from roundtrip.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.trading import POOL_FEE, POOL_SPACING, Desk, actor_address
+from roundtrip.devnet.trading import POOL_FEE, POOL_SPACING, DevnetTrader, actor_address
 from roundtrip.devnet.world import Built
 from roundtrip.venues.abi import keccak
 
@@ -49,7 +49,7 @@ _KEY, _MAX_TICK = "(address,address,uint24,int24,address)", 887_272
 _REFUSED = (DeployError, RpcFailure)
 
 
-class Hurried(Deployer):
+class Hurried(ContractDeployer):
     """Sends without waiting for a block: somebody else makes it."""
 
     def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
@@ -76,7 +76,7 @@ class Branch:
 class Mind:
     """What the players know of the chain: as the chain goes back, so does this."""
 
-    market: Market
+    market: ActorMarket
     positions: list[tuple[str, int, int, str]] = field(default_factory=list)
     """(v3 or v4, the position's number, its liquidity, the token)"""
     firsts: list[str] = field(default_factory=list)
@@ -88,8 +88,8 @@ class Play:
 
     def __init__(self, chain: SyncRpc, built: Built, rng: Random) -> None:
         self._chain, self._built, self._rng = chain, built, rng
-        self._mind = Mind(Market.unpack(built.market))
-        self._desk = Desk(chain, built.contracts, built.accounts)
+        self._mind = Mind(ActorMarket.unpack(built.market))
+        self._desk = DevnetTrader(chain, built.contracts, built.accounts)
         self._first = self.head()
         self._minds = [(self._first, copy.deepcopy(self._mind))]
         self._branch: Branch | None = None
@@ -143,7 +143,7 @@ class Play:
     def branch_to_return_to(self, blocks: int) -> None:
         """Plays a branch of about so many blocks for ``leave_branch``."""
         # It is played twice, and each time it knows of no approvals.
-        self._desk = Desk(self._chain, self._built.contracts, self._built.accounts)
+        self._desk = DevnetTrader(self._chain, self._built.contracts, self._built.accounts)
         self.branch_off(blocks)
 
     def leave_branch(self) -> None:
@@ -203,7 +203,7 @@ class Play:
         self._mind = copy.deepcopy(mind)
         self._minds = [kept for kept in self._minds if kept[0] <= fork]
         # What it had approved may be taken back, too.
-        self._desk = Desk(self._chain, self._built.contracts, self._built.accounts)
+        self._desk = DevnetTrader(self._chain, self._built.contracts, self._built.accounts)
 
     # --- turns ------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Play:
     def _crowd(self) -> None:
         """Several buys, sells and payments in one block."""
         self._chain.call("evm_setAutomine", False)
-        sent: list[tuple[str, Step | None]] = []
+        sent: list[tuple[str, ActorStep | None]] = []
         for who in self._rng.sample(TRADERS, self._rng.randrange(2, 8)):
             sent += self._in_the_crowd(who)
         self._chain.call("evm_mine")
@@ -254,9 +254,9 @@ class Play:
             found = self._chain.call("eth_getTransactionReceipt", transaction)
             if step is not None and found is not None and found["status"] == "0x1":
                 sold_out = any(log["topics"][0] == _COMPLETED for log in found["logs"])
-                record(self._mind.market, step, Outcome(sold_out=sold_out))
+                record(self._mind.market, step, StepOutcome(sold_out=sold_out))
 
-    def _in_the_crowd(self, who: str) -> list[tuple[str, Step | None]]:
+    def _in_the_crowd(self, who: str) -> list[tuple[str, ActorStep | None]]:
         wallet = Hurried(self._chain, self._desk.wallet(who).account, _SEND_GAS)
         number, wei = self._some_token("curve", "pool_v4"), self._rng.randrange(1, 200) * 10**15
         if number is None or self._rng.randrange(5) == 0:
@@ -264,13 +264,15 @@ class Play:
         listed = self._mind.market.tokens[number]
         if listed.kind == "pool_v4":
             key = (ZERO, listed.token, POOL_FEE, POOL_SPACING, ZERO)
-            return [(v4_swap(wallet, self._built.contracts, key, ZERO, wei), Step(who, "buy", number, wei))]
-        on_curve = Launched(listed.token, listed.curve, ZERO)
+            return [
+                (v4_swap(wallet, self._built.contracts, key, ZERO, wei), ActorStep(who, "buy", number, wei))
+            ]
+        on_curve = CurveToken(listed.token, listed.curve, ZERO)
         bought = curve_buy(wallet, on_curve, wei)
         if self._rng.randrange(3) == 0:
             # Back again in the same block: the last of it is still sold in one piece by whoever comes later.
             curve_sell(wallet, on_curve, _ETH)
-        return [(bought, Step(who, "buy", number, wei))]
+        return [(bought, ActorStep(who, "buy", number, wei))]
 
     def _some_token(self, *kinds: str) -> int | None:
         """The place of some eth-quoted token that is of one of these kinds."""
@@ -311,7 +313,7 @@ class Play:
         self._desk.wallet(self._rng.choice(TRADERS)).send(actor_address(name), "0x", 3 * _ETH)
         if number is not None:
             listed = self._mind.market.tokens[number]
-            curve_buy(self._desk.wallet(name), Launched(listed.token, listed.curve, ZERO), _ETH // 50)
+            curve_buy(self._desk.wallet(name), CurveToken(listed.token, listed.curve, ZERO), _ETH // 50)
 
     def _hand_over(self) -> None:
         """A holder gives a part of a launchpad's token away."""
@@ -343,9 +345,9 @@ class Play:
 
     # --- pools ------------------------------------------------------------------------------------
 
-    def _provider(self) -> Deployer:
+    def _provider(self) -> ContractDeployer:
         """Who deployed the traded tokens, holds the rest of them, and has everything approved."""
-        return Deployer(self._chain, self._built.accounts[0], _LIQUIDITY_GAS)
+        return ContractDeployer(self._chain, self._built.accounts[0], _LIQUIDITY_GAS)
 
     def _open_pool(self) -> None:
         """A holder opens a pool of a token that is on its curve: it trades in two places then."""
@@ -408,7 +410,7 @@ class Play:
             self._modify(deployer, _V4_TAKE, [less, taken])
 
     def _modify(
-        self, deployer: Deployer, actions: bytes, arguments: list[bytes], value_wei: int = 0
+        self, deployer: ContractDeployer, actions: bytes, arguments: list[bytes], value_wei: int = 0
     ) -> dict[str, Any]:
         unlock = encode(["bytes", "bytes[]"], [actions, arguments])
         data = calldata("modifyLiquidities(bytes,uint256)", unlock, _LATE)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim import arena
 from sim.arena import Database, Program, WentWrong
@@ -246,7 +246,9 @@ EVENTS: dict[str, int] = {
 """Methods of ``Run``, and how often each is drawn."""
 
 
-async def run(seed: int, places: Places, built: Built, server: EmbeddedPostgres, folder: Path) -> Outcome:
+async def run(
+    seed: int, places: DevnetFolders, built: Built, server: EmbeddedPostgres, folder: Path
+) -> Outcome:
     """One run. ``folder``: for its files, one at a time. Never raises for what the sync does."""
     outcome = Outcome(seed)
     with arena.chain(places, built) as (node, rpc):
@@ -288,7 +290,7 @@ async def _through(at_work: Run) -> None:
     await sync.end()
 
 
-async def _compared(at_work: Run, places: Places, built: Built, node_url: str, folder: Path) -> None:
+async def _compared(at_work: Run, places: DevnetFolders, built: Built, node_url: str, folder: Path) -> None:
     """The index beside that of a fresh sync, and beside itself with its positions made again."""
     outcome = at_work.outcome
     found = await arena.digest_of(at_work.database)
@@ -303,7 +305,7 @@ async def _compared(at_work: Run, places: Places, built: Built, node_url: str, f
 
 
 async def _fresh(
-    places: Places, built: Built, database: Database, node_url: str, folder: Path, play: Play
+    places: DevnetFolders, built: Built, database: Database, node_url: str, folder: Path, play: Play
 ) -> Digest:
     async with arena.program(places, built, database, node_url, folder / "fresh") as sync:
         await sync.start()

@@ -18,7 +18,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 async def sweep(what: str, runs: int, first: int, folder: Path) -> list[Outcome]:
     """The outcomes; a line is printed for each as it comes, and what went wrong below it."""
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built, outcomes = world.build(places, print), []
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(arena.server(folder / "postgres"))

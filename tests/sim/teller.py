@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.jobs.alerts.loop import Alerts, Parts
+from roundtrip.jobs.alerts.loop import AlertParts, Alerts
 from roundtrip.store.server import connections
 from roundtrip.venues.base import Contracts
 
-PARTS = Parts()
+PARTS = AlertParts()
 POLL_S = 0.1
 
 

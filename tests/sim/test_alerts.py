@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim import arena
 from sim.alert_run import followed, run
@@ -15,7 +15,7 @@ SEEDS = (*range(1, 8), 232)
 
 
 @pytest.fixture(scope="session")
-async def server(places: Places, built: Built, open_folder: Path) -> AsyncIterator[EmbeddedPostgres]:
+async def server(places: DevnetFolders, built: Built, open_folder: Path) -> AsyncIterator[EmbeddedPostgres]:
     """A database server that runs may end as they like, with the chain as it was built."""
     folder = open_folder / "alerts"
     async with arena.server(folder / "postgres") as found, followed(places, built, found, folder):
@@ -24,7 +24,7 @@ async def server(places: Places, built: Built, open_folder: Path) -> AsyncIterat
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_every_fact_is_told_of_once_whatever_befell_those_that_tell(
-    seed: int, places: Places, built: Built, server: EmbeddedPostgres, open_folder: Path
+    seed: int, places: DevnetFolders, built: Built, server: EmbeddedPostgres, open_folder: Path
 ) -> None:
     outcome = await run(seed, places, built, server, open_folder / "alerts")
     print(outcome.line())

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.postgres import EmbeddedPostgres
 from sim import arena
 from sim.digest import DIGESTED, LEFT_OUT, NO_FACTS, difference, digest
@@ -29,7 +29,7 @@ async def server(open_folder: Path) -> AsyncIterator[EmbeddedPostgres]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_an_index_is_whole_whatever_befell_it(
-    seed: int, places: Places, built: Built, server: EmbeddedPostgres, open_folder: Path
+    seed: int, places: DevnetFolders, built: Built, server: EmbeddedPostgres, open_folder: Path
 ) -> None:
     outcome = await run(seed, places, built, server, open_folder)
     print(outcome.line())
@@ -38,7 +38,7 @@ async def test_an_index_is_whole_whatever_befell_it(
 
 
 async def test_one_row_less_is_another_digest(
-    places: Places, built: Built, server: EmbeddedPostgres, open_folder: Path
+    places: DevnetFolders, built: Built, server: EmbeddedPostgres, open_folder: Path
 ) -> None:
     with arena.chain(places, built) as (node, rpc):
         head = rpc.call("eth_getBlockByNumber", "latest", False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import asyncpg
 
 from roundtrip.devnet import live_actors
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.store.server.sync_lock import leader
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
 from sim.run import STANDS_BY
@@ -28,7 +28,7 @@ async def takes_over(connection: asyncpg.Connection, one: Program) -> None:
 
 
 async def test_what_killed_leaders_began_the_others_end_as_one_sync_would(
-    places: Places, built: Built, open_folder: Path, tmp_path: Path
+    places: DevnetFolders, built: Built, open_folder: Path, tmp_path: Path
 ) -> None:
     async with server(open_folder / "lead") as on:
         with chain(places, built) as (node, rpc):
@@ -51,7 +51,7 @@ async def test_what_killed_leaders_began_the_others_end_as_one_sync_would(
 
 @contextlib.asynccontextmanager
 async def two(
-    places: Places, built: Built, database: Database, url: str, folder: Path
+    places: DevnetFolders, built: Built, database: Database, url: str, folder: Path
 ) -> AsyncIterator[tuple[Program, Program]]:
     async with (
         program(places, built, database, url, folder / "first") as first,

@@ -65,11 +65,11 @@ async def served(url: str, rpc_url: str, built: world.Built) -> AsyncIterator[Co
 
 
 async def test_health_is_bad_while_the_sync_is_stopped_and_the_node_goes_on(
-    database_url: str, places: world.Places, built: world.Built, tmp_path: Path
+    database_url: str, places: world.DevnetFolders, built: world.Built, tmp_path: Path
 ) -> None:
     options = NodeOptions(state=built.state)
     with world.start_world(places, built, options) as node, SyncRpc(node.url) as rpc:
-        world.write_description(world.Places(places.project, tmp_path), built, node.url)
+        world.write_description(world.DevnetFolders(places.project, tmp_path), built, node.url)
         async with database(database_url, "stopped") as url:
             with sync(url, node.url, tmp_path) as process:
                 async with served(url, node.url, built) as ctx:

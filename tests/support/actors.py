@@ -12,7 +12,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -73,9 +73,9 @@ class Actors:
         for first in range(0, count, 500):
             self.block([Act(funder, step, gas=21_000) for step in paid[first : first + 500]])
 
-    def deployer(self, who: str) -> Deployer:
+    def deployer(self, who: str) -> ContractDeployer:
         """The wallet, for the devnet's own functions."""
-        return Deployer(self.rpc, who)
+        return ContractDeployer(self.rpc, who)
 
     # --- transactions --------------------------------------------------------------------------------
 

@@ -13,13 +13,13 @@ import asyncpg
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
-from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Rule, Watch
-from roundtrip.jobs.alerts.loop import Parts
+from roundtrip.jobs.alerts.loop import AlertParts
 from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.watch import watches
-from roundtrip.store.watch.happenings import Place
-from roundtrip.store.watch.watches import Change
+from roundtrip.store.watch.happenings import IndexedBlock
+from roundtrip.store.watch.watches import WatchChange
 from roundtrip.venues.base import Contracts
 
 MADE_AT = datetime.fromisoformat("2026-01-01T00:00:00Z")
@@ -32,19 +32,19 @@ class OneByOne(RuleIndex):
     """Looks at every rule and follow."""
 
     def __init__(self) -> None:
-        self._each_rule: dict[int, tuple[Source, Rule, Address | None]] = {}
-        self._each_follow: dict[int, tuple[Source, Address]] = {}
+        self._each_rule: dict[int, tuple[AlertSource, Rule, Address | None]] = {}
+        self._each_follow: dict[int, tuple[AlertSource, Address]] = {}
 
-    def add_rule(self, source: Source, rule: Rule, wallet: Address | None) -> None:
+    def add_rule(self, source: AlertSource, rule: Rule, wallet: Address | None) -> None:
         self._each_rule[source.id] = source, rule, wallet
 
-    def add_follow(self, source: Source, wallet: Address) -> None:
+    def add_follow(self, source: AlertSource, wallet: Address) -> None:
         self._each_follow[source.id] = source, wallet
 
     def remove(self, kind: Literal["rule", "follow", "bag_guard"], source_id: int) -> None:
         (self._each_rule if kind == "rule" else self._each_follow).pop(source_id, None)
 
-    def matching(self, happening: Happening) -> list[Source]:
+    def matching(self, happening: Happening) -> list[AlertSource]:
         number = happening.spot.block_number
         following = [one for one in self._each_follow.values() if one[0].from_number < number]
         found = []
@@ -74,7 +74,7 @@ ORDER BY trade.block_number, trade.log_index
 
 
 async def trades_happened(
-    connection: asyncpg.Connection, contracts: Contracts, after: Place, to: Place
+    connection: asyncpg.Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
 ) -> list[Happening]:
     """Of all that may happen the trades."""
     rows = await connection.fetch(_TRADES, after.at_s, after.number, to.at_s, to.number)
@@ -110,7 +110,7 @@ async def wished(
     )
 
 
-PLAIN = Parts(OneByOne, trades_happened, wished)
+PLAIN = AlertParts(OneByOne, trades_happened, wished)
 
 
 # --- mites -----------------------------------------------------------------------------------------
@@ -168,10 +168,12 @@ class Expected:
     last_s: int = 0
 
 
-async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: Parts = PLAIN) -> Expected:
+async def expected(
+    connection: asyncpg.Connection, contracts: Contracts, parts: AlertParts = PLAIN
+) -> Expected:
     """Without a cursor, an index or a cache."""
     known = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
-    last = Place(known["number"], known["at_s"])
+    last = IndexedBlock(known["number"], known["at_s"])
     found, counts = Expected(last_s=last.at_s), Counter[tuple[str, int, int, int]]()
     live, ever = OneByOne(), OneByOne()
     for change in await _all_changes(connection):
@@ -181,7 +183,7 @@ async def expected(connection: asyncpg.Connection, contracts: Contracts, parts: 
             elif change.wallet is not None:
                 index.add_follow(change.source, change.wallet)
     bags = await _bags(connection)
-    for happening in await parts.happened(connection, contracts, Place(-1, 0), last):
+    for happening in await parts.happened(connection, contracts, IndexedBlock(-1, 0), last):
         found.everything |= {_row(source, happening) for source in ever.matching(happening)}
         guarding = bags.of(happening)
         found.everything |= {_row(source, happening) for source in guarding}
@@ -206,7 +208,7 @@ class Bags:
     trades: Sequence[asyncpg.Record]
     numbers: dict[str, int]
 
-    def of(self, happening: Happening) -> list[Source]:
+    def of(self, happening: Happening) -> list[AlertSource]:
         """Who is told of it for holding the token."""
         token, by, at = happening.token, happening.wallet, happening.spot[:2]
         if happening.verb == "draining":
@@ -225,7 +227,7 @@ class Bags:
             for wallet, (mite, guarded_from) in self.mites.items()
             if wallet != by and guarded_from < at[0] and self._held(wallet, token, at)
         ]
-        return [Source("bag_guard", number, mite, "bag guard", -1) for mite in sorted(found)]
+        return [AlertSource("bag_guard", number, mite, "bag guard", -1) for mite in sorted(found)]
 
     def _before(self, wallet: str, token: str, at: tuple[int, int]) -> list[asyncpg.Record]:
         own = bytes.fromhex(wallet[2:]), bytes.fromhex(token[2:])
@@ -262,14 +264,14 @@ async def _bags(connection: asyncpg.Connection) -> Bags:
     )
 
 
-async def _all_changes(connection: asyncpg.Connection) -> list[Change]:
+async def _all_changes(connection: asyncpg.Connection) -> list[WatchChange]:
     """Ended ones, too: an end is never the first change."""
     found = [*await watches.changes_since(connection, 0), *await watches.changes_since(connection, 1)]
     numbers = {change.number: change for change in found}
     return [numbers[number] for number in sorted(numbers)]
 
 
-def _row(source: Source, happening: Happening) -> Row:
+def _row(source: AlertSource, happening: Happening) -> Row:
     spot = happening.spot
     return Row(
         source.mite_id,
@@ -290,7 +292,7 @@ async def amiss(
     connection: asyncpg.Connection,
     contracts: Contracts,
     given_up: Sequence[tuple[int, int]],
-    parts: Parts = PLAIN,
+    parts: AlertParts = PLAIN,
 ) -> list[str]:
     """What the alerts of a database are other than they should be, for a person; nothing: all is well. All
     facts have been read. ``given_up``: of each fork the last block that stayed and the last that was taken
@@ -359,6 +361,6 @@ def _told(row: asyncpg.Record) -> Row:
     return Row(row["mite_id"], row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
 
 
-def without(parts: Parts, **others: object) -> Parts:
+def without(parts: AlertParts, **others: object) -> AlertParts:
     """The same with some of them changed."""
     return dataclasses.replace(parts, **others)  # type: ignore[arg-type]

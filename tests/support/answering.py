@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import redis
 
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey, Spans
-from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
 
 PATIENT_S = 10.0
@@ -31,14 +31,16 @@ class Runs:
     def __post_init__(self) -> None:
         self.gate.set()
 
-    async def __call__(self) -> Shared:
+    async def __call__(self) -> SharedAnswer:
         self.count += 1
         self.began.set()
         number = self.count
         await self.gate.wait()
         if self.fault is not None:
             raise self.fault
-        return Shared(self.body + b" %d" % number, self.ttl_ms, self.counted, is_absence=self.is_absence)
+        return SharedAnswer(
+            self.body + b" %d" % number, self.ttl_ms, self.counted, is_absence=self.is_absence
+        )
 
 
 @dataclass

@@ -28,7 +28,7 @@ class Archive:
 
 
 @contextlib.contextmanager
-def archive(places: world.Places, kept_blocks: int = 600) -> Iterator[Archive]:
+def archive(places: world.DevnetFolders, kept_blocks: int = 600) -> Iterator[Archive]:
     """Blocks of one transaction each."""
     options = NodeOptions(prune_history=kept_blocks, timestamp_s=FIRST_S)
     with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:

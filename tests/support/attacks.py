@@ -9,14 +9,23 @@ from eth_abi.abi import encode
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MAX, PERMIT2, ZERO, Deployer, calldata, put_token, v3_pool, v4_pool
+from roundtrip.devnet.deploy import (
+    MAX,
+    PERMIT2,
+    ZERO,
+    ContractDeployer,
+    calldata,
+    put_token,
+    v3_pool,
+    v4_pool,
+)
 from roundtrip.devnet.launchpad import mine_salt
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Bought, Evidence, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold, VenueEvidence
 from roundtrip.domain.check.price import token_usd
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.pipeline import gather_evidence
@@ -54,8 +63,8 @@ class Parties:
 
     def __init__(self, rpc: SyncRpc, built: Built) -> None:
         self.contracts = built.contracts
-        self.owner = Deployer(rpc, built.accounts[0])
-        self.stranger = Deployer(rpc, built.accounts[9])
+        self.owner = ContractDeployer(rpc, built.accounts[0])
+        self.stranger = ContractDeployer(rpc, built.accounts[9])
 
     def honest(self, *pools: PoolPlan, hooks: dict[str, str] | None = None) -> str:
         """A plain token with these pools, and a tenth of its supply in the stranger's hands."""
@@ -163,12 +172,12 @@ class Looked:
             return Market(token, venue.quote_address, curve=venue.pool or "")
         return Market(token, venue.quote_address, "", venue.fee_pips, venue.tick_spacing, venue.hook or ZERO)
 
-    def bought(self) -> Bought:
+    def bought(self) -> CompletedBuy:
         """What the first of the simulated wallets bought where it was decided."""
         return next(
             b.outcome
             for b in self.best().buys
-            if (b.size, b.environment) == ("probe", 0) and isinstance(b.outcome, Bought)
+            if (b.size, b.environment) == ("probe", 0) and isinstance(b.outcome, CompletedBuy)
         )
 
     def sold(self) -> Sold:

@@ -10,7 +10,7 @@ from typing import Any, cast
 import asyncpg
 import msgspec
 
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import PostReply
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import Target
 from roundtrip.channels.telegram import Started
@@ -24,19 +24,19 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Bot, Outward
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
-from roundtrip.store.delivery.channels import Channel, New
+from roundtrip.store.delivery.channels import Channel, NewChannel
 from roundtrip.store.watch import alerts
 
 NOW_S = 1_760_011_200.0
-OK = Reply(200, None, None, 3)
+OK = PostReply(200, None, None, 3)
 WAIT_S = 20
 
 
-def answered(status: int, retry_after_s: float | None = None) -> Reply:
-    return Reply(status, None, retry_after_s, 3)
+def answered(status: int, retry_after_s: float | None = None) -> PostReply:
+    return PostReply(status, None, retry_after_s, 3)
 
 
-NO_ANSWER = Reply(None, "no answer within 10 s", None, 10_000)
+NO_ANSWER = PostReply(None, "no answer within 10 s", None, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +62,15 @@ class Servers:
     """Everybody's servers. ``replies``: by host, what it answers next; else ``otherwise``. ``hangs``: hosts
     that do not answer before ``go``. ``echoes``: hosts that echo a challenge."""
 
-    replies: dict[str, list[Reply]] = field(default_factory=dict)
-    otherwise: Reply = OK
+    replies: dict[str, list[PostReply]] = field(default_factory=dict)
+    otherwise: PostReply = OK
     sent: list[Sent] = field(default_factory=list)
     hangs: set[str] = field(default_factory=set)
     echoes: set[str] = field(default_factory=set)
     go: asyncio.Event = field(default_factory=asyncio.Event)
     came: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> Reply:
+    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
         self.sent.append(Sent(to, body, headers))
         self.came.set()
         if to.host in self.hangs:
@@ -91,12 +91,12 @@ class Chats:
     updates: list[list[Started]] = field(default_factory=list)
     told: list[tuple[int, Sequence[str]]] = field(default_factory=list)
     links: list[Sequence[str | None]] = field(default_factory=list)
-    reply: Reply = OK
+    reply: PostReply = OK
     called: str | None = "some_bot"
     asked_after: list[int] = field(default_factory=list)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply:
+    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> PostReply:
         self.told.append((chat_id, texts))
         self.links.append(links)
         return self.reply
@@ -161,7 +161,7 @@ class Street:
         secret = seal.seal("whsec_" + "QUJD" * 8, secrets.token_bytes(32))
         target = seal.seal(url, secrets.token_bytes(32))
         async with self.pool.acquire() as connection, connection.transaction():
-            new = New("webhook", target, url, secret, seal.hash_of(url), proven, took_ms)
+            new = NewChannel("webhook", target, url, secret, seal.hash_of(url), proven, took_ms)
             return await channels.add(connection, mite.id, new, self.now())
 
     async def alert(self, mite: Mite, *said: str, kind: Any = "rule") -> list[Alert]:

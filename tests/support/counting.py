@@ -11,10 +11,10 @@ import asyncpg
 
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
-from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey
 from roundtrip.store.accounts.credit_holds import Hold
 
 
@@ -83,8 +83,8 @@ class Counts:
     moves: int = 0
 
     async def write(
-        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
-    ) -> list[Live | None]:
+        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[LiveKey | None]:
         """One at a time, in order; hand-backs first."""
         self.writes += 1
         self.asked += len(calls)
@@ -100,7 +100,7 @@ class Counts:
             raise self.fault
         return came
 
-    def _counted(self, call: Call) -> Live | None:
+    def _counted(self, call: CountedCall) -> LiveKey | None:
         owner = None if call.key_hash is None else self.live.get(call.key_hash)
         if call.key_hash is not None and owner is None:
             return None
@@ -112,7 +112,7 @@ class Counts:
             self.minute[call.caller, call.taken_ms] += 1
         if owner is None:
             return None
-        return Live(owner, has_room, not has_room and owner.id in self.balances)
+        return LiveKey(owner, has_room, not has_room and owner.id in self.balances)
 
     async def move(
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
@@ -180,7 +180,7 @@ async def put_mite(connection: asyncpg.Connection, wallet: Address, *names: str)
 
 async def put_credits(connection: asyncpg.Connection, mite_id: int, credited: int) -> None:
     """As if the mite had paid for so many calls."""
-    payment = Payment(TxHash(f"0x{uuid4().int:064x}"), 1, 1, "0x" + "ab" * 32)
+    payment = CreditPayment(TxHash(f"0x{uuid4().int:064x}"), 1, 1, "0x" + "ab" * 32)
     async with connection.transaction():
         await credits.redeem(connection, mite_id, payment, credited, datetime.now(UTC))
 

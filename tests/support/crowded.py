@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import asyncpg
 
-from roundtrip.devnet.demo.crowd import Crowd
-from roundtrip.devnet.deploy import ZERO, Deployer
+from roundtrip.devnet.demo.crowd import DemoCrowd
+from roundtrip.devnet.deploy import ZERO, ContractDeployer
 from roundtrip.devnet.launchpad import pool_key, v4_swap
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -97,7 +97,7 @@ class Crowded:
 
     def _swap(self, account: str, paid: str, raw: int) -> None:
         self.rpc.call("anvil_impersonateAccount", account)
-        sender = Deployer(self.rpc, account, _GAS)
+        sender = ContractDeployer(self.rpc, account, _GAS)
         contracts = self.built.contracts
         sender.receipt(v4_swap(sender, contracts, pool_key(contracts, self.token, ZERO), paid, raw))
 
@@ -107,7 +107,7 @@ async def crowded_over(
     ctx: Context, rpc: SyncRpc, built: Built, server_url: str, like_url: str
 ) -> AsyncIterator[Crowded]:
     """On the chain of ``rpc``, with an index of its own; nobody has counted winners yet."""
-    crowd = Crowd(rpc, built, threading.Event())
+    crowd = DemoCrowd(rpc, built, threading.Event())
     crowd.come()
     token = crowd.places.crowded.token
     async with (

@@ -35,17 +35,17 @@ PROJECT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="session")
-def places() -> world.Places:
-    return world.Places(PROJECT, PROJECT / "var")
+def places() -> world.DevnetFolders:
+    return world.DevnetFolders(PROJECT, PROJECT / "var")
 
 
 @pytest.fixture(scope="session")
-def built(places: world.Places) -> world.Built:
+def built(places: world.DevnetFolders) -> world.Built:
     return world.build(places, print)
 
 
 @pytest.fixture(scope="session")
-def chain_url(places: world.Places, built: world.Built) -> Iterator[str]:
+def chain_url(places: world.DevnetFolders, built: world.Built) -> Iterator[str]:
     with world.start_world(places, built, NodeOptions(state=built.state)) as node:
         yield node.url
 
@@ -182,7 +182,7 @@ async def ctx(rpc: SyncRpc, built: world.Built, pool: asyncpg.Pool) -> AsyncIter
 
 @pytest.fixture(scope="session")
 async def indexed_url(
-    places: world.Places, built: world.Built, open_folder: Path, database_url: str
+    places: world.DevnetFolders, built: world.Built, open_folder: Path, database_url: str
 ) -> AsyncIterator[str]:
     """A database of its own that has the whole local chain, as it was built, followed; its jobs are not
     done."""

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import asyncpg
 
-from roundtrip.chain.blocks.heads import Head, Heads
+from roundtrip.chain.blocks.heads import ChainHead, Heads
 from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
@@ -18,14 +18,14 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Market, Missing, Refused
+from roundtrip.domain.check.evidence import MarketRates, Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import Kind
 from roundtrip.jobs.kinds.names import names
 from roundtrip.services.community.flag_resolution import look
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import Holding, Valued, Worth
-from roundtrip.services.valuation.spot_quote import Prices, ProbeBuy, Probed
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
+from roundtrip.services.valuation.spot_quote import ProbeBuy, Probed, TokenPricing
 from roundtrip.store.boards import winners
 from roundtrip.store.community import flags
 from roundtrip.store.index import cursor as chain
@@ -68,28 +68,30 @@ class Quotes:
     """What each token's sells pay, in wei; what is not there can nobody find out. ``pays_at``: where a place
     pays something else. ``trips``: to the node. ``bought_at``: where was asked what 0.1 eth buys."""
 
-    pays: dict[Address, int | Refused] = field(default_factory=dict)
+    pays: dict[Address, int | RefusedCall] = field(default_factory=dict)
     trips: int = 0
     pays_at: dict[str, int] = field(default_factory=dict)
     bought_at: list[str | None] = field(default_factory=list)
 
     async def probe_buy(
-        self, ctx: Context, head: Head, token: Address, meter: Meter, at: str | None
+        self, ctx: Context, head: ChainHead, token: Address, meter: Meter, at: str | None
     ) -> Probed:
         self.bought_at.append(at)
         found = self.pays.get(token, 9 * 10**16)
         return ProbeBuy(BOUGHT_RAW, found) if isinstance(found, int) else found
 
-    async def slot_of(self, ctx: Context, head: Head, token: Address, meter: Meter) -> BalanceSlot | None:
+    async def slot_of(
+        self, ctx: Context, head: ChainHead, token: Address, meter: Meter
+    ) -> BalanceSlot | None:
         return BalanceSlot(token, "vyper", 2**255 + 3)
 
     async def worth(
-        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
     ) -> list[Valued]:
         self.trips += 1
         return [self._valued(one) for one in holdings]
 
-    def _valued(self, holding: Holding) -> Valued:
+    def _valued(self, holding: HoldingToSell) -> Valued:
         assert holding.amount_raw == BOUGHT_RAW
         assert holding.at is not None
         assert holding.slot == BalanceSlot(holding.token, "vyper", 2**255 + 3)
@@ -98,8 +100,8 @@ class Quotes:
             return Missing("node", "it was asked in vain")
         return Worth(found, VENUE) if isinstance(found, int) else found
 
-    def prices(self) -> Prices:
-        return Prices(self.probe_buy, self.slot_of, self.worth)
+    def prices(self) -> TokenPricing:
+        return TokenPricing(self.probe_buy, self.slot_of, self.worth)
 
 
 @dataclass
@@ -136,12 +138,12 @@ class Ground:
         self.draws += 1
         return self.draws.to_bytes(32, "big")
 
-    def current(self) -> Head:
+    def current(self) -> ChainHead:
         """As ``Heads`` does it: the head is the index's newest block."""
         if self.node_is_away:
             raise NodeFault("it is away")
-        market = Market(self.at.number, 3 * 10**9, 500, None)
-        return Head(self.at, 1, DEPLOYER, "0x" + "0" * 64, market, 0.0, ANVIL)
+        market = MarketRates(self.at.number, 3 * 10**9, 500, None)
+        return ChainHead(self.at, 1, DEPLOYER, "0x" + "0" * 64, market, 0.0, ANVIL)
 
     async def begin(self) -> None:
         """Four launches, each a day old, bought by twenty people, and counted. The first has a pool beside

@@ -8,8 +8,8 @@ from typing import Any
 import asyncpg
 
 from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.launchpad import Launch, Launched
+from roundtrip.devnet.deploy import ContractDeployer
+from roundtrip.devnet.launchpad import CurveToken, LaunchRequest
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
@@ -33,15 +33,17 @@ class Ground:
     def __init__(self, ctx: Context, rpc: SyncRpc, built: Built, url: str) -> None:
         self.ctx, self.rpc, self.built, self.url = ctx, rpc, built, url
         self.me, self.buyer, self.second = (
-            Deployer(rpc, built.accounts[number]) for number in (LAUNCHER, BUYER, SECOND)
+            ContractDeployer(rpc, built.accounts[number]) for number in (LAUNCHER, BUYER, SECOND)
         )
 
-    def launch(self, salt: int, **more: Any) -> Launched:
+    def launch(self, salt: int, **more: Any) -> CurveToken:
         """By ``me``; its buys pay no tax of the first seconds."""
-        made = launchpad.launch(self.me, self.built.contracts, Launch("Fresh", "FRSH", salt=salt, **more))
+        made = launchpad.launch(
+            self.me, self.built.contracts, LaunchRequest("Fresh", "FRSH", salt=salt, **more)
+        )
         # Past the tax on buying early.
         self.rpc.call("evm_increaseTime", 10)
-        return Launched(made.token.lower(), made.curve.lower(), made.quote)
+        return CurveToken(made.token.lower(), made.curve.lower(), made.quote)
 
     async def follow(self) -> None:
         """The index catches up."""

@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 
 from roundtrip.devnet import launchpad, launchpad_v1
 from roundtrip.devnet.deploy import calldata, v3_pool, v4_pool
-from roundtrip.devnet.launchpad import LAUNCH, LAUNCH_FEE_WEI, Launch
+from roundtrip.devnet.launchpad import LAUNCH, LAUNCH_FEE_WEI, LaunchRequest
 from support.actors import ETH, MANY_GAS, Act, Actors, What, code_of, deeds_data
 from support.wallet import Place, Step, Wallet
 
@@ -53,7 +53,7 @@ class Stage(Actors):
     ) -> "Held":
         """A launch on the launchpad's curve, with a first buy in the same transaction where that is asked.
         The next block is ten seconds later: nobody pays the tax of the first three."""
-        asked, own = Launch("Held", "HELD", salt=salt, **more), self.deployer(who)
+        asked, own = LaunchRequest("Held", "HELD", salt=salt, **more), self.deployer(who)
         if not buy_wei:
             made = launchpad.launch(own, self.contracts, asked)
             self.rpc.call("evm_increaseTime", 10)
@@ -73,7 +73,7 @@ class Stage(Actors):
 
     def launch_act(self, who: str, salt: int, exempt: Sequence[str] = ()) -> tuple["Held", Act]:
         """A launch that is still to be sent, and the token and curve that it will make."""
-        data = calldata(LAUNCH, Launch("Held", "HELD", salt=salt).wish(), 0, ZERO, list(exempt))
+        data = calldata(LAUNCH, LaunchRequest("Held", "HELD", salt=salt).wish(), 0, ZERO, list(exempt))
         factory = self.contracts["launchpadFactory"]
         call = {"from": who, "to": factory, "data": data, "value": hex(LAUNCH_FEE_WEI)}
         told = self.rpc.call("eth_call", call, "latest", {who: {"balance": hex(ETH)}})

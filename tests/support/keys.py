@@ -20,7 +20,7 @@ from roundtrip.services.accounts.key_schema import KeyParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts, call_counts
-from roundtrip.store.accounts.call_counts import Call
+from roundtrip.store.accounts.call_counts import CountedCall
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """Of the group that signatures are made in."""
@@ -45,7 +45,7 @@ def random_context(ctx: Context, clock: Clock) -> Context:
 
 async def mite_of_key(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
     """Whose live key has this hash, asked as a call asks it; None: it is nobody's, or revoked."""
-    (live,) = await call_counts.write(connection, [Call(None, int(NOW_S * 1000), hashed)])
+    (live,) = await call_counts.write(connection, [CountedCall(None, int(NOW_S * 1000), hashed)])
     return None if live is None else live.mite
 
 

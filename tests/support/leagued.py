@@ -13,7 +13,7 @@ from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import Counted, Entry
+from roundtrip.store.practice.league import LeagueEligibility, LeagueRank
 from roundtrip.store.server import partitions
 from support.made_index import MadeIndex, number_address
 from support.tables import emptied
@@ -98,7 +98,7 @@ class Leagued:
         later: timedelta = timedelta(0),
         venue: str | None = None,
         bought_at: str | None = None,
-    ) -> Counted:
+    ) -> LeagueEligibility:
         """A practice sell priced at a block; on the token's curve, if nothing else is told."""
         where = {"venue": venue or curve_of(token), "contracts": NETWORK, "bought_at": bought_at}
         at = block(number)
@@ -140,7 +140,7 @@ class Leagued:
             bytes(32),
         )
 
-    async def board(self, who: Who = "all", week: int = WEEK_S) -> list[Entry]:
+    async def board(self, who: Who = "all", week: int = WEEK_S) -> list[LeagueRank]:
         return list(await league.board(self.connection, week, who, 100))
 
     async def kept(self) -> list[tuple[Address, int]]:

@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.market.profit import EMPTY, Position
+from roundtrip.domain.market.profit import EMPTY, WalletPosition
 from roundtrip.store.index import cursor
-from roundtrip.store.index.positions import Held, put_positions
+from roundtrip.store.index.positions import PositionKey, put_positions
 from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_bytes
 from support.told_blocks import START_S
@@ -125,14 +125,14 @@ class MadeIndex:
 
     async def position(self, wallet: str, token: str, **fields: Any) -> None:
         """What the wallet made of the token."""
-        key = Held(await self.id_of(wallet), await self.id_of(token))
-        found: Position = EMPTY._replace(**fields)
+        key = PositionKey(await self.id_of(wallet), await self.id_of(token))
+        found: WalletPosition = EMPTY._replace(**fields)
         await put_positions(self.connection, {key: found})
 
     async def many_positions(self, wallet: str, count: int) -> None:
         """It bought so many tokens that nobody knows."""
         wallet_id = await self.id_of(wallet)
-        found = {Held(wallet_id, 1_000_000 + n): EMPTY._replace(buys=1) for n in range(count)}
+        found = {PositionKey(wallet_id, 1_000_000 + n): EMPTY._replace(buys=1) for n in range(count)}
         await put_positions(self.connection, found)
 
     async def begin(self, start: int, number: int) -> None:

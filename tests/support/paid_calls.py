@@ -12,13 +12,13 @@ import pytest
 
 from roundtrip.api.admission.call_counter import GroupCommit
 from roundtrip.api.admission.credit_spending import Spending
-from roundtrip.api.admission.gate import Admitted, Counts, Gate, Refused
+from roundtrip.api.admission.gate import Admitted, CallRefused, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, Reply
+from roundtrip.api.dispatch import Dispatch, DoorReply
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
-from roundtrip.api.request.callers import Asking
+from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.sharing.single_flight import SharedAnswers
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.store.accounts.credit_holds import Hold
@@ -27,8 +27,8 @@ from .counting import Balance, Drawn, Wall, hashed, key_of, mite
 from .counting import Counts as Ledger
 
 HOME = "address:203.0.113.7"
-ALLOWANCES = Allowances(Allowance(3), Allowance(6, 2), Allowance(9, 2))
-KEYED = Asking(HOME, key_of("k"))
+ALLOWANCES = Allowances(CallAllowance(3), CallAllowance(6, 2), CallAllowance(9, 2))
+KEYED = CallerRequest(HOME, key_of("k"))
 CONTEXT = cast(Context, SimpleNamespace(measures=Measures()))
 
 
@@ -98,17 +98,17 @@ class House:
         commit = GroupCommit(self.ledger, self.wall, clock)
         return Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
 
-    async def ask(self, asking: Asking = KEYED, counts: Counts = "day") -> Admitted:
+    async def ask(self, asking: CallerRequest = KEYED, counts: Counts = "day") -> Admitted:
         return await self.gate.admit(asking, counts, needs_key=False)
 
-    async def refused(self, asking: Asking = KEYED) -> tuple[str, int | None]:
+    async def refused(self, asking: CallerRequest = KEYED) -> tuple[str, int | None]:
         """Code, and what is left of the minute."""
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(CallRefused) as caught:
             await self.ask(asking)
         ticket = caught.value.ticket
         return caught.value.error.code, None if ticket is None else ticket.remaining
 
-    async def run(self, operation: AnyOperation = PLAIN, address: str = "x") -> Reply:
+    async def run(self, operation: AnyOperation = PLAIN, address: str = "x") -> DoorReply:
         return await self.dispatch.run(operation, {"address": address}, KEYED)
 
     def has(self, mite_id: int = 1) -> tuple[int, int, int]:

@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import HandlerCall
-from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
@@ -77,16 +77,16 @@ class Payer:
         """The token to pay in."""
         return self.built.contracts["usdg"]
 
-    def wallet(self, address: Address, usdg_raw: int = 1_000 * USDG) -> Deployer:
+    def wallet(self, address: Address, usdg_raw: int = 1_000 * USDG) -> ContractDeployer:
         """Somebody with eth and usdg."""
         self.rpc.call("anvil_setBalance", address, hex(10**19))
         self.rpc.call("anvil_impersonateAccount", address)
-        bank = Deployer(self.rpc, self.built.accounts[0])
+        bank = ContractDeployer(self.rpc, self.built.accounts[0])
         if usdg_raw:
             bank.receipt(bank.send(self.usdg, calldata("transfer(address,uint256)", address, usdg_raw)))
-        return Deployer(self.rpc, address, 500_000)
+        return ContractDeployer(self.rpc, address, 500_000)
 
-    def pay(self, payer: Deployer, to: str, amount_raw: int, token: str | None = None) -> str:
+    def pay(self, payer: ContractDeployer, to: str, amount_raw: int, token: str | None = None) -> str:
         """The hash of a plain transfer, which is in a block."""
         return payer.send(token or self.usdg, calldata("transfer(address,uint256)", to, amount_raw))
 
@@ -106,7 +106,7 @@ class Shop:
     ctx: Context
     payer: Payer
     mite: Mite
-    wallet: Deployer
+    wallet: ContractDeployer
 
     @property
     def pay_to(self) -> Address:

@@ -12,7 +12,7 @@ import asyncpg
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
@@ -24,8 +24,8 @@ from roundtrip.services.practice.pricing import Buying, PricedBuy, PricedSell, U
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate_schema import TradeVerdict
-from roundtrip.services.valuation.holdings import Holding
-from roundtrip.store.practice.league import Counted
+from roundtrip.services.valuation.holdings import HoldingToSell
+from roundtrip.store.practice.league import LeagueEligibility
 from support.counting import put_mite
 from support.keys import NOW_S
 from support.practice_doubles import CutPool, Meeting, Pool
@@ -50,10 +50,10 @@ class Request:
     key: str | None
 
 
-async def _counts_some(*given: Any, **where: object) -> Counted:
+async def _counts_some(*given: Any, **where: object) -> LeagueEligibility:
     """Whether a sell counts, by its profit: some of each sort do."""
     profit_wei: int = given[3]
-    return Counted(profit_wei % 3 != 0, None if profit_wei % 3 else "by chance")
+    return LeagueEligibility(profit_wei % 3 != 0, None if profit_wei % 3 else "by chance")
 
 
 class Practices(RuleBasedStateMachine):
@@ -98,9 +98,9 @@ class Practices(RuleBasedStateMachine):
 
         return asyncio.run_coroutine_threadsafe(done(), self.loop).result(30)
 
-    def _head(self) -> Head:
+    def _head(self) -> ChainHead:
         block = BlockRef(self.number, "0x" + f"{self.number:064x}", int(self.now_s))
-        return cast(Head, SimpleNamespace(block=block))
+        return cast(ChainHead, SimpleNamespace(block=block))
 
     # --- prices --------------------------------------------------------------------------------
 
@@ -110,7 +110,7 @@ class Practices(RuleBasedStateMachine):
         return max((pools[one].buys(eth_wei), one) for one in ([at] if at is not None else pools))
 
     async def _price_buy(
-        self, ctx: Context, head: Head, buying: Buying, slot_of: Any, meter: Meter
+        self, ctx: Context, head: ChainHead, buying: Buying, slot_of: Any, meter: Meter
     ) -> PricedBuy:
         await self._met()
         token, earlier_wei = buying.token, buying.earlier_wei
@@ -123,7 +123,7 @@ class Practices(RuleBasedStateMachine):
         )
 
     async def _price_sell(
-        self, ctx: Context, head: Head, holding: Holding, worth: Any, meter: Meter
+        self, ctx: Context, head: ChainHead, holding: HoldingToSell, worth: Any, meter: Meter
     ) -> PricedSell | Unsellable:
         await self._met()
         if holding.token in self.refuses:
@@ -150,9 +150,9 @@ class Practices(RuleBasedStateMachine):
         mite = self.mites[request.owner]
         if request.side == "buy":
             params = PracticeBuyParams(request.token, request.amount)
-            means = buy.Means(self._price_buy, a_slot)
+            means = buy.BuyPricing(self._price_buy, a_slot)
             return read(await buy.buy(self.ctx, params, mite, request.key, means, Meter()))
-        selling = sell.Means(
+        selling = sell.SellPricing(
             price=self._price_sell, slot_of=a_slot, count_sell=_counts_some, worth=cast(Any, None)
         )
         sold = PracticeSellParams(request.token, float(request.amount))

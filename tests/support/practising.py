@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.accounts import keys
@@ -18,9 +18,9 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.services.practice import buy, sell
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import Holding, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.league import Counted
+from roundtrip.store.practice.league import LeagueEligibility
 from support.keys import Person, key_for, mite_of_key
 
 UNIT = 10**18
@@ -35,7 +35,7 @@ async def a_mite(ctx: Context) -> Mite:
     return found
 
 
-async def a_slot(ctx: Context, head: Head, token: Address, meter: Meter) -> BalanceSlot | None:
+async def a_slot(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> BalanceSlot | None:
     return BalanceSlot(token, "solidity", 3)
 
 
@@ -47,8 +47,8 @@ async def counts(
     block: BlockRef,
     now: datetime,
     **where: object,
-) -> Counted:
-    return Counted(profit_wei >= 0, None if profit_wei >= 0 else "it lost")
+) -> LeagueEligibility:
+    return LeagueEligibility(profit_wei >= 0, None if profit_wei >= 0 else "it lost")
 
 
 @dataclass
@@ -56,16 +56,16 @@ class Appraiser:
     """Says what it is told to of every holding; ``asked``: each of its trips."""
 
     says: Valued = field(default_factory=lambda: Worth(UNIT, VENUE))
-    asked: list[list[Holding]] = field(default_factory=list)
+    asked: list[list[HoldingToSell]] = field(default_factory=list)
 
     async def __call__(
-        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
     ) -> list[Valued]:
         self.asked.append(list(holdings))
         return [self.says for _ in holdings]
 
 
-BUYS = buy.Means(slot_of=a_slot)
+BUYS = buy.BuyPricing(slot_of=a_slot)
 
 
 async def bought(
@@ -85,7 +85,7 @@ async def sold(
     once: str | None = None,
 ) -> dict[str, Any]:
     """The same of a sell."""
-    means = sell.Means(worth=appraiser, slot_of=a_slot, count_sell=counts)
+    means = sell.SellPricing(worth=appraiser, slot_of=a_slot, count_sell=counts)
     params = msgspec.convert({"token": token, "percent": percent}, PracticeSellParams)
     return read(await sell.sell(ctx, params, mite, once, means, Meter()))
 

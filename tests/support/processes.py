@@ -8,19 +8,19 @@ from uuid import UUID
 
 import asyncpg
 
-from roundtrip.api.admission.call_counter import GroupCommit, Ledger
+from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
 from roundtrip.api.admission.credit_spending import Credits, Spending
-from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.request.callers import Asking
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.api.request.callers import CallerRequest
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.store.accounts.credit_holds import Hold
 
 from .counting import Drawn, Wall, key_of
 
 FREE = 1
 """Calls a day."""
-ALLOWANCES = Allowances(Allowance(1), Allowance(10**6, FREE), Allowance(10**6, FREE))
+ALLOWANCES = Allowances(CallAllowance(1), CallAllowance(10**6, FREE), CallAllowance(10**6, FREE))
 
 
 @dataclass
@@ -59,7 +59,7 @@ class Process:
     is_gone: bool = False
 
     def __post_init__(self) -> None:
-        self.ledger, self.counts = Faulty(self.pool), Ledger(self.pool)
+        self.ledger, self.counts = Faulty(self.pool), CallLedger(self.pool)
         self.spending = Spending(self.ledger, self.wall, self.drawn, lambda: self.now_s, again_s=1e6)
         commit = GroupCommit(self.counts, self.wall, lambda: self.now_s)
         self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
@@ -96,6 +96,6 @@ class Process:
 
     async def ask(self, key: str) -> Admitted | str:
         try:
-            return await self.gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
-        except Refused as refused:
+            return await self.gate.admit(CallerRequest("address:x", key_of(key)), "day", needs_key=True)
+        except CallRefused as refused:
             return refused.error.code

@@ -18,13 +18,13 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.holders import book_reader, sources
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime.book_cache import Books
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
-from roundtrip.store.holders.books import Head
+from roundtrip.store.holders.books import BookHead
 from support.actors import ETH
 from support.databases import connected
 from support.holding import SUPPLY, Held, Stage
@@ -78,7 +78,7 @@ class Service:
     def process(self) -> Process:
         return Process(self.base)
 
-    async def kept(self, token: str) -> Head | None:
+    async def kept(self, token: str) -> BookHead | None:
         return await books.head_of(self.row, Address(token))
 
     async def jobs(self) -> list[tuple[str, str]]:
@@ -98,7 +98,7 @@ class Service:
         """What somebody says who reads all of it at once and knows nothing yet."""
         await self.row.execute(f"TRUNCATE {TABLES}")
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0))
+            patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
             found = await self.process().asked(token)
         await self.row.execute(f"TRUNCATE {TABLES}")
         assert found["status"] != "reading"

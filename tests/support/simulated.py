@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate import simulate
@@ -342,7 +342,7 @@ class Strangers:
     folder: Path
 
     def __post_init__(self) -> None:
-        self.deployer = Deployer(self.rpc, self.rpc.call("eth_accounts")[0])
+        self.deployer = ContractDeployer(self.rpc, self.rpc.call("eth_accounts")[0])
 
     def token(self, *, loud: bool = True, strict: bool = False) -> str:
         """A token; ``loud``: with events; ``strict``: an allowance is only raised from zero."""

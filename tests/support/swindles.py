@@ -9,7 +9,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MAX, Deployer, calldata, v3_pool
+from roundtrip.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
 from roundtrip.devnet.sync_rpc import SyncRpc
 from support.attacks import Parties
 from support.wallet import Receipt, Step, Wallet
@@ -302,7 +302,7 @@ class Swindles:
         self.rpc.call("evm_mine")
 
 
-def do(who: Deployer, to: str, signature: str, *values: object, wei: int = 0) -> None:
+def do(who: ContractDeployer, to: str, signature: str, *values: object, wei: int = 0) -> None:
     who.receipt(who.send(to, calldata(signature, *values), wei))
 
 

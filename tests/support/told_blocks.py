@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.blocks.spans import BlockRead, Entry, Tx
+from roundtrip.chain.blocks.spans import BlockLog, BlockRead, SpanTx
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -66,11 +66,11 @@ class Chain:
         number, at_s = before.number + 1, before.timestamp_s + after_s
         own = _word(f"{self.salt} {before.hash} {at_s} {transactions}")
         made = tuple(
-            Tx(_word(f"{own} {n}"), one.sender, one.to, hex(one.value_wei), "0x0", one.input, one.type)
+            SpanTx(_word(f"{own} {n}"), one.sender, one.to, hex(one.value_wei), "0x0", one.input, one.type)
             for n, one in enumerate(transactions)
         )
         pairs = [(log, place) for place, one in enumerate(transactions) for log in one.logs]
-        entries = tuple(Entry(log, place, index) for index, (log, place) in enumerate(pairs))
+        entries = tuple(BlockLog(log, place, index) for index, (log, place) in enumerate(pairs))
         read = BlockRead(BlockRef(number, own, at_s), before.hash, made, entries)
         self.blocks.append(read)
         return read

@@ -9,8 +9,8 @@ import asyncpg
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.domain.market.fairness import Fairness, Origin
-from roundtrip.domain.market.winners import SPANS, Begun, Closed, Wallets, Winner, board
+from roundtrip.domain.market.fairness import Fairness, WalletOrigin
+from roundtrip.domain.market.winners import SPANS, ClosedToken, RankedWinner, TokenStart, Wallets, board
 from roundtrip.store.boards.winners import Ranked
 from roundtrip.store.index import cursor
 from roundtrip.store.server.hex import as_address, as_bytes
@@ -26,25 +26,27 @@ class Facts:
         self.at_s: int = tables["cursor"][0]["at_s"]
         self.wallets = Wallets(
             {
-                name[row["wallet_id"]]: Origin(row["first_s"], name.get(row["funder_id"]), row["funded_s"])
+                name[row["wallet_id"]]: WalletOrigin(
+                    row["first_s"], name.get(row["funder_id"]), row["funded_s"]
+                )
                 for row in tables["origin"]
             },
             Counter(name[row["funder_id"]] for row in tables["origin"] if row["funder_id"] is not None),
             fairness,
         )
-        self.begun: dict[Address, Begun] = {}
+        self.begun: dict[Address, TokenStart] = {}
         for row in sorted(tables["pool"], key=lambda row: -row["at_s"]):
             if row["in_money_from"] is not None:
-                self.begun[name[row["token_id"]]] = Begun(row["at_s"], None)
+                self.begun[name[row["token_id"]]] = TokenStart(row["at_s"], None)
         for row in tables["launch"]:
-            self.begun[name[row["token_id"]]] = Begun(row["at_s"], name[row["deployer_id"]])
+            self.begun[name[row["token_id"]]] = TokenStart(row["at_s"], name[row["deployer_id"]])
         self.buyers: dict[Address, set[Address]] = {}
         for row in tables["position"]:
             if row["buys"] > 0:
                 self.buyers.setdefault(name[row["token_id"]], set()).add(name[row["wallet_id"]])
         self.kept_fair = {name[row["token_id"]] for row in tables["fair_token"]}
         self.closings = [
-            Closed(
+            ClosedToken(
                 Spot(row["block_number"], row["log_index"], row["at_s"], TxHash("")),
                 name[row["wallet_id"]],
                 name[row["token_id"]],
@@ -54,7 +56,7 @@ class Facts:
             for row in tables["closing"]
         ]
 
-    def of(self, span: str) -> list[Closed]:
+    def of(self, span: str) -> list[ClosedToken]:
         """What was closed in a span, fair or not."""
         seconds = SPANS[span]
         return [one for one in self.closings if seconds is None or one.spot.at_s > self.at_s - seconds]
@@ -63,10 +65,10 @@ class Facts:
         """The fair tokens among them."""
         return {token for token in {one.token for one in self.of(span)} if self._is_fair(token)}
 
-    def winners(self, span: str) -> list[Winner]:
+    def winners(self, span: str) -> list[RankedWinner]:
         fair = self.fair(span)
 
-        def counts(one: Closed) -> bool:
+        def counts(one: ClosedToken) -> bool:
             begun = self.begun.get(one.token)
             deployer = None if begun is None else begun.deployer
             return one.token in fair and not self.wallets.is_kin(one.wallet, deployer)
@@ -93,7 +95,7 @@ class Facts:
         return begun is not None and self.wallets.is_fair(begun, self.buyers.get(token, set()), self.at_s)
 
 
-def plain(winners: Iterable[Winner]) -> list[tuple[object, ...]]:
+def plain(winners: Iterable[RankedWinner]) -> list[tuple[object, ...]]:
     """Everything of a winner that a row of the board has."""
     return [
         (

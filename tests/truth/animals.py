@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from support.fixtures import PROJECT
@@ -128,7 +128,7 @@ def put(rpc: SyncRpc, contracts: dict[str, str], animal: Animal) -> str:
     """Deploys it, fills its pools and makes its calls; the token's address. Raises DeployError."""
     if animal.source == "detect_other_money":
         animal = replace(animal, extra=(int(contracts["usdg"], 16),))
-    story, deployer = animal.story(), Deployer(rpc, rpc.call("eth_accounts")[0])
+    story, deployer = animal.story(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(deployer, contracts, story, compile_contract(PROJECT / "contracts" / story.source))
     for signature, values in animal.calls:
         deployer.send(token, calldata(signature, *values))

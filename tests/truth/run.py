@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def _run(cases: list[Case]) -> list[Trial]:
-    places = world.Places(PROJECT, PROJECT / "var")
+    places = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(places, print)
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as rpc:
         return [_shown(asyncio.run(tried(rpc, built, case))) for case in cases]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.venue import Venue
@@ -42,7 +42,7 @@ def money_for(rpc: SyncRpc, built: Built, wallet: Wallet, spot: Spot) -> int:
     if spot.quote == "usdg":
         wallet.get_usdg(raw)
     elif spot.quote == "share":
-        deployer = Deployer(rpc, built.accounts[0])
+        deployer = ContractDeployer(rpc, built.accounts[0])
         share = built.contracts["share"]
         deployer.receipt(deployer.send(share, calldata("transfer(address,uint256)", wallet.address, raw)))
     return raw

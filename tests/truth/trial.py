@@ -6,13 +6,13 @@ from functools import cache
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Evidence, Missing, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall, Sold, VenueEvidence
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from support.fixtures import PROJECT, context_for, no_database
@@ -116,7 +116,7 @@ async def tried(rpc: SyncRpc, built: Built, case: Case) -> Trial:
 
 def _deployed(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
     """The token, and what moves it past its pools where one has a hook."""
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(deployer, built.contracts, case.story(), _code("composed"), built.hooks)
     bypass = ZERO
     if any(pool.hook for pool in case.pools):
@@ -165,7 +165,7 @@ def _otherwise(evidence: Evidence, met: Met, hooks: dict[str, str]) -> list[str]
             same = sale is not None and came_to == (sale.paid_raw, sale.sold_raw, sale.back_raw)
             same = same or (sale is None and outcome.sold_raw == 0)
         else:
-            same = isinstance(outcome, Refused) and sale is None
+            same = isinstance(outcome, RefusedCall) and sale is None
         if not same:
             found.append(f"wallet {at[0]} after {at[1]} s: {outcome}")
     return found

@@ -10,15 +10,15 @@ from typing import Any, Literal
 import msgspec
 import structlog
 
-from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import Ticket
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall
-from roundtrip.api.request.callers import Asking
+from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.request.failure_log import Failures
 from roundtrip.api.request.idempotency import read_once
 from roundtrip.api.request.min_block import read_min_block
 from roundtrip.api.request.request_ids import request_id
-from roundtrip.api.sharing.single_flight import Asker, Shared, SharedAnswers, TookTooLong
+from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.runtime.context import Answered, Context
@@ -40,7 +40,7 @@ _NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class DoorReply:
     """An answer on its way out: encoded, with the headers that every door may show. ``forms``: of an answer
     that is shared, what doors made of it before, and keep with it."""
 
@@ -87,18 +87,18 @@ def with_request_id(error: RoundtripError, request: str | None = None) -> Roundt
     return Named(error.code, error.message, request or request_id(), error.retry_after_s)
 
 
-def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
+def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> DoorReply:
     """An error as its caller is told it."""
     return render_error(with_request_id(error), headers)
 
 
-def render_error(error: RoundtripError, headers: Mapping[str, str] | None = None) -> Reply:
+def render_error(error: RoundtripError, headers: Mapping[str, str] | None = None) -> DoorReply:
     """The specification's error shape."""
     body = msgspec.json.encode(ErrorAnswer(ErrorDetail(error.code, error.message)))
     found = dict(headers or {})
     if error.retry_after_s is not None:
         found["retry-after"] = str(error.retry_after_s)
-    return Reply(error.status, body, found, error)
+    return DoorReply(error.status, body, found, error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +120,12 @@ class Dispatch:
         self,
         operation: AnyOperation,
         raw: Mapping[str, object] | Reads,
-        asking: Asking,
+        asking: CallerRequest,
         query: Mapping[str, str] = _NO_QUERY,
         once: tuple[object, ...] = (),
         door: Door = "http",
         min_block: tuple[object, ...] = (),
-    ) -> Reply:
+    ) -> DoorReply:
         """Answers one request. Never raises: every failure is a Reply. ``raw``: the parameters as they came,
         or what reads them, once the caller is let in. ``query``: what came by the query string, where there
         is one. ``once``: the idempotency keys that it shows, and ``min_block``: which block its answer has to
@@ -158,11 +158,11 @@ class Dispatch:
         self,
         operation: AnyOperation,
         raw: Mapping[str, object] | Reads,
-        asking: Asking,
+        asking: CallerRequest,
         query: Mapping[str, str],
         once: tuple[object, ...],
         min_block: tuple[object, ...],
-    ) -> Reply:
+    ) -> DoorReply:
         admitted: Admitted | None = None
         try:
             admitted = await self.gate.admit(asking, operation.counts, operation.key)
@@ -172,7 +172,7 @@ class Dispatch:
             if least:
                 await reach(self.ctx, least)
             shared, hit = await self._answer(operation, params, admitted, asking, key, least)
-        except Refused as refused:
+        except CallRefused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))
         except RoundtripError as error:
             return error_reply(error, _ticket_headers(self._unpaid(admitted, error.counts)))
@@ -187,9 +187,9 @@ class Dispatch:
             raise
         headers = _ticket_headers(await self._settle(admitted, shared.counted))
         if operation.shared_by is None:
-            return Reply(200, shared.body, headers)
+            return DoorReply(200, shared.body, headers)
         headers["x-cache"] = "hit" if hit else "miss"
-        return Reply(200, shared.body, headers, forms=shared.forms)
+        return DoorReply(200, shared.body, headers, forms=shared.forms)
 
     async def _settle(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
         """Has the call paid for, or hands it back where the answer is spoiled."""
@@ -212,14 +212,14 @@ class Dispatch:
         operation: AnyOperation,
         params: msgspec.Struct,
         admitted: Admitted,
-        asking: Asking,
+        asking: CallerRequest,
         once: str | None,
         least: int,
-    ) -> tuple[Shared, bool]:
+    ) -> tuple[SharedAnswer, bool]:
         caller = asking.name if admitted.mite is None else f"mite:{admitted.mite.id}"
         address = asking.name if self.gate.is_bound(asking) else None
 
-        async def make() -> Shared:
+        async def make() -> SharedAnswer:
             ctx = self.ctx
             if operation.lane is not None:
                 ctx = ctx.for_caller(caller, operation.lane, _token_of(params), address)
@@ -228,9 +228,9 @@ class Dispatch:
                 answered = await self._in_time(operation.handler(call))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
-            return Shared(body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence)
+            return SharedAnswer(body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence)
 
-        asker = Asker(admitted.mite is not None, admitted.mite.id if admitted.mite else None, address)
+        asker = FlightCaller(admitted.mite is not None, admitted.mite.id if admitted.mite else None, address)
         if operation.counts == "never":
             return await make(), False
         if operation.shared_by is None:
@@ -261,7 +261,7 @@ def _token_of(params: msgspec.Struct) -> str | None:
     return named.lower() if isinstance(named, str) else None
 
 
-def _ended(reply: Reply) -> str:
+def _ended(reply: DoorReply) -> str:
     """What became of a request: an answer that was made for it, or shared with it; refused for what the
     caller did, or failed for what he did not."""
     if reply.error is not None:

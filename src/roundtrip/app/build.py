@@ -19,14 +19,14 @@ import coincurve
 from roundtrip.chain.blocks.head_feed import Feed
 from roundtrip.chain.blocks.heads import Heads, newest
 from roundtrip.chain.blocks.venue_index import READ_AGAIN_BLOCKS, Book
-from roundtrip.chain.doctor import Finding, Patient, Rounds, examine
+from roundtrip.chain.doctor import DoctorRounds, Finding, Patient, examine
 from roundtrip.chain.holders.origins import Never
 from roundtrip.chain.rpc import bulkhead
 from roundtrip.chain.rpc.background import beside
 from roundtrip.chain.rpc.bulkhead import Bulkhead
 from roundtrip.chain.rpc.client import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.chain.rpc.dialect_probe import speaks_as
-from roundtrip.chain.rpc.endpoints import Endpoint, NodeUrl
+from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD, Network, network_from
@@ -39,7 +39,7 @@ from roundtrip.jobs.alerts.loop import Alerts
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.check.proof_file import Claim, Held
+from roundtrip.services.check.proof_file import Claim, ProofFinding
 from roundtrip.services.check.proof_replay import Trusted, verify_claim
 from roundtrip.services.runtime.book_cache import Books, reading_budget
 from roundtrip.services.runtime.context import Context
@@ -47,7 +47,7 @@ from roundtrip.services.runtime.notifiers import check_key
 from roundtrip.services.wallets.origins import find_out
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
-from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
@@ -164,7 +164,7 @@ async def context(
         def patient() -> Patient:
             return Patient(node, heads, contracts, CHAIN_ID, time.time(), time.monotonic, thorough=False)
 
-        rounds = await stack.enter_async_context(Rounds(patient).going())
+        rounds = await stack.enter_async_context(DoctorRounds(patient).going())
         yield Context(
             chain_id=CHAIN_ID,
             contracts=contracts,
@@ -226,7 +226,7 @@ def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
 async def examine_nodes(settings: Settings, network: Network) -> list[tuple[str, list[Finding]]]:
     """What the doctor finds of each node, with its host, and of the contracts as that node tells them."""
     urls = node_urls(settings, network)
-    return [(Endpoint.of(one).host, await _examined(settings, network, one)) for one in urls]
+    return [(NodeEndpoint.of(one).host, await _examined(settings, network, one)) for one in urls]
 
 
 async def _examined(settings: Settings, network: Network, one: NodeUrl) -> list[Finding]:
@@ -239,7 +239,7 @@ async def _examined(settings: Settings, network: Network, one: NodeUrl) -> list[
         return await examine(Patient(node, heads, network.contracts, network.chain_id, *now))
 
 
-async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) -> list[Held]:
+async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) -> list[ProofFinding]:
     """What holds of a proof, under the contracts of ``network`` and the policy of this release; without a url
     no node is asked."""
     trusted = Trusted(network.chain_id, network.contracts, POLICY)
@@ -298,7 +298,7 @@ async def forgotten(database_url: str) -> None:
 
 async def found_origin(
     settings: Settings, network: Network, database_url: str, wallet: Address
-) -> Origin | Never | None:
+) -> StoredOrigin | Never | None:
     """Where a wallet comes from, as far as the database or the nodes tell. Raises NodeFault, ServiceFull."""
     await migrate_database(database_url)
     connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)

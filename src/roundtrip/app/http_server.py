@@ -28,7 +28,7 @@ from roundtrip.api.http.app import Lost, create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
 from roundtrip.api.server.overload import Pressure
-from roundtrip.api.server.protocol import BoundedProtocol, Places, spare_files
+from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, spare_files
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
@@ -36,7 +36,7 @@ from roundtrip.config.resources import LIBRARIES
 from roundtrip.config.settings import Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
-from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
+from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
@@ -174,9 +174,9 @@ def _payments(settings: Settings) -> Payments | None:
 
 def _allowances(settings: Settings) -> Allowances:
     return Allowances(
-        anonymous=Allowance(settings.anon_per_minute),
-        key=Allowance(settings.key_per_minute, settings.key_per_day),
-        holder=Allowance(settings.holder_per_minute, settings.holder_per_day),
+        anonymous=CallAllowance(settings.anon_per_minute),
+        key=CallAllowance(settings.key_per_minute, settings.key_per_day),
+        holder=CallAllowance(settings.holder_per_minute, settings.holder_per_day),
         address=OfAddress(
             keyed=settings.keyed_per_address,
             requests=settings.requests_per_address,
@@ -196,7 +196,7 @@ def http_server(
 ) -> uvicorn.Server:
     """The HTTP server around the application; ``ready`` is called when it serves. ``takes_turns``: others
     accept from the same sockets. Its ``serve`` ends on a signal, and hands the signal on."""
-    places = Places(spare_files(most_connections), proxies, measures)
+    places = ConnectionPlaces(spare_files(most_connections), proxies, measures)
     bounded = functools.partial(BoundedProtocol, places=places)
     config = uvicorn.Config(
         app,

@@ -260,7 +260,7 @@ async def _websocket(patient: Patient) -> list[Finding]:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class DoctorCheck:
     """One thing that is looked at, and what it costs when nothing of it can be seen. ``heavy``: asked by hand
     only."""
 
@@ -271,16 +271,16 @@ class Look:
 
 
 LOOKS = (
-    Look("nodes", _nodes, "it is not known which nodes are left"),
-    Look("chain id", _chain, "everything"),
-    Look("clock", _clock, "everything: no block is heard of"),
-    Look("contracts", _code, "what trades through them"),
-    Look("links", _links, "it is not known whether the contracts belong together"),
-    Look("eth_simulateV1", _simulation, "every check: nothing is proven"),
-    Look("archive", _archive, "what reads the past"),
-    Look("logs", _logs, "pools are looked for by their usual keys only"),
-    Look("batches", _batches, "checks: they ask many things at once", heavy=True),
-    Look("websocket", _websocket, _POLLED, heavy=True),
+    DoctorCheck("nodes", _nodes, "it is not known which nodes are left"),
+    DoctorCheck("chain id", _chain, "everything"),
+    DoctorCheck("clock", _clock, "everything: no block is heard of"),
+    DoctorCheck("contracts", _code, "what trades through them"),
+    DoctorCheck("links", _links, "it is not known whether the contracts belong together"),
+    DoctorCheck("eth_simulateV1", _simulation, "every check: nothing is proven"),
+    DoctorCheck("archive", _archive, "what reads the past"),
+    DoctorCheck("logs", _logs, "pools are looked for by their usual keys only"),
+    DoctorCheck("batches", _batches, "checks: they ask many things at once", heavy=True),
+    DoctorCheck("websocket", _websocket, _POLLED, heavy=True),
 )
 NEEDED = frozenset({"chain id", "contracts", "links", "eth_simulateV1"})
 """Without these no check can be made."""
@@ -305,7 +305,7 @@ _ROUND_S, _ROUND_AGAIN_S = 600.0, 15.0
 log = structlog.get_logger(__name__)
 
 
-class Rounds:
+class DoctorRounds:
     """Looks now and then while the service runs, so that nothing is missing silently. ``patient`` as it is
     when it is called."""
 
@@ -322,7 +322,7 @@ class Rounds:
         self._found = tuple(await examine(self._patient()))
 
     @contextlib.asynccontextmanager
-    async def going(self) -> AsyncIterator["Rounds"]:
+    async def going(self) -> AsyncIterator["DoctorRounds"]:
         """Looks in the background while the block of ``async with`` runs; sooner again where something that
         is needed was missing."""
         async with beside(self._go(), "rounds"):

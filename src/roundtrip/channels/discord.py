@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from .message_lines import length, lines, lines_with_links
-from .post import Reply
+from .post import PostReply
 from .targets import Target
 
 MOST_ROWS = 10
@@ -43,7 +43,7 @@ def _escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
-def read_discord_reply(reply: Reply) -> Reply:
+def read_discord_reply(reply: PostReply) -> PostReply:
     """What the answer means: a webhook that was deleted comes as status 410, and how long to wait as Discord
     says it in the body."""
     if reply.status == 429 and (wait_s := _told(reply).get("retry_after")) is not None:
@@ -53,7 +53,7 @@ def read_discord_reply(reply: Reply) -> Reply:
     return reply
 
 
-def _told(reply: Reply) -> dict[str, Any]:
+def _told(reply: PostReply) -> dict[str, Any]:
     try:
         told = msgspec.json.decode(reply.read)
     except (msgspec.DecodeError, UnicodeError):

@@ -28,7 +28,7 @@ class NotTried(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class PostReply:
     """``status`` None: there was no answer, and ``error`` says why in words of ours. ``retry_after_s``: as
     the answer wishes, at least 0. ``read``: the beginning of the answer's body."""
 
@@ -98,7 +98,7 @@ class Poster:
         headers: Mapping[str, str],
         most_read: int = MOST_READ,
         timeout_s: float | None = None,
-    ) -> Reply:
+    ) -> PostReply:
         """Never raises for what the other side does; NotTried for what is ours. No redirect is followed; the
         address really connected to is looked at, at every connect. ``timeout_s``: over everything; None: this
         poster's own."""
@@ -112,9 +112,9 @@ class Poster:
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, NoTurn):
                 raise NotTried("there was no turn to look the name up") from None
-            reply = Reply(None, _why(error, limit_s), None, 0)
+            reply = PostReply(None, _why(error, limit_s), None, 0)
         except Exception as error:  # a stranger's answer is behind it: whatever it broke, it is no answer
-            reply = Reply(None, _why(error, limit_s), None, 0)
+            reply = PostReply(None, _why(error, limit_s), None, 0)
         return replace(reply, took_ms=round((time.perf_counter() - began) * 1000))
 
     async def _answered(
@@ -125,7 +125,7 @@ class Poster:
         headers: Mapping[str, str],
         most_read: int,
         limit_s: float,
-    ) -> Reply:
+    ) -> PostReply:
         answer: aiohttp.ClientResponse | None = None
         read = bytearray()
         try:
@@ -143,7 +143,7 @@ class Poster:
             if answer is not None:
                 _hang_up(answer)
         wished_s = retry_after_s(answer.headers.get("retry-after"), self._now_s())
-        return Reply(answer.status, None, wished_s, 0, bytes(read))
+        return PostReply(answer.status, None, wished_s, 0, bytes(read))
 
 
 def _hang_up(answer: aiohttp.ClientResponse) -> None:

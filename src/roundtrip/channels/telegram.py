@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .message_lines import lines, lines_with_links
-from .post import TIMEOUT_S, NotTried, Poster, Reply
+from .post import TIMEOUT_S, NotTried, Poster, PostReply
 from .targets import Target, target
 
 _T = TypeVar("_T")
@@ -50,7 +50,7 @@ class _Update(msgspec.Struct):
     message: _Message | None = None
 
 
-class _Numbered(msgspec.Struct):
+class _UpdateNumber(msgspec.Struct):
     update_id: int
 
 
@@ -62,7 +62,7 @@ class _Parameters(msgspec.Struct):
     retry_after: int | None = None
 
 
-class _Answer(msgspec.Struct):
+class _TelegramAnswer(msgspec.Struct):
     """Of every method. ``result``: as the method says."""
 
     ok: bool
@@ -82,7 +82,7 @@ class Telegram:
         self._url = f"{api_url.rstrip('/')}/bot{token}/"
         self._confirmed: int | None = None
 
-    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply:
+    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> PostReply:
         """Sends plain text, a row a line, within what Telegram takes. ``links``: as Discord's. 403 of a bot
         that was blocked comes as status 410: it is gone."""
         said = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
@@ -124,7 +124,7 @@ class Telegram:
         newest = updates[-1].update_id if updates else after
         return [found for update in updates if (found := _started(update)) is not None], newest
 
-    async def _ask(self, method: str, asked: Mapping[str, Any], timeout_s: float | None = None) -> Reply:
+    async def _ask(self, method: str, asked: Mapping[str, Any], timeout_s: float | None = None) -> PostReply:
         return await self._poster.post(
             Target(self._url + method, self._api.host, self._api.port),
             msgspec.json.encode(asked),
@@ -134,14 +134,14 @@ class Telegram:
         )
 
 
-def _answer(reply: Reply) -> _Answer | None:
+def _answer(reply: PostReply) -> _TelegramAnswer | None:
     try:
-        return msgspec.json.decode(reply.read, type=_Answer)
+        return msgspec.json.decode(reply.read, type=_TelegramAnswer)
     except (msgspec.DecodeError, UnicodeError):
         return None
 
 
-def _result(reply: Reply, kind: type[_T]) -> _T:
+def _result(reply: PostReply, kind: type[_T]) -> _T:
     """Raises OSError."""
     answer = _answer(reply)
     if not reply.ok or answer is None or not answer.ok:
@@ -159,7 +159,7 @@ def _update(raw: msgspec.Raw) -> _Update:
     except (msgspec.DecodeError, UnicodeError):
         pass
     try:
-        return _Update(msgspec.json.decode(raw, type=_Numbered).update_id)
+        return _Update(msgspec.json.decode(raw, type=_UpdateNumber).update_id)
     except (msgspec.DecodeError, UnicodeError):
         raise OSError("Telegram could not be asked: its answer is of another shape") from None
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from .post import Reply
+from .post import PostReply
 
 CHALLENGE = "webhook-challenge"
 """The header of it."""
@@ -50,7 +50,7 @@ def message(
     } | ({} if challenge is None else {CHALLENGE: challenge})
 
 
-def is_echo(reply: Reply, challenge: str) -> bool:
+def is_echo(reply: PostReply, challenge: str) -> bool:
     """Whether who answered wants to be sent this: 2xx, and the challenge alone as body. A server that says
     back whatever it is sent does not: the challenge comes in a header, among others and beside a body."""
     return reply.ok and reply.read.strip() == challenge.encode()

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from roundtrip.app import build
 from roundtrip.config.settings import Settings
-from roundtrip.domain.watch.channels import Illegal
+from roundtrip.domain.watch.channels import IllegalChannelMove
 from roundtrip.store.delivery import deliveries
 
 from .terminal import console, run
@@ -57,7 +57,7 @@ async def _resend(settings: Settings, which: int) -> None:
     async with build.connect_command(settings) as connection, connection.transaction():
         try:
             before = await deliveries.resend(connection, which, datetime.fromtimestamp(time.time(), UTC))
-        except Illegal:
+        except IllegalChannelMove:
             print(f"roundtrip: message {which} waits already")
             raise SystemExit(_NO) from None
     if before is None:

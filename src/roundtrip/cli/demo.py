@@ -37,16 +37,16 @@ _MEMORY_LOOK_S = 30
 _Welcome = Callable[..., None]
 
 
-def _places(settings: Settings) -> world.Places:
+def _places(settings: Settings) -> world.DevnetFolders:
     var = settings.var.absolute()
     with console.status("looking for the local chain's node") as status:
         project = resources.project(
             var, lambda step: status.update(step) if console.is_terminal else print(step)
         )
-    return world.Places(project, var)
+    return world.DevnetFolders(project, var)
 
 
-def _built(places: world.Places, genesis_s: int | None) -> world.Built:
+def _built(places: world.DevnetFolders, genesis_s: int | None) -> world.Built:
     """The local chain's cached state, built with progress on first use."""
     with console.status("preparing the local chain") as status:
         if genesis_s is None:

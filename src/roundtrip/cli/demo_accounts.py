@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 import structlog
 
 from roundtrip.devnet.actors import DUMPER
-from roundtrip.devnet.demo.crowd import Crowd, visitor
+from roundtrip.devnet.demo.crowd import DemoCrowd, visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built
@@ -61,7 +61,7 @@ class Stage:
 
     ctx: Context
     built: Built
-    crowd: Crowd
+    crowd: DemoCrowd
     mites: dict[str, Mite] = field(default_factory=dict)
 
     def ago(self, seconds: float) -> Context:
@@ -81,7 +81,7 @@ async def run(ctx: Context, built: Built, rpc_url: str) -> None:
     over = threading.Event()
     try:
         with SyncRpc(rpc_url) as node:
-            stage = Stage(ctx, built, Crowd(node, built, over))
+            stage = Stage(ctx, built, DemoCrowd(node, built, over))
             for name, act in ACTS:
                 try:
                     await act(stage)
@@ -164,7 +164,7 @@ async def _flag(stage: Stage) -> None:
     ago_s = stands.block.timestamp_s - at_s
     now = datetime.fromtimestamp(stage.ago(ago_s).now_s(), UTC)
     basis = flags.Basis(deployer_raw=newest.bought_raw)
-    flag = flags.New(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
+    flag = flags.NewFlag(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
     async with accounts(stage.ctx) as connection:
         await flags.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
 

@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.observability import prometheus, tracing
-from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT
 
 from .progress import show_progress
@@ -127,7 +127,7 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         raise SystemExit(_UNKNOWN)
 
 
-def _said(wallet: Address, found: Origin | Never | None) -> str:
+def _said(wallet: Address, found: StoredOrigin | Never | None) -> str:
     if found is None:
         return (
             f"{wallet}: could not be found out. The index does not reach so far, and no node's archive told."

@@ -66,7 +66,7 @@ class Bar:
         )
 
 
-class Left:
+class TimeLeft:
     """How long the rest takes, at the pace since it was last asked; None: not known yet."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
@@ -89,7 +89,7 @@ class Lines:
     """A line every ten seconds; ``eta_s`` None: not known."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock, self._rate, self._left = clock, Rate(clock), Left(clock)
+        self._clock, self._rate, self._left = clock, Rate(clock), TimeLeft(clock)
         self._next_s = clock()
 
     def __call__(self, step: Step) -> None:

@@ -20,12 +20,12 @@ from roundtrip.app import http_server
 from roundtrip.config import resources
 from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
-from roundtrip.devnet.demo.wallet import Wallet
+from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.node import free_port
 from roundtrip.tour.page import page
-from roundtrip.tour.redact import Words, words
+from roundtrip.tour.redact import Placeholders, words
 from roundtrip.tour.steps import Ground
-from roundtrip.tour.walk import Place, Told, walk
+from roundtrip.tour.walk import ServiceUrls, WalkedStep, walk
 
 from .terminal import console, environment, run
 
@@ -42,8 +42,8 @@ _END_S = 20.0
 class Walked:
     """What a walk was told, and the key that is not to be seen anywhere."""
 
-    told: list[Told]
-    known: Words
+    told: list[WalkedStep]
+    known: Placeholders
     key: str
 
     def page(self) -> str:
@@ -59,7 +59,7 @@ class Walked:
 class Running:
     """A demo with a receiver of alerts beside it."""
 
-    place: Place
+    place: ServiceUrls
     receiver_url: str
 
 
@@ -76,7 +76,7 @@ def tour(
     """Writes docs/tour.md: every tool once, called on a demo."""
     settings = Settings()
     var = settings.var.absolute()
-    places = world.Places(resources.project(var, print), var)
+    places = world.DevnetFolders(resources.project(var, print), var)
     with console.status("preparing the local chain"):
         built = _built(places, url)
     written: list[str] = []
@@ -87,7 +87,7 @@ def tour(
     print(f"written: {file}")
 
 
-def _built(places: world.Places, url: str | None) -> world.Built:
+def _built(places: world.DevnetFolders, url: str | None) -> world.Built:
     """The chain of a demo of its own, whose clock goes on where its history ends: the page of today is that
     of tomorrow. A demo that runs has the time of day."""
     if url is None:
@@ -105,7 +105,7 @@ async def _written(
 
 async def walked_on(running: Running, built: world.Built, tell: Callable[[str], None]) -> Walked:
     """Walks the tour there. Raises as ``walk`` does."""
-    wallet = Wallet(built, WALLET)
+    wallet = DemoWallet(built, WALLET)
     ground = Ground(built, wallet.address, running.receiver_url)
     told, key = await walk(running.place, wallet, ground, tell)
     mite = re.search(r"mite-\w+", str(ground.came["my_mite"]))
@@ -116,7 +116,7 @@ async def walked_on(running: Running, built: world.Built, tell: Callable[[str], 
 
 
 @contextlib.contextmanager
-def place_for(places: world.Places) -> Iterator[Path]:
+def place_for(places: world.DevnetFolders) -> Iterator[Path]:
     """A folder for a demo's files, with the chain that was built."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         var = Path(name) / "var"
@@ -133,13 +133,13 @@ async def demo(var: Path) -> AsyncIterator[Running]:
     """``roundtrip demo`` on free ports, its files in ``var``, until the block ends; on the chain that is the
     same whenever it is built."""
     async with _receiver() as receiver_url, _demo(var, receiver_url) as url:
-        yield Running(Place(url, _rpc_url(var)), receiver_url)
+        yield Running(ServiceUrls(url, _rpc_url(var)), receiver_url)
 
 
 @contextlib.asynccontextmanager
 async def _given(url: str, var: Path) -> AsyncIterator[Running]:
     async with _receiver(_RECEIVER_PORT) as receiver_url:
-        yield Running(Place(url, _rpc_url(var)), receiver_url)
+        yield Running(ServiceUrls(url, _rpc_url(var)), receiver_url)
 
 
 def _rpc_url(var: Path) -> str:

@@ -16,10 +16,10 @@ from roundtrip.api.documents.landing import FRONT, wants_page
 from roundtrip.api.http.app import Lost
 from roundtrip.api.request.callers import Callers
 from roundtrip.console.pages.boards import board_events
-from roundtrip.console.support.live_stream import MOST, Live
+from roundtrip.console.support.live_stream import MOST, LiveBoards
 from roundtrip.console.support.page_request import (
     Console,
-    Page,
+    PageRoute,
     Visit,
     form_in,
     same_site,
@@ -53,7 +53,7 @@ class PageEndpoint:
     """All that one path of the pages serves, by method, as an ASGI application."""
 
     console: Console
-    by_method: Mapping[str, Page]
+    by_method: Mapping[str, PageRoute]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -76,7 +76,7 @@ class PageEndpoint:
             response = _fault(visit, unexpected)
         await _guarded(response)(scope, receive, send)
 
-    async def _answered(self, visit: Visit, page: Page, receive: Receive) -> Response:
+    async def _answered(self, visit: Visit, page: PageRoute, receive: Receive) -> Response:
         if page.signed_in and visit.session is None:
             return visit.go(sign_in_for(visit.scope))
         if page.method == "POST":
@@ -132,11 +132,11 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     static = StaticFiles(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
-    live = Live(functools.partial(board_events, dispatch, templates))
+    live = LiveBoards(functools.partial(board_events, dispatch, templates))
     dispatch.ctx.measures.watch("streams", "open", live.open)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
     console = Console(dispatch, callers, templates, secure, live)
-    by_path: dict[str, dict[str, Page]] = {}
+    by_path: dict[str, dict[str, PageRoute]] = {}
     for page in PAGES:
         by_path.setdefault(page.path, {})[page.method] = page
     pages = {path: PageEndpoint(console, own) for path, own in by_path.items()}

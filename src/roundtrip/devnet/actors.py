@@ -40,7 +40,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ActorStep:
     """One deed. ``token``: its place in the market, for a launch the one it will take. ``amount``: of a buy,
     or of a launch's own first buy, the quote raw; of a sell the share in hundredths of a percent."""
 
@@ -52,7 +52,7 @@ class Step:
 
 
 @dataclass(slots=True)
-class Listed:
+class TradedToken:
     """A token that actors trade. ``stakes``: who holds it, with the quote they put in, raw."""
 
     kind: Kind
@@ -64,7 +64,7 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class StepOutcome:
     """What came of a step: a launch's addresses; whether a buy was the curve's last."""
 
     token: str = ""
@@ -73,33 +73,33 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Market:
+class ActorMarket:
     """All that actors know: the tokens, the turns played and the steps that somebody has in mind."""
 
-    tokens: list[Listed] = field(default_factory=list)
+    tokens: list[TradedToken] = field(default_factory=list)
     turn: int = 0
-    later: list[tuple[int, Step]] = field(default_factory=list)
+    later: list[tuple[int, ActorStep]] = field(default_factory=list)
 
     def pack(self) -> dict[str, Any]:
         """As JSON holds it."""
         return asdict(self)
 
     @classmethod
-    def unpack(cls, packed: dict[str, Any]) -> "Market":
+    def unpack(cls, packed: dict[str, Any]) -> "ActorMarket":
         """The inverse of ``packed``, sharing nothing with it. Nobody ever has a launch in mind."""
-        later = [(turn, Step(**step)) for turn, step in packed["later"]]
-        tokens = [Listed(**{**token, "stakes": dict(token["stakes"])}) for token in packed["tokens"]]
+        later = [(turn, ActorStep(**step)) for turn, step in packed["later"]]
+        tokens = [TradedToken(**{**token, "stakes": dict(token["stakes"])}) for token in packed["tokens"]]
         return cls(tokens, packed["turn"], later)
 
 
-def choose(market: Market, rng: Random, role: Role | None = None) -> list[Step]:
+def choose(market: ActorMarket, rng: Random, role: Role | None = None) -> list[ActorStep]:
     """The steps of one turn, in order; none when there is nothing to trade. ``role``: a launch is due."""
     market.turn += 1
     if role is not None:
         return _launch(market, rng, role)
     for number, listed in enumerate(market.tokens):
         if listed.kind == "sold_out":
-            return [Step(rng.choice(TRADERS), "graduate", number)]
+            return [ActorStep(rng.choice(TRADERS), "graduate", number)]
     for planned in market.later:
         turn, step = planned
         if turn <= market.turn:
@@ -116,11 +116,11 @@ def live_role(rng: Random) -> Role | None:
     return rng.choice(roles)
 
 
-def record(market: Market, step: Step, outcome: Outcome) -> None:
+def record(market: ActorMarket, step: ActorStep, outcome: StepOutcome) -> None:
     """Writes down a step that went through."""
     if step.what == "launch":
         assert step.wish is not None
-        listed = Listed("curve", step.wish.quote, step.wish.cap_raw, outcome.token, outcome.curve)
+        listed = TradedToken("curve", step.wish.quote, step.wish.cap_raw, outcome.token, outcome.curve)
         market.tokens.append(listed)
     listed, stakes = market.tokens[step.token], market.tokens[step.token].stakes
     if step.what == "graduate":
@@ -134,13 +134,13 @@ def record(market: Market, step: Step, outcome: Outcome) -> None:
         listed.kind = "sold_out" if outcome.sold_out else listed.kind
 
 
-def give_up(market: Market, step: Step) -> None:
+def give_up(market: ActorMarket, step: ActorStep) -> None:
     """A step that the chain refused: nobody tries that token again."""
     if step.token < len(market.tokens):
         market.tokens[step.token].kind = "dead"
 
 
-def _can(market: Market, step: Step) -> bool:
+def _can(market: ActorMarket, step: ActorStep) -> bool:
     """Whether a sell that was planned earlier still makes sense."""
     if step.token >= len(market.tokens):
         return False
@@ -148,7 +148,7 @@ def _can(market: Market, step: Step) -> bool:
     return listed.kind not in ("sold_out", "dead") and step.who in listed.stakes
 
 
-def _launch(market: Market, rng: Random, role: Role) -> list[Step]:
+def _launch(market: ActorMarket, rng: Random, role: Role) -> list[ActorStep]:
     number, who = len(market.tokens), {"serial": SERIAL, "dumper": DUMPER}.get(role) or rng.choice(LAUNCHERS)
     quote = "usdg" if role == "plain" and rng.randrange(5) == 0 else "eth"
     first, second = rng.choice(_FIRST), rng.choice(_SECOND)
@@ -160,17 +160,19 @@ def _launch(market: Market, rng: Random, role: Role) -> list[Step]:
     own = _amount(rng, _LARGE_MILLI[2:], quote) if role == "dumper" else 0
     if role in ("plain", "hot") and quote == "eth" and rng.randrange(2):
         own = _amount(rng, _SMALL_MILLI, quote)
-    steps = [Step(who, "launch", number, own, wish)]
+    steps = [ActorStep(who, "launch", number, own, wish)]
     if role == "dumper":
-        market.later.append((market.turn + rng.randrange(8, 14), Step(who, "sell", number, 10_000)))
+        market.later.append((market.turn + rng.randrange(8, 14), ActorStep(who, "sell", number, 10_000)))
     if role in ("plain", "hot") and quote == "eth" and rng.randrange(100) < 40:
         for sniper in SNIPERS:
-            steps.append(Step(sniper, "buy", number, _amount(rng, _SMALL_MILLI[4:], quote)))
-            market.later.append((market.turn + rng.randrange(4, 25), Step(sniper, "sell", number, 10_000)))
+            steps.append(ActorStep(sniper, "buy", number, _amount(rng, _SMALL_MILLI[4:], quote)))
+            market.later.append(
+                (market.turn + rng.randrange(4, 25), ActorStep(sniper, "sell", number, 10_000))
+            )
     return steps
 
 
-def _trade(market: Market, rng: Random) -> list[Step]:
+def _trade(market: ActorMarket, rng: Random) -> list[ActorStep]:
     weights = [_interest(market, number) for number in range(len(market.tokens))]
     if not any(weights):
         return []
@@ -181,14 +183,14 @@ def _trade(market: Market, rng: Random) -> list[Step]:
     sellers = [who for who in listed.stakes if who in TRADERS]
     sell_percent = 8 if hot else _SELL_PERCENT[listed.kind]
     if sellers and (_is_full(listed) or rng.randrange(100) < sell_percent):
-        return [Step(rng.choice(sellers), "sell", number, rng.choice((2500, 5000, 10_000, 10_000)))]
+        return [ActorStep(rng.choice(sellers), "sell", number, rng.choice((2500, 5000, 10_000, 10_000)))]
     if _is_full(listed):
         return []
     who = rng.choice(TRADERS)
-    return [Step(who, "buy", number, _amount(rng, _LARGE_MILLI if hot else _SMALL_MILLI, listed.quote))]
+    return [ActorStep(who, "buy", number, _amount(rng, _LARGE_MILLI if hot else _SMALL_MILLI, listed.quote))]
 
 
-def _interest(market: Market, number: int) -> int:
+def _interest(market: ActorMarket, number: int) -> int:
     """How much a token draws: the young, the hot, and those with a pool."""
     listed = market.tokens[number]
     if listed.kind in ("sold_out", "dead") or (_is_full(listed) and not listed.stakes):
@@ -198,12 +200,12 @@ def _interest(market: Market, number: int) -> int:
     return 1 + 24 // (len(market.tokens) - number) + (12 if _is_hot(listed) else 0)
 
 
-def _is_hot(listed: Listed) -> bool:
+def _is_hot(listed: TradedToken) -> bool:
     threshold = (USDG_TERMS if listed.quote == "usdg" else NATIVE_TERMS)[1]
     return listed.kind == "curve" and listed.cap_raw > threshold
 
 
-def _is_full(listed: Listed) -> bool:
+def _is_full(listed: TradedToken) -> bool:
     return listed.kind == "curve" and sum(listed.stakes.values()) >= listed.cap_raw
 
 

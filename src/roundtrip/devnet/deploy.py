@@ -68,7 +68,7 @@ def _argument_types(signature: str) -> list[str]:
 
 
 @dataclass
-class Deployer:
+class ContractDeployer:
     """Sends set-up transactions from one of the node's accounts, each with a limit of ``gas``."""
 
     chain: SyncRpc
@@ -108,7 +108,7 @@ class Deployer:
         self.sent.clear()
 
 
-def exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
+def exchange(deployer: ContractDeployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
     """The exchange's contracts by name. ``bytecode`` by name, ``sources``: the folder of our contracts."""
     create, account = deployer.create, deployer.account
     chain = deployer.chain
@@ -152,7 +152,7 @@ def exchange(deployer: Deployer, bytecode: dict[str, str], sources: Path) -> dic
     return {name: address.lower() for name, address in found.items()}
 
 
-def price_of_eth(deployer: Deployer, contracts: dict[str, str]) -> None:
+def price_of_eth(deployer: ContractDeployer, contracts: dict[str, str]) -> None:
     """A deep weth/usdg pool, so that eth has a price and usdg can be bought."""
     weth, usdg = contracts["weth"], contracts["usdg"]
     deployer.send(weth, calldata("deposit()"), 5000 * _UNIT["weth"])
@@ -164,7 +164,7 @@ def price_of_eth(deployer: Deployer, contracts: dict[str, str]) -> None:
 
 
 def put_token(
-    deployer: Deployer,
+    deployer: ContractDeployer,
     contracts: dict[str, str],
     story: Story,
     code: str,
@@ -212,7 +212,7 @@ def _amounts(pool: PoolPlan, token: str, quote: str, supply: int) -> dict[str, i
 
 
 def v3_pool(
-    deployer: Deployer,
+    deployer: ContractDeployer,
     contracts: dict[str, str],
     amounts: dict[str, int],
     fee_pips: int,
@@ -247,7 +247,7 @@ _KEY = "(address,address,uint24,int24,address)"
 
 
 def v4_pool(
-    deployer: Deployer,
+    deployer: ContractDeployer,
     contracts: dict[str, str],
     amounts: dict[str, int],
     fee_pips: int,

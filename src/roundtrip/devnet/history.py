@@ -11,16 +11,16 @@ from .actors import (
     SERIAL,
     SNIPERS,
     TRADERS,
-    Listed,
-    Market,
+    ActorMarket,
     Role,
+    TradedToken,
     choose,
     record,
 )
 from .compile import compile_contract
-from .deploy import Deployer, put_token
+from .deploy import ContractDeployer, put_token
 from .stories import PoolPlan, Story
-from .trading import POOL_FEE, Desk
+from .trading import POOL_FEE, DevnetTrader
 
 SEED = 4663
 HISTORY_S = 9 * 86_400
@@ -52,19 +52,19 @@ def schedule(rng: Random, turns: int = TURNS) -> list[tuple[int, Role | None]]:
 
 
 def replay(
-    deployer: Deployer,
+    deployer: ContractDeployer,
     contracts: dict[str, str],
     accounts: list[str],
     sources: Path,
     say: Callable[[str], None],
-) -> Market:
+) -> ActorMarket:
     """Plays the history; the chain's clock ends nine days later. ``accounts``: the node's own; ``sources``:
     the folder of our contracts.
 
     Raises DeployError when a step fails.
     """
-    chain, rng, market = deployer.chain, Random(SEED), Market()  # noqa: S311
-    desk = Desk(chain, contracts, accounts)
+    chain, rng, market = deployer.chain, Random(SEED), ActorMarket()  # noqa: S311
+    desk = DevnetTrader(chain, contracts, accounts)
     _put_pools(deployer, contracts, sources, market)
     _fund(desk)
     start_s = int(chain.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16) + 1
@@ -79,16 +79,20 @@ def replay(
     return market
 
 
-def _put_pools(deployer: Deployer, contracts: dict[str, str], sources: Path, market: Market) -> None:
+def _put_pools(
+    deployer: ContractDeployer, contracts: dict[str, str], sources: Path, market: ActorMarket
+) -> None:
     code = {source: compile_contract(sources / source) for source in {story.source for story in TRADED}}
     for story in TRADED:
         token = put_token(deployer, contracts, story, code[story.source])
         (pool,) = story.pools
-        market.tokens.append(Listed("pool_v4" if pool.version == 4 else "pool_v3", pool.quote, token=token))
+        market.tokens.append(
+            TradedToken("pool_v4" if pool.version == 4 else "pool_v3", pool.quote, token=token)
+        )
     deployer.settle()
 
 
-def _fund(desk: Desk) -> None:
+def _fund(desk: DevnetTrader) -> None:
     for name in (*TRADERS, *LAUNCHERS, SERIAL, DUMPER, FUNDER, *SNIPERS):
         desk.fund(name)
     for name in TRADERS:

@@ -5,7 +5,7 @@ from pathlib import Path
 from eth_abi.abi import encode
 
 from .compile import compile_contract
-from .deploy import ZERO, Deployer, DeployError, calldata
+from .deploy import ZERO, ContractDeployer, DeployError, calldata
 from .launchpad import mine_salt
 from .stories import PoolPlan, Story
 
@@ -93,7 +93,7 @@ HOOKED: tuple[Story, ...] = (
 )  # fmt: skip
 
 
-def deploy_hooks(deployer: Deployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
+def deploy_hooks(deployer: ContractDeployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
     """The hooks that the stories need, by file name and quote. ``sources``: the folder of our contracts.
 
     Also makes the unusual v3 fee tier known. Raises DeployError.

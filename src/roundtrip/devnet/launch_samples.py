@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .compile import compile_contract
-from .deploy import MAX, ZERO, Deployer, calldata, v3_pool
+from .deploy import MAX, ZERO, ContractDeployer, calldata, v3_pool
 from .launchpad import (
     NATIVE_TERMS,
     USDG_TERMS,
-    Launch,
-    Launched,
+    CurveToken,
+    LaunchRequest,
     approve_quote,
     curve_buy,
     graduate,
@@ -89,7 +89,7 @@ LAUNCHES: tuple[LaunchStory, ...] = (
 )  # fmt: skip
 
 
-def deploy_share(deployer: Deployer, contracts: dict[str, str], sources: Path) -> str:
+def deploy_share(deployer: ContractDeployer, contracts: dict[str, str], sources: Path) -> str:
     """A quote besides eth and usdg: a plain token with a deep usdg pool, approved by the launchpad."""
     code = compile_contract(sources / "tokens/plain.vy")
     types, supply_raw = ["string", "string", "uint256"], 10**7 * 10**18
@@ -103,13 +103,15 @@ def deploy_share(deployer: Deployer, contracts: dict[str, str], sources: Path) -
     return share
 
 
-def put_launches(deployer: Deployer, contracts: dict[str, str], accounts: list[str]) -> dict[str, str]:
+def put_launches(
+    deployer: ContractDeployer, contracts: dict[str, str], accounts: list[str]
+) -> dict[str, str]:
     """Launches every story's token and takes it where its story stands; addresses by key.
 
     ``contracts`` with the launchpad's and the share; ``accounts``: the node's own. Raises DeployError.
     """
-    launcher = Deployer(deployer.chain, accounts[LAUNCHER])
-    buyers = [Deployer(deployer.chain, accounts[number]) for number in BUYERS]
+    launcher = ContractDeployer(deployer.chain, accounts[LAUNCHER])
+    buyers = [ContractDeployer(deployer.chain, accounts[number]) for number in BUYERS]
     _fund(deployer, contracts, buyers)
     # All launches before any buy: by then the tax on the first three seconds is over for each.
     launched = [_launch(launcher, contracts, story) for story in LAUNCHES]
@@ -122,7 +124,7 @@ def put_launches(deployer: Deployer, contracts: dict[str, str], accounts: list[s
     return {story.key: made.token for story, made in zip(LAUNCHES, launched, strict=True)}
 
 
-def _fund(deployer: Deployer, contracts: dict[str, str], buyers: list[Deployer]) -> None:
+def _fund(deployer: ContractDeployer, contracts: dict[str, str], buyers: list[ContractDeployer]) -> None:
     """Every buyer gets enough of the quotes that are no eth to sell out two launches alone."""
     for buyer in buyers:
         for quote in ("usdg", "share"):
@@ -132,9 +134,9 @@ def _fund(deployer: Deployer, contracts: dict[str, str], buyers: list[Deployer])
     deployer.settle()
 
 
-def _launch(launcher: Deployer, contracts: dict[str, str], story: LaunchStory) -> Launched:
+def _launch(launcher: ContractDeployer, contracts: dict[str, str], story: LaunchStory) -> CurveToken:
     quote = contracts.get(story.quote, ZERO)
-    asked = Launch(story.name, story.symbol, quote, creator_tax_bps=story.creator_tax_bps)
+    asked = LaunchRequest(story.name, story.symbol, quote, creator_tax_bps=story.creator_tax_bps)
     return launch(launcher, contracts, asked)
 
 
@@ -149,7 +151,9 @@ def _buys(story: LaunchStory) -> list[int]:
     return [net * 10_000 // kept_bps for net in nets]
 
 
-def _finish(deployer: Deployer, contracts: dict[str, str], story: LaunchStory, made: Launched) -> None:
+def _finish(
+    deployer: ContractDeployer, contracts: dict[str, str], story: LaunchStory, made: CurveToken
+) -> None:
     factory = contracts["launchpadFactory"]
     if story.phase == "pooled":
         graduate(deployer, contracts, made.token)

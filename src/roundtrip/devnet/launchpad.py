@@ -17,7 +17,7 @@ from eth_abi.abi import encode
 from roundtrip.venues.abi import keccak
 
 from .compile import compile_contract
-from .deploy import ZERO, Deployer, DeployError, calldata
+from .deploy import ZERO, ContractDeployer, DeployError, calldata
 
 WISH = (
     "(string,string,string,string,(string,string,string,string,string),address,uint16,bool,bytes32,bytes32)"
@@ -46,7 +46,7 @@ has no such field: it reads the same word as the offset of the empty hook data, 
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchRequest:
     """What a launch asks for. ``quote``: an approved token, or the zero address for native eth.
 
     ``creator`` None: the launcher. Nobody but launcher, creator and ``exempt`` escapes the snipe tax of
@@ -71,7 +71,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class CurveToken:
     """A token on its curve. ``quote`` as in ``Launch``."""
 
     token: str
@@ -79,7 +79,7 @@ class Launched:
     quote: str
 
 
-def deploy_launchpad(deployer: Deployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
+def deploy_launchpad(deployer: ContractDeployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
     """The launchpad's addresses by name. ``sources``: the folder of our contracts.
 
     Native eth is an approved quote; so is usdg where ``contracts`` has it. Raises DeployError.
@@ -122,7 +122,7 @@ def blueprint(code: str) -> str:
     return f"0x61{len(stored) // 2:04x}3d81600a3d39f3{stored}"
 
 
-def _hook(deployer: Deployer, create2: str, code: bytes) -> str:
+def _hook(deployer: ContractDeployer, create2: str, code: bytes) -> str:
     """Deploys the hook at an address that ends in its permissions. Raises DeployError."""
     helper = deployer.create(create2)
     salt, address = mine_salt(helper, code)
@@ -143,13 +143,15 @@ def mine_salt(creator: str, code: bytes, flags: int = HOOK_FLAGS) -> tuple[bytes
     raise AssertionError("counting does not end")
 
 
-def approve_quote(deployer: Deployer, factory: str, quote: str, phantom_raw: int, threshold_raw: int) -> None:
+def approve_quote(
+    deployer: ContractDeployer, factory: str, quote: str, phantom_raw: int, threshold_raw: int
+) -> None:
     """Lets tokens launch against ``quote``. Only the launchpad's deployer can."""
     terms = calldata("setQuoteTerms(address,uint256,uint256,bool)", quote, phantom_raw, threshold_raw, True)
     deployer.send(factory, terms)
 
 
-def launch(deployer: Deployer, contracts: dict[str, str], asked: Launch) -> Launched:
+def launch(deployer: ContractDeployer, contracts: dict[str, str], asked: LaunchRequest) -> CurveToken:
     """Launches a token. ``contracts`` as ``deploy_launchpad`` gave them. Raises DeployError."""
     data = calldata(LAUNCH, asked.wish(), 0, asked.quote, list(asked.exempt))
     sent = deployer.send(contracts["launchpadFactory"], data, LAUNCH_FEE_WEI)
@@ -157,8 +159,12 @@ def launch(deployer: Deployer, contracts: dict[str, str], asked: Launch) -> Laun
 
 
 def launch_and_buy(
-    deployer: Deployer, contracts: dict[str, str], asked: Launch, quote_in_raw: int, recipient: str
-) -> Launched:
+    deployer: ContractDeployer,
+    contracts: dict[str, str],
+    asked: LaunchRequest,
+    quote_in_raw: int,
+    recipient: str,
+) -> CurveToken:
     """Launches through the router, which buys for ``recipient`` at once. Raises DeployError."""
     router, quote = contracts["launchpadRouter"], asked.quote
     _approve(deployer, quote, router, quote_in_raw)
@@ -168,34 +174,36 @@ def launch_and_buy(
     return _launched(deployer.receipt(sent), quote)
 
 
-def _launched(receipt: dict[str, Any], quote: str) -> Launched:
+def _launched(receipt: dict[str, Any], quote: str) -> CurveToken:
     for log in receipt["logs"]:
         if log["topics"][0] == "0x" + TOKEN_LAUNCHED:
             token, curve = ("0x" + topic[26:] for topic in log["topics"][1:3])
-            return Launched(token, curve, quote)
+            return CurveToken(token, curve, quote)
     raise DeployError("the launch says nothing of a token")
 
 
-def _approve(deployer: Deployer, asset: str, spender: str, amount_raw: int) -> None:
+def _approve(deployer: ContractDeployer, asset: str, spender: str, amount_raw: int) -> None:
     if asset != ZERO:
         deployer.send(asset, calldata("approve(address,uint256)", spender, amount_raw))
 
 
-def curve_buy(deployer: Deployer, launched: Launched, quote_in_raw: int, recipient: str | None = None) -> str:
+def curve_buy(
+    deployer: ContractDeployer, launched: CurveToken, quote_in_raw: int, recipient: str | None = None
+) -> str:
     """Buys on the curve; the transaction's hash. More than the sale has left comes back."""
     _approve(deployer, launched.quote, launched.curve, quote_in_raw)
     buy = calldata("buy(uint256,uint256,address)", quote_in_raw, 0, recipient or deployer.account)
     return deployer.send(launched.curve, buy, quote_in_raw if launched.quote == ZERO else 0)
 
 
-def curve_sell(deployer: Deployer, launched: Launched, tokens_raw: int) -> str:
+def curve_sell(deployer: ContractDeployer, launched: CurveToken, tokens_raw: int) -> str:
     """Sells tokens of the deployer's to the curve; the transaction's hash."""
     _approve(deployer, launched.token, launched.curve, tokens_raw)
     sell = calldata("sell(uint256,uint256,address)", tokens_raw, 0, deployer.account)
     return deployer.send(launched.curve, sell)
 
 
-def graduate(deployer: Deployer, contracts: dict[str, str], token: str) -> str:
+def graduate(deployer: ContractDeployer, contracts: dict[str, str], token: str) -> str:
     """Takes a sold-out curve to its pool in the two transactions it needs; the pool's id.
 
     Raises DeployError, also when the curve is not sold out.
@@ -208,7 +216,7 @@ def graduate(deployer: Deployer, contracts: dict[str, str], token: str) -> str:
 
 
 def pool_swap(
-    deployer: Deployer, contracts: dict[str, str], launched: Launched, buy: bool, amount_in_raw: int
+    deployer: ContractDeployer, contracts: dict[str, str], launched: CurveToken, buy: bool, amount_in_raw: int
 ) -> str:
     """Swaps an exact input in a graduated token's pool; the hash. ``contracts`` as ``v4_swap`` wants them."""
     key = pool_key(contracts, launched.token, launched.quote)
@@ -216,7 +224,7 @@ def pool_swap(
 
 
 def v4_swap(
-    deployer: Deployer,
+    deployer: ContractDeployer,
     contracts: dict[str, str],
     key: tuple[str, str, int, int, str],
     source: str,

@@ -10,7 +10,7 @@ from typing import Any
 from roundtrip.venues.abi import keccak
 
 from .compile import compile_contract
-from .deploy import Deployer, DeployError, calldata
+from .deploy import ContractDeployer, DeployError, calldata
 from .launch_samples import BUYERS, LAUNCHER
 from .launchpad import blueprint, without_collector
 
@@ -48,7 +48,7 @@ FIRST: tuple[FirstStory, ...] = (
 )  # fmt: skip
 
 
-def deploy_first(deployer: Deployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
+def deploy_first(deployer: ContractDeployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
     """The launchpad's addresses by name. ``sources``: the folder of our contracts. Raises DeployError."""
     with without_collector():
         code = {path.stem: compile_contract(path) for path in sorted((sources / "launchpad_v1").glob("*.vy"))}
@@ -61,7 +61,9 @@ def deploy_first(deployer: Deployer, contracts: dict[str, str], sources: Path) -
     return {"launchpadV1Factories": factory.lower(), "launchpadV1Locker": locker.lower()}
 
 
-def launch_first(deployer: Deployer, factory: str, name: str, symbol: str, first_buy_wei: int = 0) -> str:
+def launch_first(
+    deployer: ContractDeployer, factory: str, name: str, symbol: str, first_buy_wei: int = 0
+) -> str:
     """Launches a token, with its creator's first buy; the token's address. Raises DeployError."""
     return launched_in(
         deployer.receipt(deployer.send(factory, calldata(LAUNCH, name, symbol), first_buy_wei))
@@ -76,19 +78,19 @@ def launched_in(receipt: dict[str, Any]) -> str:
     raise DeployError("the launch says nothing of a token")
 
 
-def pool_buy(deployer: Deployer, contracts: dict[str, str], token: str, amount_wei: int) -> str:
+def pool_buy(deployer: ContractDeployer, contracts: dict[str, str], token: str, amount_wei: int) -> str:
     """Buys in a launch's pool through the exchange's router; the transaction's hash."""
     swap = (contracts["weth"], token, POOL_FEE_PIPS, deployer.account, amount_wei, 0, 0)
     return deployer.send(contracts["swapRouter02"], calldata(_SWAP, swap), amount_wei)
 
 
-def put_first(deployer: Deployer, contracts: dict[str, str], accounts: list[str]) -> dict[str, str]:
+def put_first(deployer: ContractDeployer, contracts: dict[str, str], accounts: list[str]) -> dict[str, str]:
     """Launches every story's token and has it bought, once its limits are over; addresses by key.
 
     ``accounts``: the node's own. Raises DeployError.
     """
-    launcher = Deployer(deployer.chain, accounts[LAUNCHER])
-    buyers = [Deployer(deployer.chain, accounts[number]) for number in BUYERS]
+    launcher = ContractDeployer(deployer.chain, accounts[LAUNCHER])
+    buyers = [ContractDeployer(deployer.chain, accounts[number]) for number in BUYERS]
     factory = contracts["launchpadV1Factories"]
     tokens = {story.key: launch_first(launcher, factory, story.name, story.symbol) for story in FIRST}
     for _ in range(LIMITED_BLOCKS):

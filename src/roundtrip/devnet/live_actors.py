@@ -7,11 +7,11 @@ from random import Random
 
 import structlog
 
-from .actors import Market, choose, give_up, live_role, record
+from .actors import ActorMarket, choose, give_up, live_role, record
 from .deploy import DeployError
 from .history import SEED
 from .sync_rpc import RpcFailure, SyncRpc
-from .trading import Desk
+from .trading import DevnetTrader
 from .world import Built
 
 PAUSE_S = 2.0
@@ -36,12 +36,12 @@ def trading(url: str, built: Built, seed: int = SEED + 1, pause_s: float = PAUSE
 
 
 def _run(url: str, built: Built, seed: int, pause_s: float, over: threading.Event) -> None:
-    market, rng, told = Market.unpack(built.market), Random(seed), ""  # noqa: S311
-    desk: Desk | None = None
+    market, rng, told = ActorMarket.unpack(built.market), Random(seed), ""  # noqa: S311
+    desk: DevnetTrader | None = None
     with SyncRpc(url) as chain:
         while not over.wait(pause_s):
             try:
-                desk = desk or Desk(chain, built.contracts, built.accounts)
+                desk = desk or DevnetTrader(chain, built.contracts, built.accounts)
                 _turn(desk, market, rng, over)
             except (DeployError, RpcFailure, OSError) as error:
                 # The same trouble again is no news.
@@ -50,7 +50,7 @@ def _run(url: str, built: Built, seed: int, pause_s: float, over: threading.Even
                     _log.warning("actor_step_failed", error=told)
 
 
-def _turn(desk: Desk, market: Market, rng: Random, over: threading.Event) -> None:
+def _turn(desk: DevnetTrader, market: ActorMarket, rng: Random, over: threading.Event) -> None:
     """One turn; after a step that fails the others of its turn are left out."""
     for step in choose(market, rng, live_role(rng)):
         if over.is_set():

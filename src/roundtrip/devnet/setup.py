@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from . import history
-from .actors import Market
+from .actors import ActorMarket
 from .compile import compile_contract
-from .deploy import COINBASE, Deployer, exchange, price_of_eth, put_token
+from .deploy import COINBASE, ContractDeployer, exchange, price_of_eth, put_token
 from .hook_tokens import HOOKED, deploy_hooks
 from .launch_samples import LAUNCHER, deploy_share, put_launches
 from .launchpad import deploy_launchpad, without_collector
@@ -29,18 +29,18 @@ class Deployed:
     tokens: dict[str, str]
     accounts: list[str]
     hooks: dict[str, str]
-    market: Market
+    market: ActorMarket
 
 
 def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:
     """The whole world of the local chain. ``bytecode`` by name, ``sources`` the folder of our contracts."""
     base = set_up(chain, bytecode, sources, say)
-    deployer = Deployer(chain, base.accounts[0])
+    deployer = ContractDeployer(chain, base.accounts[0])
     tokens = _put_stories(deployer, base, sources, say)
     say("launching sample tokens")
     tokens |= put_launches(deployer, base.contracts, base.accounts)
     # Last, and by another account: nothing else lies elsewhere because of it.
-    launcher = Deployer(chain, base.accounts[LAUNCHER])
+    launcher = ContractDeployer(chain, base.accounts[LAUNCHER])
     contracts = base.contracts | deploy_first(launcher, base.contracts, sources)
     contracts["beside"] = " ".join(contracts[f"launchpad{part}"] for part in ("Locker", "Escrow", "V1Locker"))
     return replace(base, contracts=contracts, tokens=tokens | put_first(launcher, contracts, base.accounts))
@@ -49,7 +49,7 @@ def deploy(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callabl
 def set_up(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callable[[str], None]) -> Deployed:
     """Exchange, launchpad and history, with no sample tokens yet. The samples stand at the history's end."""
     accounts = chain.call("eth_accounts")
-    deployer = Deployer(chain, accounts[0])
+    deployer = ContractDeployer(chain, accounts[0])
     chain.call("anvil_setCoinbase", COINBASE)
     chain.call("anvil_setBlockTimestampInterval", 1)
     say("deploying the exchange contracts")
@@ -66,7 +66,7 @@ def set_up(chain: SyncRpc, bytecode: dict[str, str], sources: Path, say: Callabl
 
 
 def _put_stories(
-    deployer: Deployer, base: Deployed, sources: Path, say: Callable[[str], None]
+    deployer: ContractDeployer, base: Deployed, sources: Path, say: Callable[[str], None]
 ) -> dict[str, str]:
     compiled: dict[str, str] = {}
     stories, tokens = (*STORIES, *HOOKED), {}

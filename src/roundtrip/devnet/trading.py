@@ -2,11 +2,11 @@
 
 from roundtrip.venues.abi import keccak
 
-from .actors import FUNDER, SNIPERS, Listed, Market, Outcome, Step
-from .deploy import MAX, ZERO, Deployer, calldata
+from .actors import FUNDER, SNIPERS, ActorMarket, ActorStep, StepOutcome, TradedToken
+from .deploy import MAX, ZERO, ContractDeployer, calldata
 from .launchpad import (
-    Launch,
-    Launched,
+    CurveToken,
+    LaunchRequest,
     curve_buy,
     curve_sell,
     graduate,
@@ -36,22 +36,22 @@ def actor_address(name: str) -> str:
     return "0x" + keccak(f"roundtrip actor: {name}".encode())[12:].hex()
 
 
-class Desk:
+class DevnetTrader:
     """Trades for actors on one chain. Raises DeployError, RpcFailure or OSError when a step fails."""
 
     def __init__(self, chain: SyncRpc, contracts: dict[str, str], accounts: list[str]) -> None:
         self._chain = chain
         self._contracts = contracts
         self._accounts = accounts
-        self._wallets: dict[str, Deployer] = {}
+        self._wallets: dict[str, ContractDeployer] = {}
         self._approved: set[tuple[str, str]] = set()
 
-    def wallet(self, name: str) -> Deployer:
+    def wallet(self, name: str) -> ContractDeployer:
         """An actor's account, ready to send."""
         if name not in self._wallets:
             address = actor_address(name)
             self._chain.call("anvil_impersonateAccount", address)
-            self._wallets[name] = Deployer(self._chain, address, _TRADE_GAS)
+            self._wallets[name] = ContractDeployer(self._chain, address, _TRADE_GAS)
         return self._wallets[name]
 
     def fund(self, name: str) -> None:
@@ -60,16 +60,16 @@ class Desk:
             giver, wei = self.wallet(FUNDER), REFILL_WEI // 4
         else:
             number = HOT_WALLETS[int(actor_address(name), 16) % len(HOT_WALLETS)]
-            giver, wei = Deployer(self._chain, self._accounts[number], _TRADE_GAS), REFILL_WEI
+            giver, wei = ContractDeployer(self._chain, self._accounts[number], _TRADE_GAS), REFILL_WEI
         giver.receipt(giver.send(actor_address(name), "0x", wei))
 
     def give_usdg(self, name: str, amount_raw: int) -> None:
         """Usdg for an actor, from the node's first account."""
         transfer = calldata("transfer(address,uint256)", actor_address(name), amount_raw)
-        giver = Deployer(self._chain, self._accounts[0], _TRADE_GAS)
+        giver = ContractDeployer(self._chain, self._accounts[0], _TRADE_GAS)
         giver.receipt(giver.send(self._contracts["usdg"], transfer))
 
-    def perform(self, market: Market, step: Step) -> Outcome:
+    def perform(self, market: ActorMarket, step: ActorStep) -> StepOutcome:
         """Does one step and waits until it is mined."""
         wallet = self.wallet(step.who)
         wallet.sent.clear()
@@ -83,13 +83,13 @@ class Desk:
         listed = market.tokens[step.token]
         if step.what == "graduate":
             graduate(wallet, self._contracts, listed.token)
-            return Outcome()
+            return StepOutcome()
         if step.what == "buy":
             logs = wallet.receipt(self._buy(wallet, listed, step.amount))["logs"]
-            return Outcome(sold_out=any(log["topics"][0] == _COMPLETED for log in logs))
+            return StepOutcome(sold_out=any(log["topics"][0] == _COMPLETED for log in logs))
         held = self._held(listed.token, wallet.account)
         wallet.receipt(self._sell(wallet, listed, held * step.amount // 10_000))
-        return Outcome()
+        return StepOutcome()
 
     def _poor(self, name: str) -> bool:
         held = self._chain.call("eth_getBalance", actor_address(name), "latest")
@@ -99,35 +99,35 @@ class Desk:
         call = {"to": token, "data": calldata("balanceOf(address)", account)}
         return int(self._chain.call("eth_call", call, "latest"), 16)
 
-    def _launch(self, wallet: Deployer, step: Step) -> Outcome:
+    def _launch(self, wallet: ContractDeployer, step: ActorStep) -> StepOutcome:
         assert step.wish is not None
         wish, quote = step.wish, self._contracts.get(step.wish.quote, ZERO)
         tax_bps = wish.creator_tax_bps
-        asked = Launch(wish.name, wish.symbol, quote, creator_tax_bps=tax_bps, salt=step.token)
+        asked = LaunchRequest(wish.name, wish.symbol, quote, creator_tax_bps=tax_bps, salt=step.token)
         if step.amount:
             made = launch_and_buy(wallet, self._contracts, asked, step.amount, wallet.account)
         else:
             made = launch(wallet, self._contracts, asked)
-        return Outcome(made.token, made.curve)
+        return StepOutcome(made.token, made.curve)
 
-    def _buy(self, wallet: Deployer, listed: Listed, amount_raw: int) -> str:
+    def _buy(self, wallet: ContractDeployer, listed: TradedToken, amount_raw: int) -> str:
         quote = self._contracts.get(listed.quote, ZERO)
         if listed.kind == "curve":
-            return curve_buy(wallet, Launched(listed.token, listed.curve, quote), amount_raw)
+            return curve_buy(wallet, CurveToken(listed.token, listed.curve, quote), amount_raw)
         if listed.kind == "pool_v3":
             swap = (quote, listed.token, POOL_FEE, wallet.account, amount_raw, 0, 0)
             return wallet.send(self._contracts["swapRouter02"], calldata(_SINGLE, swap), amount_raw)
         return v4_swap(wallet, self._contracts, self._key(listed), quote, amount_raw)
 
-    def _sell(self, wallet: Deployer, listed: Listed, amount_raw: int) -> str:
+    def _sell(self, wallet: ContractDeployer, listed: TradedToken, amount_raw: int) -> str:
         quote = self._contracts.get(listed.quote, ZERO)
         if listed.kind == "curve":
-            return curve_sell(wallet, Launched(listed.token, listed.curve, quote), amount_raw)
+            return curve_sell(wallet, CurveToken(listed.token, listed.curve, quote), amount_raw)
         if listed.kind == "pool_v3":
             return self._sell_v3(wallet, listed, amount_raw)
         return v4_swap(wallet, self._contracts, self._key(listed), listed.token, amount_raw)
 
-    def _sell_v3(self, wallet: Deployer, listed: Listed, amount_raw: int) -> str:
+    def _sell_v3(self, wallet: ContractDeployer, listed: TradedToken, amount_raw: int) -> str:
         """Sells for weth, which the router turns into eth."""
         router, weth = self._contracts["swapRouter02"], self._contracts["weth"]
         if (wallet.account, listed.token) not in self._approved:
@@ -138,7 +138,7 @@ class Desk:
         calls = [bytes.fromhex(part[2:]) for part in (swap, unwrap)]
         return wallet.send(router, calldata("multicall(bytes[])", calls))
 
-    def _key(self, listed: Listed) -> tuple[str, str, int, int, str]:
+    def _key(self, listed: TradedToken) -> tuple[str, str, int, int, str]:
         if listed.kind == "graduated":
             return pool_key(self._contracts, listed.token, self._contracts.get(listed.quote, ZERO))
         return ZERO, listed.token, POOL_FEE, POOL_SPACING, ZERO

@@ -27,7 +27,7 @@ _MNEMONIC = "test test test test test test test test test test test junk"
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DevnetFolders:
     """``project``: the checkout (contracts, node_modules). ``var``: where generated files go."""
 
     project: Path
@@ -48,14 +48,14 @@ class Built:
     market: dict[str, Any]
 
 
-def build(places: Places, say: Callable[[str], None], genesis_s: int = GENESIS_S) -> Built:
+def build(places: DevnetFolders, say: Callable[[str], None], genesis_s: int = GENESIS_S) -> Built:
     """The cached chain that begins at ``genesis_s``, built on first use and whenever a contract, a pin or the
     set-up changed."""
     name = _digest(places.project)
     return _cached(places, name if genesis_s == GENESIS_S else f"{name}-{genesis_s}", genesis_s, say)
 
 
-def build_until(places: Places, say: Callable[[str], None], now_s: int) -> Built:
+def build_until(places: DevnetFolders, say: Callable[[str], None], now_s: int) -> Built:
     """The same chain, but its history ends at ``now_s``, or before that where it was built earlier."""
     return _cached(places, dated_name(places.project), now_s - LENGTH_S, say)
 
@@ -65,7 +65,7 @@ def dated_name(project: Path) -> str:
     return f"{_digest(project)}-dated"
 
 
-def _cached(places: Places, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
+def _cached(places: DevnetFolders, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
     folder = places.var / "devnet" / name
     described = folder / "built.json"
     if not described.exists():
@@ -75,7 +75,7 @@ def _cached(places: Places, name: str, genesis_s: int, say: Callable[[str], None
     return Built(folder / "state.json", **known)
 
 
-def _build(places: Places, folder: Path, genesis_s: int, say: Callable[[str], None]) -> None:
+def _build(places: DevnetFolders, folder: Path, genesis_s: int, say: Callable[[str], None]) -> None:
     bytecode = artifacts.fetch(places.var / "artifacts", say)
     with (
         running(find_anvil(places.project), NodeOptions(timestamp_s=genesis_s)) as node,
@@ -124,7 +124,7 @@ def _digest(project: Path) -> str:
 
 
 @contextlib.contextmanager
-def start_world(places: Places, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
+def start_world(places: DevnetFolders, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
     """The built chain, running. Its clock goes on where it ended, so that its history keeps its age; with a
     later ``timestamp_s`` in the options it goes on from there.
 
@@ -158,7 +158,7 @@ def _private_keys(count: int) -> dict[str, str]:
     return {account.address.lower(): "0x" + account.key.hex().removeprefix("0x") for account in accounts}
 
 
-def write_description(places: Places, built: Built, url: str) -> Path:
+def write_description(places: DevnetFolders, built: Built, url: str) -> Path:
     """Writes ``devnet.json`` into ``var`` and gives its path."""
     path = places.var / "devnet.json"
     _write(path, json.dumps(describe(built, url), indent=1) + "\n")

@@ -18,7 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 import roundtrip
-from roundtrip.domain.base.metrics import UNTRACED, Measures, Span
+from roundtrip.domain.base.metrics import UNTRACED, Measures, TraceSpan
 
 MOST_WAITING = 8_192
 """Spans."""
@@ -48,11 +48,13 @@ class Collector:
             "roundtrip.role": role,
         }
         self._provider = TracerProvider(resource=Resource.create(told), shutdown_on_exit=False)
-        self._provider.add_span_processor(_Waiting(_Sender(url.rstrip("/") + "/v1/traces", measures)))
+        self._provider.add_span_processor(
+            _BoundedSpans(_CountingExporter(url.rstrip("/") + "/v1/traces", measures))
+        )
         # Not the process's own tracer: what libraries would tell is theirs to choose, and may be anything.
         self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
 
-    def span(self, what: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[Span]:
+    def span(self, what: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[TraceSpan]:
         """As ``Traces``: of what goes on by itself, as the newest block is asked for, nothing is told."""
         if not is_root and not trace.get_current_span().is_recording():
             return UNTRACED
@@ -93,7 +95,7 @@ class Collector:
                 await over
 
 
-class _Sender(SpanExporter):
+class _CountingExporter(SpanExporter):
     """Counts what is sent and what is lost, and says once that the collector is away. It runs in a thread:
     what it counts has to be there before, and is counted by nobody else and under its lock."""
 
@@ -135,11 +137,11 @@ class _Sender(SpanExporter):
         self._sends.shutdown()  # type: ignore[no-untyped-call]
 
 
-class _Waiting(BatchSpanProcessor):
+class _BoundedSpans(BatchSpanProcessor):
     """Spans that are to be sent. The library's queue would drop them and count it nowhere; so it never is
     full."""
 
-    def __init__(self, sender: _Sender) -> None:
+    def __init__(self, sender: _CountingExporter) -> None:
         super().__init__(sender, MOST_WAITING, EVERY_MS)
         self._sender = sender
 

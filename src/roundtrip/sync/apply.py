@@ -6,11 +6,11 @@ import asyncpg
 
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.market.profit import Fill, Position, fold
+from roundtrip.domain.market.profit import ValuedFill, WalletPosition, fold
 from roundtrip.store.index import cursor, curves, facts, insiders, rewind
 from roundtrip.store.index.positions import (
-    Closed,
-    Held,
+    PositionClosing,
+    PositionKey,
     fills_of,
     keys_after,
     positions,
@@ -23,11 +23,11 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
 from .batch import Batch
-from .fold_context import Known, money
+from .fold_context import FoldContext, money
 from .insider_activity import Machinery, done_by
-from .ledger import BlockTold, Ledger, Wanted, list_wanted, told_by
+from .ledger import BatchFold, BlockTold, MissingFacts, list_wanted, told_by
 from .position_fold import fold_onto
-from .requested_jobs import Wishes
+from .requested_jobs import RequestedJobs
 
 TRANSFERS_KEPT_S = 8 * 86_400
 """Seven days are kept. One more when they are written: of a fork the newest block may be older."""
@@ -52,10 +52,10 @@ class Writer:
         self._eth_usd_pool = eth_usd_pool
         self._decoder = Decoder(contracts)
         self._machinery = Machinery.of(contracts)
-        self._known: Known | None = None
+        self._known: FoldContext | None = None
         self._ids = cursor.Ids()
-        self._positions: dict[Held, Position] = {}
-        self._wishes = Wishes()
+        self._positions: dict[PositionKey, WalletPosition] = {}
+        self._wishes = RequestedJobs()
         self._at: str | None = None
         self._changes = 0
 
@@ -63,7 +63,7 @@ class Writer:
         """Everything that is remembered."""
         self._at = None
         self._known = None
-        self._wishes = Wishes()
+        self._wishes = RequestedJobs()
         self._ids.clear()
         self._positions.clear()
 
@@ -78,7 +78,7 @@ class Writer:
                 changes = await cursor.advance(connection, parent_hash, last)
                 known = await self._known_for(connection, changes, told, parent_hash)
                 recent_s = newest_s - TRANSFERS_KEPT_S
-                ledger = Ledger(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
+                ledger = BatchFold(known, self._contracts, parent_hash, recent_s, self._eth_usd_pool)
                 batch = ledger.fold(told)
                 await self._put(connection, batch)
                 # Not of what is older: of its curves not every trade is known.
@@ -105,7 +105,7 @@ class Writer:
             async with connection.transaction():
                 changes = await cursor.advance_older(connection, at, end)
                 known = await self._known_for(connection, changes, told, f"older {at.older_number}")
-                batch = Ledger(known, self._contracts, "").fold(told, meets_wallets=False)
+                batch = BatchFold(known, self._contracts, "").fold(told, meets_wallets=False)
                 await self._put(connection, batch)
         except BaseException:
             self.forget()
@@ -135,7 +135,7 @@ class Writer:
 
     async def _known_for(
         self, connection: asyncpg.Connection, changes: int | None, told: Sequence[BlockTold], at: str
-    ) -> Known:
+    ) -> FoldContext:
         """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how
         often somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""
         if changes is None:
@@ -148,13 +148,13 @@ class Writer:
         await self._learn(connection, known, list_wanted(told, known))
         return known
 
-    async def _knows(self, connection: asyncpg.Connection) -> Known:
+    async def _knows(self, connection: asyncpg.Connection) -> FoldContext:
         if self._known is None:
             quotes, prices = await cursor.launch_quotes(connection), await cursor.newest_prices(connection)
-            self._known = Known(quotes, prices)
+            self._known = FoldContext(quotes, prices)
         return self._known
 
-    async def _learn(self, connection: asyncpg.Connection, known: Known, want: Wanted) -> None:
+    async def _learn(self, connection: asyncpg.Connection, known: FoldContext, want: MissingFacts) -> None:
         """Reads what the batch speaks of and is not remembered."""
         if want.pools:
             found = await cursor.pools_at(connection, want.pools, self._ids)
@@ -167,7 +167,7 @@ class Writer:
             launched = await cursor.launched_among(connection, want.tokens)
             known.launched.update((token, token in launched) for token in want.tokens)
 
-    def _trim(self, known: Known) -> None:
+    def _trim(self, known: FoldContext) -> None:
         known.trim()
         self._ids.trim()
         if len(self._positions) > MOST_POSITIONS:
@@ -214,8 +214,8 @@ class Writer:
     async def _fold_positions(self, connection: asyncpg.Connection, batch: Batch) -> None:
         known, fills = self._ids.addresses, []
         for row in batch.trades:
-            key = Held(known[row.trader], known[row.token])
-            fills.append((key, Fill(row.spot, row.buys, row.token_raw, row.eth_wei, row.micro_usd)))
+            key = PositionKey(known[row.trader], known[row.token])
+            fills.append((key, ValuedFill(row.spot, row.buys, row.token_raw, row.eth_wei, row.micro_usd)))
         keys = {key for key, _ in fills}
         found = self._positions
         found.update(await positions(connection, keys - found.keys()))
@@ -223,12 +223,12 @@ class Writer:
         for key, fill in fills:
             found[key], closing = fold(found.get(key), fill)
             if closing is not None:
-                closed.append(Closed(key, closing))
+                closed.append(PositionClosing(key, closing))
         await put_positions(connection, {key: found[key] for key in keys})
         await put_closings(connection, closed)
 
 
-async def refold(connection: asyncpg.Connection, keys: Sequence[Held], contracts: Contracts) -> None:
+async def refold(connection: asyncpg.Connection, keys: Sequence[PositionKey], contracts: Contracts) -> None:
     """The positions of these keys made again from their trades, and from where trades are gone."""
     for first in range(0, len(keys), _MOST_REFOLDED):
         some = keys[first : first + _MOST_REFOLDED]

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from roundtrip.domain.base.events import (
     Buyback,
     Funded,
-    Launch,
+    LaunchEvent,
     LaunchStep,
     LiquidityChange,
     Met,
-    Pool,
+    PoolPlace,
     Price,
-    Trade,
+    TradeEvent,
     Transfer,
 )
 from roundtrip.domain.base.types import Address, BlockRef
@@ -24,12 +24,12 @@ class Batch:
 
     parent_hash: str
     blocks: list[BlockRef] = field(default_factory=list)
-    pools: list[Pool] = field(default_factory=list)
-    launches: list[Launch] = field(default_factory=list)
+    pools: list[PoolPlace] = field(default_factory=list)
+    launches: list[LaunchEvent] = field(default_factory=list)
     steps: list[LaunchStep] = field(default_factory=list)
     new_quotes: list[tuple[Address, int]] = field(default_factory=list)
-    turned: list[Pool] = field(default_factory=list)
-    trades: list[Trade] = field(default_factory=list)
+    turned: list[PoolPlace] = field(default_factory=list)
+    trades: list[TradeEvent] = field(default_factory=list)
     buybacks: list[Buyback] = field(default_factory=list)
     liquidity: list[LiquidityChange] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from roundtrip.domain.base.events import Pool, Price
+from roundtrip.domain.base.events import PoolPlace, Price
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.base import Contracts
 
@@ -11,7 +11,7 @@ MOST_REMEMBERED = 50_000
 
 
 @dataclass(slots=True)
-class Known:
+class FoldContext:
     """``pools``: by where they are; None: there is no such pool. ``launched``: whether a launchpad launched
     the token. ``quotes``: what launches were made against. ``prices``: the newest of each quote. ``met`` and
     ``funded``: wallets that have an origin already, and those of which it is decided who funded them.
@@ -21,7 +21,7 @@ class Known:
 
     quotes: set[Address] = field(default_factory=set)
     prices: dict[Address, Price] = field(default_factory=dict)
-    pools: dict[str, Pool | None] = field(default_factory=dict)
+    pools: dict[str, PoolPlace | None] = field(default_factory=dict)
     launched: dict[Address, bool] = field(default_factory=dict)
     met: set[Address] = field(default_factory=set)
     funded: set[Address] = field(default_factory=set)

@@ -10,7 +10,7 @@ from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.block_ranges import ranges
 from roundtrip.chain.blocks.past_logs import Past, PastBlock, Whose, read_past
 from roundtrip.chain.blocks.span_stream import Forked
-from roundtrip.chain.blocks.spans import NO_INPUT, Tx
+from roundtrip.chain.blocks.spans import NO_INPUT, SpanTx
 from roundtrip.chain.rpc.client import Asks
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.index.cursor import Cursor
@@ -19,7 +19,7 @@ from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
 from .apply import Writer
-from .ledger import BlockTold, Told
+from .ledger import BlockTold, LoggedEvent
 
 _FIRST_BLOCKS = 10_000
 """They pass with all nodes that were tried, and hold a few hundred launches and pools."""
@@ -71,6 +71,6 @@ def block_told(block: PastBlock, decoder: Decoder) -> BlockTold:
     for log, tx_hash, log_index in block.logs:
         event = decoder(log)
         if event is not None:
-            told.append(Told(places.setdefault(tx_hash, len(places)), log_index, event))
-    transactions = tuple(Tx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in places)
+            told.append(LoggedEvent(places.setdefault(tx_hash, len(places)), log_index, event))
+    transactions = tuple(SpanTx(tx_hash, ZERO_ADDRESS, None, "0x0", "0x0", NO_INPUT) for tx_hash in places)
     return BlockTold(block.ref, transactions, told)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roundtrip.domain.base.events import Deed, Trade, Transfer
+from roundtrip.domain.base.events import Deed, TradeEvent, Transfer
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -33,7 +33,7 @@ class _Way(NamedTuple):
 
 
 def done_by(
-    trades: Sequence[Trade], transfers: Sequence[Transfer], machinery: Machinery, from_s: int
+    trades: Sequence[TradeEvent], transfers: Sequence[Transfer], machinery: Machinery, from_s: int
 ) -> list[Deed]:
     """Every sell; every burn that is none of what was never given out; every move to somebody who may keep
     it. What a wallet sold in a transaction went through the hands of those it gave it to there: of what it

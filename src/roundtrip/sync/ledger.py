@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from roundtrip.chain.blocks.spans import BlockRead, Tx
+from roundtrip.chain.blocks.spans import BlockRead, SpanTx
 from roundtrip.domain.base.events import (
     Buyback,
     CurveBoughtBack,
@@ -12,25 +12,25 @@ from roundtrip.domain.base.events import (
     Event,
     Funded,
     HookFeeTaken,
-    Launch,
-    Launched,
+    LaunchedToken,
+    LaunchEvent,
     LaunchMoved,
     LaunchStep,
     LiquidityChange,
     LiquidityMoved,
     Met,
     Operated,
-    Pool,
     PoolOpened,
+    PoolPlace,
     Priced,
     Spot,
     Swapped,
-    Trade,
+    TradeEvent,
     Transfer,
     Transferred,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
-from roundtrip.domain.transaction.operations import Operation, account_at, operations
+from roundtrip.domain.transaction.operations import UserOperation, account_at, operations
 from roundtrip.venues import launchpad_curve
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
@@ -38,11 +38,11 @@ from roundtrip.venues.entry_point import ENTRY_POINTS
 from roundtrip.venues.pair_order import sides
 
 from .batch import Batch
-from .fold_context import Known, money
-from .prices import Prices
+from .fold_context import FoldContext, money
+from .prices import PriceFold
 
 
-class Told(NamedTuple):
+class LoggedEvent(NamedTuple):
     """One log that means something, in its block."""
 
     tx_index: int
@@ -55,12 +55,12 @@ class BlockTold:
     """One block's transactions and what its logs tell, in order."""
 
     ref: BlockRef
-    transactions: tuple[Tx, ...]
-    told: list[Told]
+    transactions: tuple[SpanTx, ...]
+    told: list[LoggedEvent]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class MissingFacts:
     """What has to be known before blocks can be folded."""
 
     pools: set[str]
@@ -76,12 +76,12 @@ def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockTold]:
         for log, tx_index, log_index in block.entries:
             event = decoder(log)
             if event is not None:
-                told.append(Told(tx_index, log_index, event))
+                told.append(LoggedEvent(tx_index, log_index, event))
         found.append(BlockTold(block.ref, block.transactions, told))
     return found
 
 
-def list_wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
+def list_wanted(blocks: Iterable[BlockTold], known: FoldContext) -> MissingFacts:
     """What these blocks speak of that is not known yet."""
     pools: set[str] = set()
     tokens: set[Address] = set()
@@ -92,19 +92,19 @@ def list_wanted(blocks: Iterable[BlockTold], known: Known) -> Wanted:
                 tokens.add(event.token)
             elif isinstance(event, Swapped | CurveTraded | CurveBoughtBack | LiquidityMoved | Priced):
                 pools.add(event.at)
-            elif isinstance(event, Launched):
+            elif isinstance(event, LaunchedToken):
                 quotes.add(event.quote)
                 tokens.add(event.token)
-    return Wanted(pools - known.pools.keys(), tokens - known.launched.keys(), quotes - known.quotes)
+    return MissingFacts(pools - known.pools.keys(), tokens - known.launched.keys(), quotes - known.quotes)
 
 
-class Ledger:
+class BatchFold:
     """Folds one batch. ``transfers_from_s``: transfers before it are not kept. ``eth_usd_pool``: which pool
     tells what an eth is worth; None: the first with money."""
 
     def __init__(
         self,
-        known: Known,
+        known: FoldContext,
         contracts: Contracts,
         parent_hash: str,
         transfers_from_s: int = 0,
@@ -116,12 +116,12 @@ class Ledger:
         self._nobody = contracts.all_addresses() | ENTRY_POINTS | {ZERO_ADDRESS}
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
-        self._prices = Prices(known, contracts, self._batch.prices, eth_usd_pool)
+        self._prices = PriceFold(known, contracts, self._batch.prices, eth_usd_pool)
         self._block = BlockTold(BlockRef(0, "", 0), (), [])
         self._last: dict[tuple[int, str], int] = {}
-        self._operations: list[Operation] | None = None
+        self._operations: list[UserOperation] | None = None
         self._launching: set[Address] = set()
-        self._fold: dict[type, Callable[[Told, Spot], None]] = {
+        self._fold: dict[type, Callable[[LoggedEvent, Spot], None]] = {
             PoolOpened: self._pool_opened,
             Priced: self._priced,
             Swapped: self._swapped,
@@ -129,7 +129,7 @@ class Ledger:
             LiquidityMoved: self._liquidity_moved,
             CurveTraded: self._curve_traded,
             CurveBoughtBack: self._curve_bought_back,
-            Launched: self._launched,
+            LaunchedToken: self._launched,
             LaunchMoved: self._launch_moved,
             Transferred: self._transferred,
         }
@@ -142,7 +142,7 @@ class Ledger:
             self._prices.settle()
             self._last.clear()
             self._operations = None
-            self._launching = {one.event.token for one in block.told if isinstance(one.event, Launched)}
+            self._launching = {one.event.token for one in block.told if isinstance(one.event, LaunchedToken)}
             self._batch.blocks.append(block.ref)
             if meets_wallets:
                 self._meet_wallets()
@@ -186,31 +186,31 @@ class Ledger:
 
     # --- pools and launches ------------------------------------------------------------------------
 
-    def _pool_opened(self, told: Told, spot: Spot) -> None:
+    def _pool_opened(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, PoolOpened)
         token, quote, is_money = sides(event.currency0, event.currency1, self._known.quotes, self._contracts)
         since = spot.block_number if is_money else None
         key = event.fee_pips, event.tick_spacing, event.hook
-        self._open(Pool(event.at, event.kind, token, quote, since, *key, spot))
+        self._open(PoolPlace(event.at, event.kind, token, quote, since, *key, spot))
 
-    def _open(self, pool: Pool) -> None:
+    def _open(self, pool: PoolPlace) -> None:
         if self._known.pools.get(pool.at) is None:
             self._known.pools[pool.at] = pool
             self._batch.pools.append(pool)
 
-    def _launched(self, told: Told, spot: Spot) -> None:
+    def _launched(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
-        assert isinstance(event, Launched)
+        assert isinstance(event, LaunchedToken)
         if self._known.launched.get(event.token):
             return
         self._known.launched[event.token] = True
         self._become_money(event.quote, spot.block_number)
-        self._batch.launches.append(Launch(spot, event, self._sender(told)))
+        self._batch.launches.append(LaunchEvent(spot, event, self._sender(told)))
         if event.generation != 1:
             number = spot.block_number
             self._open(
-                Pool(event.at, launchpad_curve.KIND, event.token, event.quote, number, 0, 0, None, spot)
+                PoolPlace(event.at, launchpad_curve.KIND, event.token, event.quote, number, 0, 0, None, spot)
             )
 
     def _become_money(self, quote: Address, number: int) -> None:
@@ -226,13 +226,13 @@ class Ledger:
                 self._known.pools[at] = turned
                 self._batch.turned.append(turned)
 
-    def _launch_moved(self, told: Told, spot: Spot) -> None:
+    def _launch_moved(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, LaunchMoved)
         if self._known.launched.get(event.token):
             self._batch.steps.append(LaunchStep(spot, event))
 
-    def _transferred(self, told: Told, spot: Spot) -> None:
+    def _transferred(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Transferred)
         # A token moves before its launch is told: what it minted.
@@ -244,7 +244,7 @@ class Ledger:
 
     # --- trades ------------------------------------------------------------------------------------
 
-    def _curve_traded(self, told: Told, spot: Spot) -> None:
+    def _curve_traded(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, CurveTraded)
         pool = self._known.pools.get(event.at)
@@ -254,21 +254,21 @@ class Ledger:
         trader = self._trader(told)
         self._trade(told, spot, pool, trader, event.buys, event.token_raw, event.quote_raw, kept_raw)
 
-    def _curve_bought_back(self, told: Told, spot: Spot) -> None:
+    def _curve_bought_back(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, CurveBoughtBack)
         pool = self._known.pools.get(event.at)
         if pool is not None and pool.kind == launchpad_curve.KIND:
             self._batch.buybacks.append(Buyback(spot, pool.at, event.quote_raw))
 
-    def _priced(self, told: Told, spot: Spot) -> None:
+    def _priced(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Priced)
         pool = self._known.pools.get(event.at)
         if pool is not None:
             self._prices.note_price_set(event, pool, self._block.ref)
 
-    def _swapped(self, told: Told, spot: Spot) -> None:
+    def _swapped(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Swapped)
         pool = self._known.pools.get(event.at)
@@ -293,7 +293,7 @@ class Ledger:
         trader = self._trader(told)
         self._trade(told, spot, pool, trader, token < 0, abs(token), abs(quote))
 
-    def _hook_fee_taken(self, told: Told, spot: Spot) -> None:
+    def _hook_fee_taken(self, told: LoggedEvent, spot: Spot) -> None:
         """The launchpad's hook took its fee off what the trade just before it brought, or on top of what it
         cost: the log of a swap does not know of it."""
         event = told.event
@@ -316,9 +316,9 @@ class Ledger:
 
     def _trade(
         self,
-        told: Told,
+        told: LoggedEvent,
         spot: Spot,
-        pool: Pool,
+        pool: PoolPlace,
         trader: Address,
         buys: bool,
         token_raw: int,
@@ -329,13 +329,13 @@ class Ledger:
         self._meet(trader)
         self._last[told.tx_index, pool.at] = len(self._batch.trades)
         self._batch.trades.append(
-            Trade(
+            TradeEvent(
                 spot, pool.at, pool.token, pool.quote, trader, buys, token_raw, quote_raw, eth_wei,
                 micro_usd, kept_raw,
             )
         )  # fmt: skip
 
-    def _liquidity_moved(self, told: Told, spot: Spot) -> None:
+    def _liquidity_moved(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, LiquidityMoved)
         pool = self._known.pools.get(event.at)
@@ -356,20 +356,20 @@ class Ledger:
 
     # --- whose -------------------------------------------------------------------------------------
 
-    def _sender(self, told: Told) -> Address:
+    def _sender(self, told: LoggedEvent) -> Address:
         return Address(self._block.transactions[told.tx_index].sender)
 
-    def _account(self, told: Told) -> Address | None:
+    def _account(self, told: LoggedEvent) -> Address | None:
         """Whose operation it was, where an entry point stands between."""
         if self._operations is None:
             self._operations = operations(self._block.told)
         return account_at(self._operations, told.log_index)
 
-    def _doer(self, told: Told) -> Address:
+    def _doer(self, told: LoggedEvent) -> Address:
         """Whose operation it was, else who sent the transaction."""
         return self._account(told) or self._sender(told)
 
-    def _trader(self, told: Told) -> Address:
+    def _trader(self, told: LoggedEvent) -> Address:
         """Whose operation it was; whom the launch router bought for on a curve; else who sent the
         transaction. Whom anything else pays is no sign of who trades: anybody may have a famous wallet
         paid."""

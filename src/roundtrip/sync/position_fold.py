@@ -6,14 +6,21 @@ from operator import attrgetter
 
 import asyncpg
 
-from roundtrip.domain.market.profit import Position, fold_fills
-from roundtrip.store.index.positions import Closed, Held, Traded, positions, put_closings, put_positions
+from roundtrip.domain.market.profit import WalletPosition, fold_fills
+from roundtrip.store.index.positions import (
+    PositionClosing,
+    PositionFill,
+    PositionKey,
+    positions,
+    put_closings,
+    put_positions,
+)
 
 
 async def fold_onto(
     connection: asyncpg.Connection,
     table: str,
-    trades: AsyncIterator[list[Traded]],
+    trades: AsyncIterator[list[PositionFill]],
     *,
     puts_closings: bool = False,
 ) -> None:
@@ -21,14 +28,14 @@ async def fold_onto(
     and later than its position. In memory are some of them only, however many one wallet made; between them
     others of the event loop have their turn. What is closed is written where ``puts_closings``."""
     # The last key of some trades may go on in the next ones: written when all of it is folded.
-    open_key: Held | None = None
-    found: dict[Held, Position] = {}
+    open_key: PositionKey | None = None
+    found: dict[PositionKey, WalletPosition] = {}
     async for some in trades:
         found.update(await positions(connection, {trade.key for trade in some} - found.keys(), table))
         closed = []
         for key, of_key in groupby(some, attrgetter("key")):
             found[key], closings = fold_fills(found.get(key), (trade.fill for trade in of_key))
-            closed += [Closed(key, closing) for closing in closings]
+            closed += [PositionClosing(key, closing) for closing in closings]
             open_key = key
         if puts_closings:
             await put_closings(connection, closed)

@@ -1,6 +1,6 @@
 """What money was worth as blocks went by: told by the pools where it is traded for usdg."""
 
-from roundtrip.domain.base.events import Pool, Price, Priced, Swapped
+from roundtrip.domain.base.events import PoolPlace, Price, Priced, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.market.price_history import (
     MOST_MICRO_USD,
@@ -12,14 +12,14 @@ from roundtrip.domain.market.price_history import (
 from roundtrip.venues import amm_v3
 from roundtrip.venues.base import Contracts
 
-from .fold_context import Known
+from .fold_context import FoldContext
 
 QUOTE_FEE_PIPS = 500
 """Of the pools with usdg that tell what launches' other quotes are worth: there is one of each, and nobody
 can put another in its place."""
 
 
-class Prices:
+class PriceFold:
     """Keeps ``known.prices`` and writes each change into ``changed``.
 
     One v3 pool with usdg tells what a thing is worth: of weth, which stands for eth, the one that the network
@@ -29,7 +29,7 @@ class Prices:
 
     def __init__(
         self,
-        known: Known,
+        known: FoldContext,
         contracts: Contracts,
         changed: dict[tuple[Address, int], Price],
         eth_usd_pool: Address | None = None,
@@ -60,18 +60,18 @@ class Prices:
             micro_usd = capped_usdg(quote_raw, own.usdg_raw)
         return None if eth is None else worth_wei(micro_usd, eth.usdg_raw), micro_usd
 
-    def note_price_set(self, event: Priced, pool: Pool, at: BlockRef) -> None:
+    def note_price_set(self, event: Priced, pool: PoolPlace, at: BlockRef) -> None:
         """A pool was given a price. It tells nothing until somebody puts money there."""
         if self._tells(pool) and pool.token not in self._known.prices:
             self._put(pool, event.sqrt_price_x96, 0, at)
 
-    def note_deposit(self, pool: Pool, usdg_raw: int, at: BlockRef) -> None:
+    def note_deposit(self, pool: PoolPlace, usdg_raw: int, at: BlockRef) -> None:
         """Money came into a pool: the first where nobody has swapped yet makes its price one."""
         before = self._known.prices.get(pool.token)
         if before is not None and before.at == pool.at and not before.depth_raw and usdg_raw > 0:
             self._note(before._replace(block_number=at.number, at_s=at.timestamp_s, depth_raw=usdg_raw))
 
-    def note_swap(self, event: Swapped, pool: Pool, at: BlockRef) -> None:
+    def note_swap(self, event: Swapped, pool: PoolPlace, at: BlockRef) -> None:
         """Somebody swapped in a pool."""
         if not self._tells(pool):
             return
@@ -84,7 +84,7 @@ class Prices:
         found = self._settled.get(quote)
         return found if found is not None and found.depth_raw and found.usdg_raw else None
 
-    def _tells(self, pool: Pool) -> bool:
+    def _tells(self, pool: PoolPlace) -> bool:
         contracts = self._contracts
         if pool.kind != amm_v3.KIND or pool.quote != contracts.usdg:
             return False
@@ -92,7 +92,7 @@ class Prices:
             return self._eth_usd_pool in (None, pool.at)
         return pool.fee_pips == QUOTE_FEE_PIPS and pool.token in self._known.quotes
 
-    def _put(self, pool: Pool, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
+    def _put(self, pool: PoolPlace, sqrt_price_x96: int, depth_raw: int, at: BlockRef) -> None:
         usdg_raw = usdg_per_unit(sqrt_price_x96, pool.token < pool.quote)
         self._note(Price(pool.token, at.number, at.timestamp_s, pool.at, usdg_raw, depth_raw))
 

@@ -18,7 +18,7 @@ RECHECK_EVERY_S = 60
 _MOST_NAMED = 50_000
 
 
-class Wishes:
+class RequestedJobs:
     """Of recent blocks only: what happened long ago asks for nothing. Remembers whose names are known or
     asked for."""
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from .redact import Words, lines, one_line_json, shorten, stable, stable_text, without
-from .walk import Told, request
+from .redact import Placeholders, lines, one_line_json, shorten, stable, stable_text, without
+from .walk import WalkedStep, request
 
 BASE_URL = "http://127.0.0.1:8463"
 _ABOUT = f"""# A tour of every tool
@@ -19,12 +19,12 @@ local chain's eighth account ([how to have one](keys.md)).
 """
 
 
-def page(told: Sequence[Told], known: Words) -> str:
+def page(told: Sequence[WalkedStep], known: Placeholders) -> str:
     """All of it."""
     return "\n".join([_ABOUT, *(section(one, known) for one in told)])
 
 
-def section(one: Told, known: Words) -> str:
+def section(one: WalkedStep, known: Placeholders) -> str:
     """One step: its heading, why, the call and the answer."""
     said = stable_text(without(one.said, one.answer, one.step.varies), known)
     answer = shorten(stable(one.answer, known, one.step.varies), stable_text(one.said, known))
@@ -47,11 +47,11 @@ def section(one: Told, known: Words) -> str:
     )
 
 
-def heading(one: Told) -> str:
+def heading(one: WalkedStep) -> str:
     return f"## {one.tool.title}: `{one.tool.name}`"
 
 
-def call(one: Told, known: Words) -> str:
+def call(one: WalkedStep, known: Placeholders) -> str:
     """As it is typed into a shell."""
     key = """ -H "x-api-key: $KEY\"""" if one.tool.key else ""
     body = one_line_json(request(one.tool.name, stable(one.arguments, known))).replace("'", "'\\''")

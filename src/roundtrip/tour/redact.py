@@ -22,7 +22,7 @@ _SECRETS = ("secret", "key")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Placeholders:
     """What stands for what differs. ``head``, ``head_s``: where the built chain ends, with its ``hashes``:
     what lies before is the same in every run. ``names``: other texts, by what stands for them."""
 
@@ -32,14 +32,14 @@ class Words:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-def words(built: Built, names: Mapping[str, str]) -> Words:
+def words(built: Built, names: Mapping[str, str]) -> Placeholders:
     """Those of a built chain."""
     state = msgspec.json.decode(built.state.read_bytes())
     hashes = frozenset(one["info"]["transaction_hash"] for one in state["transactions"])
-    return Words(int(state["block"]["number"], 16), built.head_s, hashes, names)
+    return Placeholders(int(state["block"]["number"], 16), built.head_s, hashes, names)
 
 
-def stable(value: Any, known: Words, varies: Iterable[str] = (), name: str = "") -> Any:
+def stable(value: Any, known: Placeholders, varies: Iterable[str] = (), name: str = "") -> Any:
     """The same, with words in the place of what differs from run to run: blocks and times after the built
     chain's, hashes that are not on it, secrets, and the fields named in ``varies``."""
     if isinstance(value, dict):
@@ -57,7 +57,7 @@ def stable(value: Any, known: Words, varies: Iterable[str] = (), name: str = "")
     return stable_text(value, known) if isinstance(value, str) else value
 
 
-def stable_text(text: str, known: Words) -> str:
+def stable_text(text: str, known: Placeholders) -> str:
     """The same of a text; also numbers in it that could be a block after the built chain's, and short spans
     of time."""
     for said, word in known.names.items():
@@ -81,7 +81,7 @@ def without(text: str, answer: Mapping[str, Any], varies: Iterable[str]) -> str:
     return text
 
 
-def _is_old(written: str, known: Words) -> bool:
+def _is_old(written: str, known: Placeholders) -> bool:
     plain = written.removesuffix(" UTC").replace("Z", "+00:00")
     if not plain.endswith("+00:00"):
         plain += "+00:00"

@@ -30,7 +30,7 @@ class Ground:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TourStep:
     """One call. ``shows``: the field of the answer that has to say something, its path with dots.
     ``is_sent``: the transactions that it answers with are signed and sent. ``varies``: fields
     that differ from run to run, beside what always does."""
@@ -43,7 +43,7 @@ class Step:
     varies: tuple[str, ...] = ()
 
 
-def steps() -> list[tuple[Step, AnyOperation]]:
+def steps() -> list[tuple[TourStep, AnyOperation]]:
     """Every step whose tool there is, in order."""
     found = {tool.name: tool for tool in tools()}
     return [(step, found[step.tool]) for step in STEPS if step.tool in found]
@@ -94,62 +94,142 @@ def _hash(ground: Ground) -> Arguments:
     return {"hash": ground.came["test_rule"]["last"][0]["tx"]}
 
 
-STEPS: tuple[Step, ...] = (
-    Step("check_token", "Before anything else: can it be sold again, and what does the round trip cost?",
-         lambda ground: {"address": ground.built.tokens["plain"]}, "verdict.text"),
-    Step("winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"),
-    Step("league", "Who is best at practising this week.", _nothing, "rows"),
-    Step("wallet_names", "What people call wallets, where enough of them agree.", _nothing, "rows"),
-    Step("proven_calls", "Who said of a token what came true?", _nothing, "rows"),
-    Step("chain_vitals", "How the chain is doing, and how far behind it the service is.", _nothing, "ethUsd",
-         varies=("gasPriceWei", "gasPriceGwei", "blockTimeMs", "tradesPerMinute")),
-    Step("look_up", "A symbol is not who a token is: this says which token was meant, and who else bears it.",
-         _given(query="ARC"), "address"),
-    Step("simulate_transaction", "What would this transaction do, before it is signed? It is a buy.",
-         _buy, "received"),
-    Step("token_holders", "Who holds it, and who was there first.", _address(_crowded), "top"),
-    Step("smart_money", "Do wallets that win hold it?", _address(_crowded), "wallets"),
-    Step("launch_bundle", "Who bought in the first three seconds, and with whose money?",
-         _address(_sniped), "groups"),
-    Step("wallet_history", "Where a wallet comes from, and how it trades.",
-         lambda ground: {"address": actor_address(TRADERS[3])}, "holdings.rows"),
-    Step("linked_wallets", "Whose other wallets may these be?",
-         lambda ground: {"address": actor_address(SNIPERS[0])}, "linked"),
-    Step("moving_now", "Where money and wallets come in right now.", _nothing, "tokens"),
-    Step("graduating_soon", "Which launches are close to having their pool.", _nothing, "curves"),
-    Step("signals", "What was odd in the last hour.", _nothing, "signals"),
-    Step("my_mite", "With a key: whose account is it, and how often may it ask?", _nothing, "text"),
-    Step("follow_wallet", "Be told what this wallet buys, sells and launches.",
-         lambda ground: {"address": visitor(0), "name": "Winner"}, "text"),
-    Step("create_rule", "Be told of every buy of this token above a size.",
-         lambda ground: {"rule": _rule(ground)}, "rule"),
-    Step("test_rule", "How often would a rule have told me something in the last week?",
-         lambda ground: {"rule": f"{actor_address(DUMPER)} selling"}, "last"),
-    Step("explain_transaction", "What was that transaction? It is the one that the rule would have told of.",
-         _hash, "paid"),
-    Step("list_rules", "What is watched for me.", _nothing, "rules"),
-    Step("set_webhook", "Where alerts are sent; the secret that signs them is told once.",
-         lambda ground: {"url": ground.receiver_url}, "channel.id"),
-    Step("list_channels", "Where I am told, and whether it arrives.", _nothing, "channels"),
-    Step("prepare_buy", "Write a buy for my wallet. The tour signs and sends it.",
-         _traded(amount="0.1"), "steps", is_sent=True),
-    Step("inbox", "What I was told of: the rule was hit by the buy just sent.", _nothing, "rows",
-         varies=("id",)),
-    Step("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, "holdings"),
-    Step("prepare_sell", "Write a sell of half of it. It stays unsigned.", _traded(percent=50), "steps"),
-    Step("practice_buy", "The same with pretend eth, at the price that a real buy would have.",
-         _practised(eth="0.1"), "text"),
-    Step("practice_account", "What is left, and what each position would sell for in this block.", _nothing,
-         "positions"),
-    Step("practice_sell", "Sell half of it at what the chain would pay now.", _practised(percent=50), "text"),
-    Step("practice_trades", "What I practised, with the profit of each sell.", _nothing, "trades"),
-    Step("mark_as_agent", "Say that a program trades here; the league shows it.",
-         _given(name="Tour guide"), "text"),
-    Step("delete_rule", "Enough of that rule.", lambda ground: {"id": ground.came["create_rule"]["id"]},
-         "text"),
-    Step("unfollow_wallet", "And of that wallet.", lambda ground: {"address": visitor(0)}, "text"),
-    Step("remove_channel", "And of that webhook.",
-         lambda ground: {"id": ground.came["set_webhook"]["channel"]["id"]}, "text"),
-)  # fmt: skip
+STEPS: tuple[TourStep, ...] = (
+    TourStep(
+        "check_token",
+        "Before anything else: can it be sold again, and what does the round trip cost?",
+        lambda ground: {"address": ground.built.tokens["plain"]},
+        "verdict.text",
+    ),
+    TourStep(
+        "winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"
+    ),
+    TourStep("league", "Who is best at practising this week.", _nothing, "rows"),
+    TourStep("wallet_names", "What people call wallets, where enough of them agree.", _nothing, "rows"),
+    TourStep("proven_calls", "Who said of a token what came true?", _nothing, "rows"),
+    TourStep(
+        "chain_vitals",
+        "How the chain is doing, and how far behind it the service is.",
+        _nothing,
+        "ethUsd",
+        varies=("gasPriceWei", "gasPriceGwei", "blockTimeMs", "tradesPerMinute"),
+    ),
+    TourStep(
+        "look_up",
+        "A symbol is not who a token is: this says which token was meant, and who else bears it.",
+        _given(query="ARC"),
+        "address",
+    ),
+    TourStep(
+        "simulate_transaction",
+        "What would this transaction do, before it is signed? It is a buy.",
+        _buy,
+        "received",
+    ),
+    TourStep("token_holders", "Who holds it, and who was there first.", _address(_crowded), "top"),
+    TourStep("smart_money", "Do wallets that win hold it?", _address(_crowded), "wallets"),
+    TourStep(
+        "launch_bundle",
+        "Who bought in the first three seconds, and with whose money?",
+        _address(_sniped),
+        "groups",
+    ),
+    TourStep(
+        "wallet_history",
+        "Where a wallet comes from, and how it trades.",
+        lambda ground: {"address": actor_address(TRADERS[3])},
+        "holdings.rows",
+    ),
+    TourStep(
+        "linked_wallets",
+        "Whose other wallets may these be?",
+        lambda ground: {"address": actor_address(SNIPERS[0])},
+        "linked",
+    ),
+    TourStep("moving_now", "Where money and wallets come in right now.", _nothing, "tokens"),
+    TourStep("graduating_soon", "Which launches are close to having their pool.", _nothing, "curves"),
+    TourStep("signals", "What was odd in the last hour.", _nothing, "signals"),
+    TourStep("my_mite", "With a key: whose account is it, and how often may it ask?", _nothing, "text"),
+    TourStep(
+        "follow_wallet",
+        "Be told what this wallet buys, sells and launches.",
+        lambda ground: {"address": visitor(0), "name": "Winner"},
+        "text",
+    ),
+    TourStep(
+        "create_rule",
+        "Be told of every buy of this token above a size.",
+        lambda ground: {"rule": _rule(ground)},
+        "rule",
+    ),
+    TourStep(
+        "test_rule",
+        "How often would a rule have told me something in the last week?",
+        lambda ground: {"rule": f"{actor_address(DUMPER)} selling"},
+        "last",
+    ),
+    TourStep(
+        "explain_transaction",
+        "What was that transaction? It is the one that the rule would have told of.",
+        _hash,
+        "paid",
+    ),
+    TourStep("list_rules", "What is watched for me.", _nothing, "rules"),
+    TourStep(
+        "set_webhook",
+        "Where alerts are sent; the secret that signs them is told once.",
+        lambda ground: {"url": ground.receiver_url},
+        "channel.id",
+    ),
+    TourStep("list_channels", "Where I am told, and whether it arrives.", _nothing, "channels"),
+    TourStep(
+        "prepare_buy",
+        "Write a buy for my wallet. The tour signs and sends it.",
+        _traded(amount="0.1"),
+        "steps",
+        is_sent=True,
+    ),
+    TourStep(
+        "inbox",
+        "What I was told of: the rule was hit by the buy just sent.",
+        _nothing,
+        "rows",
+        varies=("id",),
+    ),
+    TourStep("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, "holdings"),
+    TourStep("prepare_sell", "Write a sell of half of it. It stays unsigned.", _traded(percent=50), "steps"),
+    TourStep(
+        "practice_buy",
+        "The same with pretend eth, at the price that a real buy would have.",
+        _practised(eth="0.1"),
+        "text",
+    ),
+    TourStep(
+        "practice_account",
+        "What is left, and what each position would sell for in this block.",
+        _nothing,
+        "positions",
+    ),
+    TourStep(
+        "practice_sell", "Sell half of it at what the chain would pay now.", _practised(percent=50), "text"
+    ),
+    TourStep("practice_trades", "What I practised, with the profit of each sell.", _nothing, "trades"),
+    TourStep(
+        "mark_as_agent",
+        "Say that a program trades here; the league shows it.",
+        _given(name="Tour guide"),
+        "text",
+    ),
+    TourStep(
+        "delete_rule", "Enough of that rule.", lambda ground: {"id": ground.came["create_rule"]["id"]}, "text"
+    ),
+    TourStep("unfollow_wallet", "And of that wallet.", lambda ground: {"address": visitor(0)}, "text"),
+    TourStep(
+        "remove_channel",
+        "And of that webhook.",
+        lambda ground: {"id": ground.came["set_webhook"]["channel"]["id"]},
+        "text",
+    ),
+)
 """What others have to do first comes first: it is waited for there. Rows of tools that are not there are left
 out (``steps``)."""

@@ -11,10 +11,10 @@ import aiohttp
 import msgspec
 
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.devnet.demo.wallet import Wallet
+from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.domain.base.errors import CannotRun
 
-from .steps import Answer, Arguments, Ground, Step, steps
+from .steps import Answer, Arguments, Ground, TourStep, steps
 
 PATIENCE_S = 100.0
 """How long a step that only reads may have nothing to show: the demo has just started."""
@@ -27,11 +27,11 @@ class NothingToShow(CannotRun):
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WalkedStep:
     """What came of a step. ``said``: the lines that the tool's text has beside the note about strangers and
     the answer itself."""
 
-    step: Step
+    step: TourStep
     tool: AnyOperation
     arguments: Arguments
     said: str
@@ -39,7 +39,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ServiceUrls:
     """``url``: of the service; ``rpc_url``: of the local chain's node."""
 
     url: str
@@ -47,11 +47,15 @@ class Place:
 
 
 async def walk(
-    place: Place, wallet: Wallet, ground: Ground, tell: Callable[[str], None], patience_s: float = PATIENCE_S
-) -> tuple[list[Told], str]:
+    place: ServiceUrls,
+    wallet: DemoWallet,
+    ground: Ground,
+    tell: Callable[[str], None],
+    patience_s: float = PATIENCE_S,
+) -> tuple[list[WalkedStep], str]:
     """What each step came to, and the key that was used. Raises NothingToShow, aiohttp.ClientError, and what
     sending raises."""
-    told: list[Told] = []
+    told: list[WalkedStep] = []
     async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
         key = await _key(session, place.url, wallet)
         for step, tool in steps():
@@ -65,7 +69,7 @@ async def walk(
     return told, key
 
 
-def has_something(step: Step, answer: Answer) -> bool:
+def has_something(step: TourStep, answer: Answer) -> bool:
     """Whether the answer says something where the step is about it."""
     found: Any = answer
     for name in step.shows.split("."):
@@ -83,7 +87,7 @@ def request(tool: str, arguments: Arguments) -> dict[str, Any]:
     }
 
 
-async def _key(session: aiohttp.ClientSession, url: str, wallet: Wallet) -> str:
+async def _key(session: aiohttp.ClientSession, url: str, wallet: DemoWallet) -> str:
     text = await _posted(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
     signature = wallet.sign_text(text["message"])
     made = await _posted(
@@ -120,13 +124,15 @@ class _Caller:
         return None, "\n".join(said), result["structuredContent"]
 
 
-async def _taken(caller: _Caller, step: Step, tool: AnyOperation, ground: Ground, patience_s: float) -> Told:
+async def _taken(
+    caller: _Caller, step: TourStep, tool: AnyOperation, ground: Ground, patience_s: float
+) -> WalkedStep:
     """A step's answer, asked for again while it has nothing to show. Whatever writes is asked once."""
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
     while True:
         wrong, said, answer = await caller.call(tool, arguments)
         if wrong is None and has_something(step, answer):
-            return Told(step, tool, arguments, said, answer)
+            return WalkedStep(step, tool, arguments, said, answer)
         is_busy = wrong is not None and wrong.startswith(("rate_limited", "busy"))
         if (tool.writes and not is_busy) or time.monotonic() > until_s:
             raise NothingToShow(f"{step.tool}: {wrong or f'nothing in {step.shows}'}")

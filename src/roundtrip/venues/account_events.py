@@ -23,7 +23,7 @@ WITHDRAWAL = _topic("Withdrawal(address,uint256)")
 TRANSFER_SINGLE = _topic("TransferSingle(address,address,address,uint256,uint256)")
 
 
-class Beside:
+class AccountEventReader:
     """Reads such logs of one network."""
 
     def __init__(self, contracts: Contracts) -> None:

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Priced, Swapped
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
-from roundtrip.domain.check.evidence import Hop, Launch
+from roundtrip.domain.check.evidence import Hop, LaunchRecord
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, SwapReader, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Log, SwapReader, Terms, VenueListing, quote_name
 
 KIND: VenueKind = "amm_v3"
 
@@ -76,7 +76,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return ((contracts.v3_factory, POOL_CREATED),)
 
 
-def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """PoolCreated(token0, token1, fee indexed; tickSpacing, pool): the pool's address is made again from
     its key, not believed."""
     low, high, fee = (
@@ -87,7 +87,7 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     if low is None or high is None or fee is None or fee >= 2**24:
         return ()
     sides = ((low, high), (high, low))
-    return tuple(Listed(token, pool(token, quote, fee, contracts)) for token, quote in sides)
+    return tuple(VenueListing(token, pool(token, quote, fee, contracts)) for token, quote in sides)
 
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
@@ -189,7 +189,7 @@ def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
     return contracts.swap_router02, "the swap router"
 
 
-def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue:
+def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue:
     """The pool at the address that its tokens and its fee give."""
     return pool(token, venue.quote_address, venue.fee_pips, contracts)
 

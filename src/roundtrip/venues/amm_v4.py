@@ -11,10 +11,10 @@ from types import MappingProxyType
 from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
-from roundtrip.domain.check.evidence import Launch
+from roundtrip.domain.check.evidence import LaunchRecord
 
 from . import abi, erc20, permit2
-from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, SwapReader, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Log, SwapReader, Terms, VenueListing, quote_name
 
 KIND: VenueKind = "amm_v4"
 
@@ -121,13 +121,13 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return ((contracts.v4_pool_manager, INITIALIZE),)
 
 
-def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """The pools of a new key, but for those of the launchpad's hook."""
     found, own = keys_in(KIND, log, contracts), contracts.launchpad_hook
     return tuple(one for one in found if own is None or one.venue.hook != own)
 
 
-def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """Initialize(id, currency0, currency1 indexed; fee, tickSpacing, hooks, sqrtPriceX96, tick), read as a
     pool of either currency. The id is made again from the key, not believed."""
     low, high = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
@@ -138,7 +138,7 @@ def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[Listed, ..
         return ()
     hooked = None if hook == ZERO_ADDRESS else hook
     return tuple(
-        Listed(token, pool(kind, token, quote_name(quote, contracts), quote, fee, spacing, hooked))
+        VenueListing(token, pool(kind, token, quote_name(quote, contracts), quote, fee, spacing, hooked))
         for token, quote in ((low, high), (high, low))
         if token != ZERO_ADDRESS
     )
@@ -230,7 +230,7 @@ def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
     return contracts.permit2, "Permit2"
 
 
-def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue:
+def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue:
     """The pool whose id its key gives."""
     quote, fee, spacing = venue.quote_address, venue.fee_pips, venue.tick_spacing
     return pool(KIND, token, quote_name(quote, contracts), quote, fee, spacing, venue.hook)

@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 from roundtrip.domain.base.events import CurveTraded, Event, Swapped
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
-from roundtrip.domain.check.evidence import AnyLaunch, Launch
+from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Log(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class VenueListing:
     """A log told that ``token`` may trade on ``venue``."""
 
     token: Address
@@ -102,7 +102,7 @@ class ListingFile(Protocol):
         """Who tells of new venues, each with the topic it does so under. Empty: nobody does here."""
         ...
 
-    def decode_listings(self, log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+    def decode_listings(self, log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
         """The venues that a log of ``listings`` tells of: one for each side that may be the token."""
         ...
 
@@ -204,7 +204,7 @@ class VenueFile(ListingFile, Protocol):
         ...
 
     def rebuild(
-        self, venue: Venue, token: Address, launch: Launch | None, contracts: Contracts
+        self, venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts
     ) -> Venue | None:
         """The venue made again from its key: the same where it is what it says. A curve has no key: it is the
         one that ``launch`` names. None: there is no such venue."""

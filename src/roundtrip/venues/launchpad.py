@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.events import HookFeeTaken, LaunchMoved
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Launch, LaunchPhase
+from roundtrip.domain.check.evidence import LaunchPhase, LaunchRecord
 
 from . import abi
 from .base import Call, Contracts, Decoding, Log
@@ -28,7 +28,7 @@ _INT24_SIGN = 2**23
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class FactoryRecord:
     """The factory's words about one launch, as far as anything here depends on them."""
 
     curve: Address
@@ -53,13 +53,15 @@ def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:
     return Call(factory, abi.call(GET_LAUNCHED_TOKEN, token)), Call(hook, HOOK_FEE_BPS)
 
 
-def read_launch(token: Address, answers: tuple[bytes | None, ...], contracts: Contracts) -> Launch | None:
+def read_launch(
+    token: Address, answers: tuple[bytes | None, ...], contracts: Contracts
+) -> LaunchRecord | None:
     """The launch without its curve's state, which the curve tells itself."""
     told, fee = answers if answers else (None, None)
     record = read_record(token, told)
     if record is None:
         return None
-    return Launch(
+    return LaunchRecord(
         phase=record.phase,
         curve=record.curve,
         deployer=record.deployer,
@@ -135,7 +137,7 @@ def opening_calls(token: Address, factory: Address) -> tuple[Call, Call]:
     return Call(factory, abi.call(GRADUATE, token)), Call(factory, abi.call(CREATE_GRADUATED_POOL, token))
 
 
-def read_record(token: Address, answer: bytes | None) -> Record | None:
+def read_record(token: Address, answer: bytes | None) -> FactoryRecord | None:
     """(token, curve, deployer, creatorFeeRecipient, pairToken, graduationThreshold, poolFee, tickSpacing,
     creatorTaxBps, buybackEnabled, phase, sweptQuote, sweptTokens, sweptAt, exists). None: never launched,
     or an answer that is no such record."""
@@ -147,7 +149,7 @@ def read_record(token: Address, answer: bytes | None) -> Record | None:
     phase, spacing = numbers[10] or 0, numbers[7] or 0
     if curve is None or deployer is None or creator is None or quote is None or phase >= len(_PHASES):
         return None
-    return Record(
+    return FactoryRecord(
         curve=curve,
         deployer=deployer,
         creator=creator,

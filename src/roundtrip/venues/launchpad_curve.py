@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from math import isqrt
 from types import MappingProxyType
 
-from roundtrip.domain.base.events import CurveBoughtBack, CurveTraded, Launched
+from roundtrip.domain.base.events import CurveBoughtBack, CurveTraded, LaunchedToken
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
-from roundtrip.domain.check.evidence import Curve, Launch
+from roundtrip.domain.check.evidence import Curve, LaunchRecord
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Decoding, Listed, Log, SwapReader, Terms, quote_name
+from .base import UNBOUND, Call, Contracts, Decoding, Log, SwapReader, Terms, VenueListing, quote_name
 
 KIND: VenueKind = "launchpad_curve"
 
@@ -61,13 +61,13 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return () if factory is None else ((factory, TOKEN_LAUNCHED),)
 
 
-def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """TokenLaunched(token, curve, deployer indexed; pairToken, launchConfigId, graduationThreshold)."""
     token, at = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     quote = abi.address_at(log.data, 0)
     if token is None or at is None or quote is None:
         return ()
-    return (Listed(token, curve(quote, at, contracts)),)
+    return (VenueListing(token, curve(quote, at, contracts)),)
 
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
@@ -83,7 +83,7 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     )
 
 
-def decode_launch(log: Log) -> Launched | None:
+def decode_launch(log: Log) -> LaunchedToken | None:
     """TokenLaunched, as ``listed`` reads it."""
     token, at, deployer = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
     quote, threshold = abi.address_at(log.data, 0), abi.uint_at(log.data, 2)
@@ -91,7 +91,7 @@ def decode_launch(log: Log) -> Launched | None:
         return None
     if quote is None or threshold is None:
         return None
-    return Launched(token, deployer, quote, at, 2, threshold)
+    return LaunchedToken(token, deployer, quote, at, 2, threshold)
 
 
 def decode_buy(log: Log) -> CurveTraded | None:
@@ -186,7 +186,7 @@ def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
     return venue.pool or ZERO_ADDRESS, "the curve"
 
 
-def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue | None:
+def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue | None:
     """The curve that the launchpad names; that it did so is proven with the answers."""
     if launch is None or launch.curve != venue.pool:
         return None

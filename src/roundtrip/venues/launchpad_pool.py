@@ -2,7 +2,7 @@
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
-from roundtrip.domain.check.evidence import Launch
+from roundtrip.domain.check.evidence import LaunchRecord
 
 from . import amm_v4
 from .amm_v4 import (
@@ -17,7 +17,7 @@ from .amm_v4 import (
     read_facts,
     spender,
 )
-from .base import Contracts, Listed, Log, quote_name
+from .base import Contracts, Log, VenueListing, quote_name
 
 __all__ = [
     "KIND",
@@ -60,7 +60,7 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     return tuple(venue for venue in found if venue is not None)
 
 
-def rebuild(venue: Venue, token: Address, launch: Launch | None, contracts: Contracts) -> Venue | None:
+def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue | None:
     """The pool whose id its key gives, with the launchpad's hook."""
     return pool(token, venue.quote_address, venue.fee_pips, venue.tick_spacing, contracts)
 
@@ -70,7 +70,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return () if contracts.launchpad_hook is None else amm_v4.listings(contracts)
 
 
-def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """The pools whose hook is the launchpad's."""
     found = amm_v4.keys_in(KIND, log, contracts)
     return tuple(one for one in found if one.venue.hook == contracts.launchpad_hook)

@@ -5,12 +5,12 @@ token has in its first blocks are its own: a simulated buy meets them. Told here
 what its factory says of it.
 """
 
-from roundtrip.domain.base.events import Launched
+from roundtrip.domain.base.events import LaunchedToken
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import PoolLaunch
 
 from . import abi, amm_v3
-from .base import Call, Contracts, Decoding, Listed, Log
+from .base import Call, Contracts, Decoding, Log, VenueListing
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
 """Of the same name as the second generation's, with another answer."""
@@ -25,7 +25,7 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return tuple((factory, TOKEN_LAUNCHED) for factory in contracts.launchpad_v1_factories)
 
 
-def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
+def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, ...). It does not tell the pool's
     fee: it is the one whose pool lies where the log says. None fits a pool of another exchange."""
     token, quote, at = (
@@ -36,7 +36,7 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[Listed, ...]:
     if token is None or quote is None or at is None:
         return ()
     pools = (amm_v3.pool(token, quote, fee, contracts) for fee in amm_v3.FEE_TIERS_PIPS)
-    return tuple(Listed(token, venue) for venue in pools if venue.pool == at)
+    return tuple(VenueListing(token, venue) for venue in pools if venue.pool == at)
 
 
 def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
@@ -44,7 +44,7 @@ def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
     return tuple(Decoding(sender, topic, decode_launch) for sender, topic in listings(contracts))
 
 
-def decode_launch(log: Log) -> Launched | None:
+def decode_launch(log: Log) -> LaunchedToken | None:
     """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, dexId, launchConfigId, positionId,
     restrictionsEndBlock, initialBuyAmount). The pool is told, and known or not elsewhere."""
     token, deployer, exchange = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
@@ -53,7 +53,7 @@ def decode_launch(log: Log) -> Launched | None:
         return None
     if quote is None or at is None or len(log.data) < 7 * abi.WORD:
         return None
-    return Launched(token, deployer, quote, at, 1, None)
+    return LaunchedToken(token, deployer, quote, at, 1, None)
 
 
 def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:

@@ -7,10 +7,10 @@ proves and what it cannot.
 
 from . import json_reader, network, report, rules
 
-Network = network.Network
-Request = network.Request
-Report = report.Report
-Unreadable = report.Unreadable
+Network = network.TrustedNetwork
+Request = network.TradeOrder
+Report = report.VerifyReport
+Unreadable = report.UnreadableClaim
 verify = rules.verify
 parse = json_reader.parse
 lines = report.lines

@@ -5,7 +5,7 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from .report import Unreadable, printable
+from .report import UnreadableClaim, printable
 
 _RESERVED = 2
 
@@ -32,31 +32,31 @@ _MOST_TIME_S = 253_402_300_800
 def parse(text: str) -> dict[str, Any]:
     """A JSON object. A name that stands twice is refused: another reader may take the other one."""
     if len(text) > _MOST_FILE or text.count("[") + text.count("{") > _MOST_BRACKETS:
-        raise Unreadable("The file is larger, or holds more, than any answer.")
+        raise UnreadableClaim("The file is larger, or holds more, than any answer.")
     try:
         found = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
-    except Unreadable:
+    except UnreadableClaim:
         raise
     except (ValueError, RecursionError):
-        raise Unreadable("The file is not JSON, or is nested too deep.") from None
+        raise UnreadableClaim("The file is not JSON, or is nested too deep.") from None
     return mapping(found, "the file")
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
-        raise Unreadable("The file has a name twice in one object.")
+        raise UnreadableClaim("The file has a name twice in one object.")
     return found
 
 
 def _no_constant(name: str) -> object:
-    raise Unreadable(f"The file has {name}, which is not JSON.")
+    raise UnreadableClaim(f"The file has {name}, which is not JSON.")
 
 
 def mapping(value: object, what: str) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):
-        raise Unreadable(f"{what} is {printable(value)}, and has to be an object.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be an object.")
     return value
 
 
@@ -67,20 +67,20 @@ def no_error(answer: dict[str, Any]) -> None:
         code = error.get("code")
         named = code if isinstance(code, str) and _CODE.fullmatch(code) else "without a code"
         message = printable(error.get("message"))
-        raise Unreadable(f"It is no prepared trade but an error: {named}, {message}.")
+        raise UnreadableClaim(f"It is no prepared trade but an error: {named}, {message}.")
 
 
 def get(holder: dict[str, Any], name: str) -> object:
     """A field that has to be there."""
     if name not in holder:
-        raise Unreadable(f"There is no {name}.")
+        raise UnreadableClaim(f"There is no {name}.")
     return holder[name]
 
 
 def text(value: object, what: str) -> str:
     """A string of bearable length."""
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise Unreadable(f"{what} is {printable(value)}, and has to be a text.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a text.")
     return value
 
 
@@ -88,28 +88,28 @@ def one_of(value: object, what: str, *allowed: str) -> str:
     """One of a few words."""
     found = text(value, what)
     if found not in allowed:
-        raise Unreadable(f"{what} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
     return found
 
 
 def boolean(value: object, what: str) -> bool:
     """True or false, and not what passes for it."""
     if not isinstance(value, bool):
-        raise Unreadable(f"{what} is {printable(value)}, and has to be true or false.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be true or false.")
     return value
 
 
 def integer(value: object, what: str) -> int:
     """A JSON integer from zero on, below 2**64."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
-        raise Unreadable(f"{what} is {printable(value)}, and has to be a whole number of bearable size.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a whole number of bearable size.")
     return value
 
 
 def digits(value: object, what: str) -> int:
     """A whole number below 2**256 as a string of digits, without leading zeros."""
     if not isinstance(value, str) or _DIGITS.fullmatch(value) is None or int(value) >= 2**256:
-        raise Unreadable(
+        raise UnreadableClaim(
             f"{what} is {printable(value)}, and has to be a whole number below 2**256, in digits."
         )
     return int(value)
@@ -118,7 +118,7 @@ def digits(value: object, what: str) -> int:
 def address(value: object, what: str) -> str:
     """An address, in lower case."""
     if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
-        raise Unreadable(f"{what} is {printable(value)}, and has to be an address.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be an address.")
     return value.lower()
 
 
@@ -130,7 +130,9 @@ def is_reserved(found: str) -> bool:
 def hexadecimal(value: object, what: str) -> bytes:
     """Bytes as ``0x`` hex."""
     if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
-        raise Unreadable(f"{what} is {printable(value)}, and has to be whole bytes in hex, not too many.")
+        raise UnreadableClaim(
+            f"{what} is {printable(value)}, and has to be whole bytes in hex, not too many."
+        )
     return bytes.fromhex(value[2:])
 
 
@@ -143,12 +145,14 @@ def time_s(value: object, what: str) -> int:
         except (ValueError, OverflowError):
             found = None
     if found is None or not 0 <= found < _MOST_TIME_S:
-        raise Unreadable(f"{what} is {printable(value)}, and has to be a time with its zone, since 1970.")
+        raise UnreadableClaim(
+            f"{what} is {printable(value)}, and has to be a time with its zone, since 1970."
+        )
     return found
 
 
 def items(value: object, what: str) -> list[Any]:
     """A JSON list."""
     if not isinstance(value, list):
-        raise Unreadable(f"{what} is {printable(value)}, and has to be a list.")
+        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a list.")
     return value

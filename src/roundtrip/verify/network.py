@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from . import json_reader
-from .report import Unreadable
+from .report import UnreadableClaim
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class TrustedNetwork:
     """The addresses that everything is measured against, in lower case. They are believed."""
 
     chain_id: int
@@ -35,7 +35,7 @@ class Network:
         return self.machinery() | {self.weth, self.usdg}
 
     @staticmethod
-    def read(described: object) -> "Network":
+    def read(described: object) -> "TrustedNetwork":
         """From a JSON document with ``chainId`` and ``contracts`` (names as in var/devnet.json).
         Raises Unreadable."""
         document = json_reader.mapping(described, "the network file")
@@ -46,14 +46,14 @@ class Network:
         own = None if hook is None else json_reader.address(hook, "contracts.launchpadHook")
         every = [*found, *([own] if own is not None else [])]
         if len(set(every)) != len(every) or any(map(json_reader.is_reserved, every)):
-            raise Unreadable("The network file has one address twice, or one that can be no contract.")
+            raise UnreadableClaim("The network file has one address twice, or one that can be no contract.")
         chain_id = json_reader.integer(json_reader.get(document, "chainId"), "chainId")
         weth, usdg, permit2, factory, router, universal = found
-        return Network(chain_id, weth, usdg, permit2, factory, router, universal, own)
+        return TrustedNetwork(chain_id, weth, usdg, permit2, factory, router, universal, own)
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class TradeOrder:
     """What the reader asked the service for; each piece given is held against the answer.
 
     ``amount`` is a decimal number as in the request, or ``all``; ``amount_raw`` the same in base units.

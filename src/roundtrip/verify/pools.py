@@ -4,24 +4,26 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from . import abi, routers
-from .network import Network
-from .prepared_trade import ETH, LAUNCHED, V3, Step, Trade
+from .network import TrustedNetwork
+from .prepared_trade import ETH, LAUNCHED, V3, PreparedStep, TradeToVerify
 from .report import plain
-from .routers import NOBODY, Expected, Pool
+from .routers import NOBODY, ExpectedCall, PoolKey
 
 DYNAMIC_FEE = 0x800000
 """As a pool's fee: its hook sets it, swap by swap."""
 MOST_FEE = 1_000_000
 """All of it, in millionths."""
 
-Maker = Callable[[Trade, Network, int, Pool], Expected]
+Maker = Callable[[TradeToVerify, TrustedNetwork, int, PoolKey], ExpectedCall]
 
 
-def find(trade: Trade, network: Network, least: int, step: Step) -> tuple[Pool, Expected]:
+def find(
+    trade: TradeToVerify, network: TrustedNetwork, least: int, step: PreparedStep
+) -> tuple[PoolKey, ExpectedCall]:
     """The pool that the calldata names, and the call it then has to be. What stands in the calldata is only
     taken where the pool's key stands; whether that is the claimed pool, ``doubts`` tells."""
     maker: Maker = routers.v3 if trade.kind == V3 else routers.v4
-    blanks = [Pool(money, 0) for money in _moneys(trade, network)]
+    blanks = [PoolKey(money, 0) for money in _moneys(trade, network)]
     made = [(one, maker(trade, network, least, one).fields) for one in blanks]
     sized = [one for one in made if abi.size(one[1]) == len(step.data)]
     blank, fields = (sized or made)[0]
@@ -32,7 +34,7 @@ def find(trade: Trade, network: Network, least: int, step: Step) -> tuple[Pool, 
     return pool, maker(trade, network, least, pool)
 
 
-def _moneys(trade: Trade, network: Network) -> list[str]:
+def _moneys(trade: TradeToVerify, network: TrustedNetwork) -> list[str]:
     """What the pool may be paid in. Eth also trades where the pool's money is weth; which of the two it is
     the length of the calldata tells."""
     if trade.money != ETH:
@@ -40,7 +42,7 @@ def _moneys(trade: Trade, network: Network) -> list[str]:
     return [network.weth] if trade.kind == V3 else [NOBODY, network.weth]
 
 
-def doubts(trade: Trade, network: Network, pool: Pool) -> list[str]:
+def doubts(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> list[str]:
     """Why this is not the pool that the answer claims."""
     found = []
     if not pool.fits() or (pool.fee > MOST_FEE and (trade.kind == V3 or pool.fee != DYNAMIC_FEE)):
@@ -57,14 +59,14 @@ def doubts(trade: Trade, network: Network, pool: Pool) -> list[str]:
     return found
 
 
-def place(trade: Trade, network: Network, pool: Pool) -> str:
+def place(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> str:
     """Where a pool of this key is."""
     if trade.kind == V3:
         return routers.v3_pool_address(network.v3_factory, trade.head.token, pool)
     return routers.v4_pool_id(trade.head.token, pool)
 
 
-def describe_pool(trade: Trade, network: Network, pool: Pool) -> str:
+def describe_pool(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> str:
     """The pool in words."""
     fee = "a fee that its hook sets" if pool.fee == DYNAMIC_FEE else f"a fee of {plain(pool.fee, 4)} %"
     money = {NOBODY: "eth", network.weth: "weth", network.usdg: "usdg"}[pool.money]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import json_reader
-from .report import Unreadable
+from .report import UnreadableClaim
 
 BUY, SELL = "buy", "sell"
 CURVE, LAUNCHED, V3, V4 = "launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"
@@ -17,7 +17,7 @@ _MOST_DECIMALS = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class TradeHead:
     """What also a refused answer claims."""
 
     chain_id: int
@@ -29,7 +29,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Amount:
+class ClaimedAmount:
     """``text`` is the decimal number that stands beside ``raw`` base units of ``asset``."""
 
     text: str
@@ -38,7 +38,7 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class PreparedStep:
     """One transaction to sign. ``strange`` are fields that no step has: a wallet might heed them."""
 
     n: int
@@ -51,20 +51,20 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class TradeToVerify:
     """Everything else. ``money`` is the side of the trade that is not the token."""
 
-    head: Head
+    head: TradeHead
     decimals: int
     kind: str
     at: str
     pays: str
-    spend: Amount
-    expect: Amount
-    least: Amount
+    spend: ClaimedAmount
+    expect: ClaimedAmount
+    least: ClaimedAmount
     deadline_s: int
     prepared_s: int
-    steps: tuple[Step, ...]
+    steps: tuple[PreparedStep, ...]
     already_done: int
 
     @property
@@ -85,10 +85,10 @@ class Trade:
         return MONEY_DECIMALS.get(asset, self.decimals)
 
 
-def read_head(body: dict[str, Any]) -> Head:
+def read_head(body: dict[str, Any]) -> TradeHead:
     """Raises Unreadable."""
     token = json_reader.mapping(json_reader.get(body, "token"), "token")
-    return Head(
+    return TradeHead(
         chain_id=json_reader.integer(json_reader.get(body, "chainId"), "chainId"),
         side=json_reader.one_of(json_reader.get(body, "side"), "side", BUY, SELL),
         wallet=json_reader.address(json_reader.get(body, "from"), "from"),
@@ -98,13 +98,13 @@ def read_head(body: dict[str, Any]) -> Head:
     )
 
 
-def read_trade(body: dict[str, Any], head: Head) -> Trade:
+def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
     """Raises Unreadable."""
     token = json_reader.mapping(json_reader.get(body, "token"), "token")
     venue = json_reader.mapping(json_reader.get(body, "venue"), "venue")
     decimals = json_reader.integer(json_reader.get(token, "decimals"), "token.decimals")
     if decimals > _MOST_DECIMALS:
-        raise Unreadable("token.decimals is more than a token can have.")
+        raise UnreadableClaim("token.decimals is more than a token can have.")
     kind = json_reader.one_of(json_reader.get(venue, "kind"), "venue.kind", CURVE, LAUNCHED, V3, V4)
     expect = json_reader.mapping(json_reader.get(body, "expect"), "expect")
     steps = json_reader.items(json_reader.get(body, "steps"), "steps")
@@ -113,8 +113,8 @@ def read_trade(body: dict[str, Any], head: Head) -> Trade:
         for one in json_reader.items(json_reader.get(body, "alreadyDone"), "alreadyDone")
     ]
     if len(steps) > json_reader.MOST_STEPS:
-        raise Unreadable("There are more steps than any trade has.")
-    return Trade(
+        raise UnreadableClaim("There are more steps than any trade has.")
+    return TradeToVerify(
         head=head,
         decimals=decimals,
         kind=kind,
@@ -136,7 +136,7 @@ def _place(value: object, kind: str) -> str:
         return json_reader.address(value, "venue.at")
     found = json_reader.hexadecimal(value, "venue.at")
     if len(found) != 32:
-        raise Unreadable("venue.at is no pool id: that has 32 bytes.")
+        raise UnreadableClaim("venue.at is no pool id: that has 32 bytes.")
     return "0x" + found.hex()
 
 
@@ -145,18 +145,18 @@ def _amount(
     what: str,
     amount: Literal["amount", "min"] = "amount",
     raw: Literal["raw", "minRaw"] = "raw",
-) -> Amount:
+) -> ClaimedAmount:
     asset = json_reader.text(json_reader.get(holder, "asset"), f"{what}.asset")
-    return Amount(
+    return ClaimedAmount(
         text=json_reader.text(json_reader.get(holder, amount), f"{what}.{amount}"),
         raw=json_reader.digits(json_reader.get(holder, raw), f"{what}.{raw}"),
         asset=asset if asset in MONEY_DECIMALS else json_reader.address(asset, f"{what}.asset"),
     )
 
 
-def _step(holder: dict[str, Any], at: int) -> Step:
+def _step(holder: dict[str, Any], at: int) -> PreparedStep:
     what = f"step {at}:"
-    return Step(
+    return PreparedStep(
         n=json_reader.integer(json_reader.get(holder, "n"), f"{what} n"),
         does=json_reader.text(json_reader.get(holder, "does"), f"{what} does"),
         to=json_reader.address(json_reader.get(holder, "to"), f"{what} to"),

@@ -11,12 +11,12 @@ REFUSED = "refused: nothing to sign"
 """All that is proven of a refused trade."""
 
 
-class Unreadable(ValueError):
+class UnreadableClaim(ValueError):
     """What was handed in has not the shape of what it should be. The text is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerifyReport:
     """``findings``: what does not hold. ``proven``: what is true of the steps, each sentence by itself.
     ``notes``: what cannot be proven from the answer alone. ``ok`` is True exactly without findings."""
 
@@ -26,7 +26,7 @@ class Report:
     notes: tuple[str, ...]
 
 
-def lines(report: Report) -> list[str]:
+def lines(report: VerifyReport) -> list[str]:
     """The report for a terminal, in ASCII: the verdict first."""
     said = [f"WRONG:   {text}" for text in report.findings]
     said += [f"proven:  {text}" for text in report.proven]

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 from . import pools
-from .network import Network
-from .prepared_trade import CURVE, ETH, MONEY_DECIMALS, V3, Trade
+from .network import TrustedNetwork
+from .prepared_trade import CURVE, ETH, MONEY_DECIMALS, V3, TradeToVerify
 from .report import plain
-from .routers import Pool
+from .routers import PoolKey
 
 
 def time(seconds: int) -> str:
@@ -14,14 +14,16 @@ def time(seconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ} ({seconds})"
 
 
-def amount(trade: Trade, raw: int, asset: str) -> str:
+def amount(trade: TradeToVerify, raw: int, asset: str) -> str:
     """An amount of money or of the token. The token is named by its address: its symbol is a stranger's."""
     if asset in MONEY_DECIMALS:
         return f"{plain(raw, MONEY_DECIMALS[asset])} {asset} ({raw} base units)"
     return f"{plain(raw, trade.decimals)} ({raw} base units) of the token {asset}"
 
 
-def approval(at: int, kind: str, trade: Trade, network: Network, asset: str, spender: str) -> str:
+def approval(
+    at: int, kind: str, trade: TradeToVerify, network: TrustedNetwork, asset: str, spender: str
+) -> str:
     """What an approval lets whom take."""
     names = {network.permit2: "Permit2", network.swap_router02: "SwapRouter02"}
     who = f"{names.get(spender, 'the contract')} {spender}"
@@ -36,7 +38,7 @@ def approval(at: int, kind: str, trade: Trade, network: Network, asset: str, spe
     )
 
 
-def curve(at: int, trade: Trade, least: int) -> list[str]:
+def curve(at: int, trade: TradeToVerify, least: int) -> list[str]:
     """What a curve is asked for. What it does with that is its own code."""
     wallet = trade.head.wallet
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
@@ -49,7 +51,7 @@ def curve(at: int, trade: Trade, least: int) -> list[str]:
     ]
 
 
-def swap(at: int, trade: Trade, network: Network, pool: Pool, least: int) -> list[str]:
+def swap(at: int, trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey, least: int) -> list[str]:
     """What a swap pays, to whom it goes, and when it reverts."""
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
     got = amount(trade, least, trade.expect.asset)
@@ -68,7 +70,7 @@ def swap(at: int, trade: Trade, network: Network, pool: Pool, least: int) -> lis
     ]
 
 
-def notes(trade: Trade) -> list[str]:
+def notes(trade: TradeToVerify) -> list[str]:
     """What no reading of the answer can prove."""
     found = [
         f"Whether the token {trade.head.token} has {trade.decimals} decimals and honest code.",

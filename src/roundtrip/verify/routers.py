@@ -7,8 +7,8 @@ publishes them.
 from dataclasses import dataclass
 
 from .abi import WORD, Field, Fields, address, array, code, encode_fields, keccak, number, size, tail
-from .network import Network
-from .prepared_trade import CURVE, ETH, Trade
+from .network import TrustedNetwork
+from .prepared_trade import CURVE, ETH, TradeToVerify
 
 NOBODY = "0x" + "0" * 40
 """The zero address: eth itself, or no hook."""
@@ -43,7 +43,7 @@ SPENDER, ALLOWED, FEE, SPACING, HOOK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedCall:
     """The one call that is right."""
 
     to: str
@@ -52,7 +52,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class PoolKey:
     """What a pool's address or id is made of. ``spacing`` and ``hook`` are v4's; ``money`` is an address."""
 
     money: str
@@ -65,7 +65,7 @@ class Pool:
         return self.fee < 2**24 and self.spacing < 2**15 and self.hook < 2**160
 
 
-def v3_pool_address(factory: str, token: str, pool: Pool) -> str:
+def v3_pool_address(factory: str, token: str, pool: PoolKey) -> str:
     """The CREATE2 address."""
     low, high = sorted((token, pool.money))
     salt = keccak(encode_fields((address("low", low), address("high", high), number("fee", pool.fee))))
@@ -73,18 +73,18 @@ def v3_pool_address(factory: str, token: str, pool: Pool) -> str:
     return "0x" + keccak(packed)[12:].hex()
 
 
-def v4_pool_id(token: str, pool: Pool) -> str:
+def v4_pool_id(token: str, pool: PoolKey) -> str:
     """The hash of the pool's key."""
     return "0x" + keccak(encode_fields(_key(token, pool))).hex()
 
 
-def approve(asset: str, spender: str, amount: int) -> Expected:
+def approve(asset: str, spender: str, amount: int) -> ExpectedCall:
     """ERC-20: the spender may take this much."""
     head = code("the function", APPROVE)
-    return Expected(asset, 0, (head, address(SPENDER, spender), number(ALLOWED, amount)))
+    return ExpectedCall(asset, 0, (head, address(SPENDER, spender), number(ALLOWED, amount)))
 
 
-def permit2_approve(asset: str, network: Network, amount: int, deadline_s: int) -> Expected:
+def permit2_approve(asset: str, network: TrustedNetwork, amount: int, deadline_s: int) -> ExpectedCall:
     """Permit2: the Universal Router may take this much, until then."""
     fields = (
         code("the function", PERMIT2_APPROVE),
@@ -93,10 +93,10 @@ def permit2_approve(asset: str, network: Network, amount: int, deadline_s: int) 
         number(ALLOWED, amount),
         number("the end of the approval", deadline_s),
     )
-    return Expected(network.permit2, 0, fields)
+    return ExpectedCall(network.permit2, 0, fields)
 
 
-def curve(trade: Trade, least: int) -> Expected:
+def curve(trade: TradeToVerify, least: int) -> ExpectedCall:
     """The curve's own buy or sell."""
     fields = (
         code("the function", CURVE_BUY if trade.buys else CURVE_SELL),
@@ -104,10 +104,10 @@ def curve(trade: Trade, least: int) -> Expected:
         number("the minimum", least),
         address("the recipient", trade.head.wallet),
     )
-    return Expected(trade.at, _value(trade), fields)
+    return ExpectedCall(trade.at, _value(trade), fields)
 
 
-def v3(trade: Trade, network: Network, least: int, pool: Pool) -> Expected:
+def v3(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> ExpectedCall:
     """SwapRouter02. Eth is wrapped and unwrapped by the router, which hands on all it has."""
     eth = trade.money == ETH
     wallet = trade.head.wallet
@@ -131,7 +131,7 @@ def v3(trade: Trade, network: Network, least: int, pool: Pool) -> Expected:
         number("the place of the calls", 2 * WORD),
         *array("the calls", calls),
     )
-    return Expected(network.swap_router02, _value(trade), fields)
+    return ExpectedCall(network.swap_router02, _value(trade), fields)
 
 
 def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, least: int) -> Fields:
@@ -147,7 +147,7 @@ def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, leas
     )
 
 
-def v4(trade: Trade, network: Network, least: int, pool: Pool) -> Expected:
+def v4(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> ExpectedCall:
     """The Universal Router, with a deadline over all of its commands."""
     commands = _v4_buy(trade, network, least, pool) if trade.buys else _v4_sell(trade, network, least, pool)
     codes = tail("the commands", (code("the commands", "".join(one for one, _ in commands)),))
@@ -159,13 +159,13 @@ def v4(trade: Trade, network: Network, least: int, pool: Pool) -> Expected:
         *codes,
         *array("the inputs", [one for _, one in commands]),
     )
-    return Expected(network.universal_router, _value(trade), fields)
+    return ExpectedCall(network.universal_router, _value(trade), fields)
 
 
 Commands = list[tuple[str, Fields]]
 
 
-def _v4_buy(trade: Trade, network: Network, least: int, pool: Pool) -> Commands:
+def _v4_buy(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> Commands:
     amount = trade.spend.raw
     swap = (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, amount, least))
     take = (TAKE_ALL, _take_all(trade.head.token, least))
@@ -187,7 +187,7 @@ def _v4_buy(trade: Trade, network: Network, least: int, pool: Pool) -> Commands:
     return [(V4_SWAP, body), (SWEEP, rest)]
 
 
-def _v4_sell(trade: Trade, network: Network, least: int, pool: Pool) -> Commands:
+def _v4_sell(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> Commands:
     """The tokens are paid in first, and what arrived is swapped."""
     settle = (
         address("the token paid", trade.head.token),
@@ -224,7 +224,7 @@ def _v4_actions(actions: Commands) -> Fields:
     )
 
 
-def _v4_swap(trade: Trade, pool: Pool, amount: int, least: int) -> Fields:
+def _v4_swap(trade: TradeToVerify, pool: PoolKey, amount: int, least: int) -> Fields:
     token_is_low = trade.head.token < pool.money
     return (
         number("the place of the swap", WORD),
@@ -238,7 +238,7 @@ def _v4_swap(trade: Trade, pool: Pool, amount: int, least: int) -> Fields:
     )
 
 
-def _key(token: str, pool: Pool) -> Fields:
+def _key(token: str, pool: PoolKey) -> Fields:
     low, high = sorted((token, pool.money))
     return (
         address("the pool's lower currency", low),
@@ -253,12 +253,12 @@ def _hook(value: int) -> Field:
     return Field(HOOK, value.to_bytes(WORD, "big"), "address")
 
 
-def _value(trade: Trade) -> int:
+def _value(trade: TradeToVerify) -> int:
     """Eth that goes along: all that is paid, where eth is paid."""
     return trade.spend.raw if trade.buys and trade.money == ETH else 0
 
 
-def spender(trade: Trade, network: Network) -> str:
+def spender(trade: TradeToVerify, network: TrustedNetwork) -> str:
     """Whom the token that is paid has to be approved for."""
     if trade.kind == CURVE:
         return trade.at

@@ -4,10 +4,20 @@ import re
 from dataclasses import dataclass, field
 
 from . import abi, json_reader, pools, report_text, routers
-from .network import Network, Request
-from .prepared_trade import CURVE, ETH, USDG, V4, Head, Step, Trade, read_head, read_trade  # fmt: skip
-from .report import REFUSED, Report, base_units, printable
-from .routers import Expected
+from .network import TradeOrder, TrustedNetwork
+from .prepared_trade import (  # fmt: skip
+    CURVE,
+    ETH,
+    USDG,
+    V4,
+    PreparedStep,
+    TradeHead,
+    TradeToVerify,
+    read_head,
+    read_trade,
+)
+from .report import REFUSED, VerifyReport, base_units, printable
+from .routers import ExpectedCall
 
 MOST_SLIPPAGE_BPS = 5000
 ROUNDING_RAW = 2
@@ -24,28 +34,28 @@ _UNIT_WORDS = "base units)"
 
 
 @dataclass(slots=True)
-class Found:
+class RuleFindings:
     """What is gathered on the way."""
 
     proven: list[str] = field(default_factory=list)
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def report(self) -> Report:
-        return Report(not self.findings, tuple(self.proven), tuple(self.findings), tuple(self.notes))
+    def report(self) -> VerifyReport:
+        return VerifyReport(not self.findings, tuple(self.proven), tuple(self.findings), tuple(self.notes))
 
 
 def verify(
-    answer: object, network: Network, request: Request | None = None, now_s: int | None = None
-) -> Report:
+    answer: object, network: TrustedNetwork, request: TradeOrder | None = None, now_s: int | None = None
+) -> VerifyReport:
     """Holds a PreparedTrade (its JSON, parsed) against the steps it asks the reader to sign. ``request``:
     what they had asked for; ``now_s``: seconds since 1970, to see whether the deadline is past. Raises
     Unreadable where the answer, or the request, has not the shape of one, and nothing else."""
     body = json_reader.mapping(answer, "the answer")
     json_reader.no_error(body)
     head = read_head(body)
-    found = Found()
-    asked = request or Request()
+    found = RuleFindings()
+    asked = request or TradeOrder()
     _head(head, network, asked, found)
     if head.refused:
         if json_reader.items(json_reader.get(body, "steps"), "steps"):
@@ -72,7 +82,7 @@ def verify(
 # --- what is claimed -------------------------------------------------------------------------------
 
 
-def _head(head: Head, network: Network, asked: Request, found: Found) -> None:
+def _head(head: TradeHead, network: TrustedNetwork, asked: TradeOrder, found: RuleFindings) -> None:
     says = found.findings.append
     if head.chain_id != network.chain_id:
         says(f"chainId is {head.chain_id}, and your network's is {network.chain_id}")
@@ -94,7 +104,7 @@ def _head(head: Head, network: Network, asked: Request, found: Found) -> None:
             says(f"{what} is {claimed}, and you asked for {printable(wanted)}")
 
 
-def _claims(trade: Trade, network: Network, found: Found) -> None:
+def _claims(trade: TradeToVerify, network: TrustedNetwork, found: RuleFindings) -> None:
     """The amounts and the venue, among themselves."""
     says = found.findings.append
     head, paid, got = trade.head, trade.spend, trade.expect
@@ -122,7 +132,7 @@ def _claims(trade: Trade, network: Network, found: Found) -> None:
         )
 
 
-def _amount_asked(trade: Trade, asked: Request, found: Found) -> None:
+def _amount_asked(trade: TradeToVerify, asked: TradeOrder, found: RuleFindings) -> None:
     if asked.asset is not None and asked.asset != trade.money:
         found.findings.append(f"the trade is in {trade.money}, and you meant {printable(asked.asset)}")
     if asked.amount == "all" and not trade.buys:
@@ -141,7 +151,7 @@ def _amount_asked(trade: Trade, asked: Request, found: Found) -> None:
     found.findings.append(f"{trade.spend.raw} base units are spent, and you asked for {printable(wanted)}")
 
 
-def _times(trade: Trade, now_s: int | None, found: Found) -> None:
+def _times(trade: TradeToVerify, now_s: int | None, found: RuleFindings) -> None:
     shortest, longest = USUAL_VALID_S
     if not shortest <= trade.deadline_s - trade.prepared_s <= longest:
         found.notes.append("Why the trade is not valid for twenty minutes from preparedAt, as trades are.")
@@ -153,7 +163,7 @@ def _times(trade: Trade, now_s: int | None, found: Found) -> None:
         found.notes.append("Why the trade is valid for longer than twenty minutes from now.")
 
 
-def _numbering(trade: Trade, found: Found) -> None:
+def _numbering(trade: TradeToVerify, found: RuleFindings) -> None:
     for at, step in enumerate(trade.steps, 1):
         if step.n != at:
             found.findings.append(f"step {at} has the number {step.n}")
@@ -164,7 +174,7 @@ def _numbering(trade: Trade, found: Found) -> None:
             found.findings.append(f"step {at} has fields that no step has: {names}")
 
 
-def _least(trade: Trade, found: Found) -> int:
+def _least(trade: TradeToVerify, found: RuleFindings) -> int:
     """The router's minimum, as the words of the last step tell it; the calldata is held against it."""
     says = found.findings.append
     words = trade.steps[-1].does
@@ -193,7 +203,7 @@ def _least(trade: Trade, found: Found) -> int:
 # --- what the steps do -----------------------------------------------------------------------------
 
 
-def _same(at: int, step: Step, expected: Expected, found: Found) -> bool:
+def _same(at: int, step: PreparedStep, expected: ExpectedCall, found: RuleFindings) -> bool:
     """True when a step is, to the byte, the call it has to be."""
     wrong = abi.differences(expected.fields, step.data)
     if step.to != expected.to:
@@ -207,7 +217,7 @@ def _same(at: int, step: Step, expected: Expected, found: Found) -> bool:
 RESET, TOKEN_APPROVAL, PERMIT2_APPROVAL = "reset", "approval", "permit2"
 
 
-def _approvals(trade: Trade, network: Network, found: Found) -> None:
+def _approvals(trade: TradeToVerify, network: TrustedNetwork, found: RuleFindings) -> None:
     """Every step before the last one."""
     pays_eth = trade.buys and trade.money == ETH
     needed = [] if pays_eth else [TOKEN_APPROVAL, *([PERMIT2_APPROVAL] if trade.in_vault else [])]
@@ -236,7 +246,7 @@ def _approvals(trade: Trade, network: Network, found: Found) -> None:
         )
 
 
-def _approval_kind(step: Step) -> str | None:
+def _approval_kind(step: PreparedStep) -> str | None:
     selector, amount = step.data[:4].hex(), step.data[36:68]
     if selector == routers.APPROVE:
         return TOKEN_APPROVAL if any(amount) else RESET
@@ -250,7 +260,7 @@ def _in_order(order: list[str | None]) -> bool:
     return rest in ([], [TOKEN_APPROVAL], [PERMIT2_APPROVAL], [TOKEN_APPROVAL, PERMIT2_APPROVAL])
 
 
-def _last(trade: Trade, network: Network, least: int, found: Found) -> None:
+def _last(trade: TradeToVerify, network: TrustedNetwork, least: int, found: RuleFindings) -> None:
     """The trade itself."""
     at, step = len(trade.steps), trade.steps[-1]
     if trade.kind == CURVE:

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.credits import MOST_CREDITS
@@ -115,7 +115,7 @@ async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
         await pool.close()
 
 
-async def hands(shop: Shop) -> tuple[Deployer, str]:
+async def hands(shop: Shop) -> tuple[ContractDeployer, str]:
     """Whoever sends, and a contract that does what it is asked."""
     sender = shop.payer.wallet(some_address(), 0)
     sender.gas = 8_000_000
@@ -257,7 +257,7 @@ async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> N
 
 
 async def test_one_payment_of_more_than_anybody_can_count(shop: Shop) -> None:
-    bank = Deployer(shop.payer.rpc, shop.payer.built.accounts[0])
+    bank = ContractDeployer(shop.payer.rpc, shop.payer.built.accounts[0])
     mint = calldata("mint(address,uint256)", shop.mite.wallet, 2**120)
     owner = shop.payer.rpc.call("eth_call", {"to": shop.payer.usdg, "data": calldata("owner()")}, "latest")
     assert owner[-40:] == bank.account[2:].lower()

@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 
 from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
+from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
 from roundtrip.domain.base.errors import LimitReached, RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
@@ -54,7 +54,7 @@ async def test_an_address_makes_a_few_new_accounts_a_day(shop: Context, clock: C
     assert len(rows) == 1
 
 
-ALLOWANCES = Allowances(Allowance(10), Allowance(60, 20_000), Allowance(300, 200_000))
+ALLOWANCES = Allowances(CallAllowance(10), CallAllowance(60, 20_000), CallAllowance(300, 200_000))
 
 # --- the answers -----------------------------------------------------------------------------------
 
@@ -84,7 +84,7 @@ async def test_the_key_is_its_wallets(shop: Context) -> None:
 
 
 async def test_limits_are_those_that_are_set(shop: Context) -> None:
-    set_ = Allowances(Allowance(1), Allowance(2, 3), Allowance(4, 5))
+    set_ = Allowances(CallAllowance(1), CallAllowance(2, 3), CallAllowance(4, 5))
     answer = await key_for(replace(shop, allowances=set_), Person())
     assert answer["limits"] == {"perMinute": 2, "perDay": 3}
 

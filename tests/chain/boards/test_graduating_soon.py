@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.devnet import launchpad
-from roundtrip.devnet.launchpad import Launched
+from roundtrip.devnet.launchpad import CurveToken
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.services.boards.graduating_soon import CurveFilling, GraduatingSoon, graduating_soon
@@ -111,7 +111,7 @@ async def test_every_field_of_a_sample_is_as_its_story(indexed: Context, rpc: Sy
     assert (eth.buys, eth.buyers) == (3, 3)
 
 
-def only(answer: GraduatingSoon, launched: Launched) -> CurveFilling:
+def only(answer: GraduatingSoon, launched: CurveToken) -> CurveFilling:
     (found,) = [one for one in answer.curves if one.token.address == launched.token]
     return found
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import asyncpg
 import pytest
 
-from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.launchpad import Launch, graduate, launch
+from roundtrip.devnet.deploy import ContractDeployer
+from roundtrip.devnet.launchpad import LaunchRequest, graduate, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import GENESIS_S, Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -57,7 +57,7 @@ def wallets(rpc: SyncRpc, built: Built) -> list[Wallet]:
     """Five: the first three with a funder each, the other two have the first one's."""
     found = [Wallet(rpc, built.contracts, f"moving {n}", wei=0) for n in range(5)]
     for wallet, giver in zip(found, (1, 2, 3, 1, 1), strict=True):
-        sender = Deployer(rpc, built.accounts[giver])
+        sender = ContractDeployer(rpc, built.accounts[giver])
         sender.receipt(sender.send(wallet.address, "0x", 20 * ETH))
     return found
 
@@ -68,9 +68,9 @@ def story(rpc: SyncRpc, built: Built) -> Story:
     rpc.call("evm_setNextBlockTimestamp", block_of(rpc)[1] + DAY_S + 100)
     rpc.call("evm_mine")
     tokens, people = built.tokens, wallets(rpc, built)
-    graduate(Deployer(rpc, built.accounts[5], 6_000_000), built.contracts, tokens["curve_full"])
-    launcher = Deployer(rpc, built.accounts[6], 6_000_000)
-    made = launch(launcher, built.contracts, Launch("Moving", "MOVE", creator_tax_bps=0))
+    graduate(ContractDeployer(rpc, built.accounts[5], 6_000_000), built.contracts, tokens["curve_full"])
+    launcher = ContractDeployer(rpc, built.accounts[6], 6_000_000)
+    made = launch(launcher, built.contracts, LaunchRequest("Moving", "MOVE", creator_tax_bps=0))
     for wallet in people[:3]:
         wallet.get_usdg(100 * USDG)
     rpc.call("evm_setNextBlockTimestamp", block_of(rpc)[1] + 100)

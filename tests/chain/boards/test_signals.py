@@ -6,8 +6,8 @@ import pytest
 from eth_utils.crypto import keccak
 
 from roundtrip.devnet import launchpad
-from roundtrip.devnet.deploy import MAX, Deployer, v3_pool
-from roundtrip.devnet.launchpad import Launch, Launched
+from roundtrip.devnet.deploy import MAX, ContractDeployer, v3_pool
+from roundtrip.devnet.launchpad import CurveToken, LaunchRequest
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
@@ -46,7 +46,7 @@ def ground(ctx: Context, rpc: SyncRpc, built: Built, empty: str) -> Ground:
     return found
 
 
-async def told(ground: Ground, *launches: Launched) -> Signals:
+async def told(ground: Ground, *launches: CurveToken) -> Signals:
     """The answer, once these tokens were read."""
     async with ground.followed() as ctx:
         async with ctx.pool.acquire() as connection:
@@ -56,11 +56,11 @@ async def told(ground: Ground, *launches: Launched) -> Signals:
         return (await signals(ctx, Nothing())).answer
 
 
-def held(ground: Ground, made: Launched, wallet: str) -> int:
+def held(ground: Ground, made: CurveToken, wallet: str) -> int:
     return view(ground.rpc, made.token, "balanceOf(address)", wallet)
 
 
-def give(sender: Deployer, made: Launched, taker: str, tokens_raw: int) -> str:
+def give(sender: ContractDeployer, made: CurveToken, taker: str, tokens_raw: int) -> str:
     sent = sender.send(made.token, calldata("transfer(address,uint256)", taker, tokens_raw))
     sender.receipt(sent)
     return sent
@@ -156,10 +156,10 @@ async def test_a_large_burn_is_told_whoever_burns(ground: Ground) -> None:
 
 
 async def test_who_launches_again_and_again_is_told_once(ground: Ground, rpc: SyncRpc, built: Built) -> None:
-    serial = Deployer(rpc, built.accounts[SERIAL])
+    serial = ContractDeployer(rpc, built.accounts[SERIAL])
     launches = []
     for salt in range(5):
-        asked = Launch("Serial", "SER", salt=salt)
+        asked = LaunchRequest("Serial", "SER", salt=salt)
         launches.append(launchpad.launch(serial, built.contracts, asked))
         if salt == 3:
             assert (await told(ground)).signals == []
@@ -177,7 +177,7 @@ async def test_who_launches_again_and_again_is_told_once(ground: Ground, rpc: Sy
     assert len((await told(ground)).signals) == 1
 
 
-def put_pool(ground: Ground, made: Launched, eth_wei: int) -> tuple[int, int]:
+def put_pool(ground: Ground, made: CurveToken, eth_wei: int) -> tuple[int, int]:
     """A v3 pool of the second's with so much weth, in which somebody trades; its position and how much
     liquidity that is."""
     contracts, by = ground.built.contracts, ground.second

@@ -15,14 +15,14 @@ from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Bought
+from roundtrip.domain.check.evidence import CompletedBuy
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.deep_round import gather_deep
 from roundtrip.services.check.pipeline import gather_evidence
@@ -85,7 +85,7 @@ async def traded(ctx: Context, rpc: SyncRpc, built: Built, key: str) -> dict[str
         "buy": await tried(ctx, "buy", token, wallet.address, amount="0.1"),
     }
     if key not in LAUNCHED:
-        owner = Deployer(rpc, built.accounts[0])
+        owner = ContractDeployer(rpc, built.accounts[0])
         owner.receipt(owner.send(token, calldata("transfer(address,uint256)", wallet.address, 10**24)))
     found["sell"] = await tried(ctx, "sell", token, wallet.address, amount="1000")
     return found
@@ -122,7 +122,7 @@ async def test_every_use_case_says_what_it_says_on_anvil(
 async def test_what_an_owner_could_change_is_the_same_on_every_node(
     rpc: SyncRpc, built: Built, pool: asyncpg.Pool, source: str
 ) -> None:
-    deployer, zoo = Deployer(rpc, built.accounts[0]), PROJECT / "contracts" / "zoo"
+    deployer, zoo = ContractDeployer(rpc, built.accounts[0]), PROJECT / "contracts" / "zoo"
     logic = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
     story = Animal(source, (int(logic, 16),) if source == "proxy" else ()).story()
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / f"{source}.vy"))
@@ -211,7 +211,7 @@ async def test_of_two_tokens_each_is_judged_by_its_own_code(
         for key in keys:
             evidence = await gather_evidence(ctx, Address(built.tokens[key]), Meter())
             venue = next(
-                v.venue for v in evidence.venues if any(isinstance(b.outcome, Bought) for b in v.buys)
+                v.venue for v in evidence.venues if any(isinstance(b.outcome, CompletedBuy) for b in v.buys)
             )
             spot = spot_of(built, venue)
             steps += buy_steps(built, wallet, built.tokens[key], spot, money_for(rpc, built, wallet, spot))
@@ -251,7 +251,7 @@ def waiting(rpc: SyncRpc, built: Built, numbers: int) -> str:
     story = Story(
         "waits", "", "zoo/cooldown_blocks.vy", "Waits", "WAIT", 18, ("uint256",), (numbers,), (PoolPlan(),)
     )
-    deployer = Deployer(rpc, built.accounts[0])
+    deployer = ContractDeployer(rpc, built.accounts[0])
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
     deployer.settle()

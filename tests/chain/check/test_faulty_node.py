@@ -5,7 +5,7 @@ import pytest
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Budget
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
@@ -62,7 +62,7 @@ async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
     shaky: Context, faulty: FaultyNode, rpc: SyncRpc, built: Built, fault: str
 ) -> None:
     """The check's own verdict stands; of the owner it is never said that nothing can be changed."""
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     story = Animal("mintable").story()
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)

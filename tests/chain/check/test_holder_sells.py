@@ -14,7 +14,15 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Deployer, Evidence, HolderSells, Launch, Missing, PoolLaunch, Sold
+from roundtrip.domain.check.evidence import (
+    DeployerRecord,
+    Evidence,
+    HolderSells,
+    LaunchRecord,
+    Missing,
+    PoolLaunch,
+    Sold,
+)
 from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
@@ -77,7 +85,7 @@ async def test_real_holders_sell_their_own_tokens_in_the_same_third_trip(
     rows = await indexed.pool.fetch(NET, as_bytes(token))
     held = {as_address(who) for who, net in rows if net > 0}
     launch = evidence.launch
-    assert isinstance(launch, Launch | PoolLaunch)
+    assert isinstance(launch, LaunchRecord | PoolLaunch)
     tried = {one.holder for one in known.tried}
     assert tried <= held - {launch.deployer}
     assert len(tried) == len(known.tried) > (0 if key else 6)
@@ -148,12 +156,12 @@ async def test_code_an_insider_and_an_empty_wallet_are_not_asked(
     first, *_ = {one.holder for one in sells((await deep(indexed, token))[0]).tried}
     evidence, _ = await deep(indexed, token)
     all_known = sells(evidence).tried
-    assert isinstance(evidence.launch, Launch)
+    assert isinstance(evidence.launch, LaunchRecord)
     nobody = Address("0x" + "5a" * 20)
     deployer = evidence.launch.deployer
     rpc.call("anvil_impersonateAccount", first)
     gift = chain.calldata("transfer(address,uint256)", deployer, balance(rpc, token, first) // 2)
-    giver = chain.Deployer(rpc, first)
+    giver = chain.ContractDeployer(rpc, first)
     giver.receipt(giver.send(token, gift))
     await indexed.heads.refresh()
     assert balance(rpc, token, deployer) > 0
@@ -260,17 +268,17 @@ JOIN facts.address AS trader ON trader.id = trader_id WHERE token.address = $1 A
 """
 
 
-async def slowly(pool: asyncpg.Pool) -> dict[Address, Deployer | None]:
+async def slowly(pool: asyncpg.Pool) -> dict[Address, DeployerRecord | None]:
     """What is known of each launch's deployer, out of the raw rows."""
     rows = await pool.fetch(LAUNCHES)
     traded = {row["token"]: await pool.fetchrow(TRADED, row["token"], row["deployer"]) for row in rows}
-    found: dict[Address, Deployer | None] = {}
+    found: dict[Address, DeployerRecord | None] = {}
     for row in rows:
         own = [one for one in rows if one["deployer"] == row["deployer"] and one["generation"] == 2]
         sold_own = sum(traded[one["token"]]["sold"] > 0 and _half_gone(traded[one["token"]]) for one in own)
         here = traded[row["token"]]
         got = max(int(here["bought"]), int(here["sold"]))
-        record = Deployer(len(own), sum(one["up"] for one in own), sold_own, got, int(here["sold"]))
+        record = DeployerRecord(len(own), sum(one["up"] for one in own), sold_own, got, int(here["sold"]))
         found[as_address(row["token"])] = record if row["generation"] == 2 else None
     return found
 

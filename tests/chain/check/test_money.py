@@ -5,13 +5,13 @@ import pytest
 from roundtrip.chain.rpc.client import Meter, RpcCall
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MAX, Deployer, calldata, v3_pool
-from roundtrip.devnet.launchpad import Launch, Launched, approve_quote, curve_buy, launch
+from roundtrip.devnet.deploy import MAX, ContractDeployer, calldata, v3_pool
+from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, approve_quote, curve_buy, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Bought, Missing, Sold
+from roundtrip.domain.check.evidence import CompletedBuy, Missing, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
@@ -19,11 +19,11 @@ from support.fixtures import PROJECT
 
 
 @pytest.fixture
-def deployer(rpc: SyncRpc) -> Deployer:
-    return Deployer(rpc, rpc.call("eth_accounts")[0])
+def deployer(rpc: SyncRpc) -> ContractDeployer:
+    return ContractDeployer(rpc, rpc.call("eth_accounts")[0])
 
 
-def new_money(deployer: Deployer, built: Built, usdg_in_pool: int) -> str:
+def new_money(deployer: ContractDeployer, built: Built, usdg_in_pool: int) -> str:
     """A token that the launchpad takes as a quote, a unit for a dollar; with so many dollars in its only
     pool, or with no pool at all."""
     code = compile_contract(PROJECT / "contracts/tokens/plain.vy")
@@ -39,9 +39,9 @@ def new_money(deployer: Deployer, built: Built, usdg_in_pool: int) -> str:
     return money
 
 
-async def launched(ctx: Context, deployer: Deployer, built: Built, money: str) -> Launched:
+async def launched(ctx: Context, deployer: ContractDeployer, built: Built, money: str) -> CurveToken:
     """A launch against this money, bought once, its first seconds over."""
-    made = launch(deployer, built.contracts, Launch("Odd", "ODD", money))
+    made = launch(deployer, built.contracts, LaunchRequest("Odd", "ODD", money))
     curve_buy(deployer, made, 500 * 10**18)
     deployer.settle()
     now_s = int(deployer.chain.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
@@ -66,18 +66,22 @@ async def test_other_money_is_bought_on_the_way_over_usdg(ctx: Context, built: B
     assert again.trips == 2
 
 
-async def test_money_that_no_swap_brings_is_given(ctx: Context, deployer: Deployer, built: Built) -> None:
+async def test_money_that_no_swap_brings_is_given(
+    ctx: Context, deployer: ContractDeployer, built: Built
+) -> None:
     money = new_money(deployer, built, usdg_in_pool=20)
     made = await launched(ctx, deployer, built, money)
     evidence = await gather_evidence(ctx, Address(made.token), Meter())
     assert evidence.given == (money,)
     assert judge(evidence, POLICY).verdict.level == "ok"
     (venue,) = evidence.venues
-    assert all(isinstance(buy.outcome, Bought) for buy in venue.buys)
+    assert all(isinstance(buy.outcome, CompletedBuy) for buy in venue.buys)
     assert all(isinstance(cell.outcome, Sold) for cell in venue.cells)
 
 
-async def test_money_without_any_way_is_unproven(ctx: Context, deployer: Deployer, built: Built) -> None:
+async def test_money_without_any_way_is_unproven(
+    ctx: Context, deployer: ContractDeployer, built: Built
+) -> None:
     money = new_money(deployer, built, usdg_in_pool=0)
     made = await launched(ctx, deployer, built, money)
     evidence = await gather_evidence(ctx, Address(made.token), Meter())
@@ -87,7 +91,7 @@ async def test_money_without_any_way_is_unproven(ctx: Context, deployer: Deploye
 
 
 async def test_a_pool_against_nobodys_money_is_counted_and_changes_nothing(
-    ctx: Context, deployer: Deployer, built: Built
+    ctx: Context, deployer: ContractDeployer, built: Built
 ) -> None:
     code = compile_contract(PROJECT / "contracts/tokens/plain.vy")
     junk = deployer.create(code, ["string", "string", "uint256"], ["Junk", "JNK", 10**27]).lower()

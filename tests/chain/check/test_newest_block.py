@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -36,7 +36,7 @@ POOL = PoolPlan("weth", 3000, 10_000)
 
 def launched(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
     """A token that no head knew of."""
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     code = compile_contract(PROJECT / "contracts/tokens/plain.vy")
     token = put_token(owner, built.contracts, Story("", "", "", pools=pools), code)
     owner.settle()
@@ -44,7 +44,7 @@ def launched(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
 
 
 def given(rpc: SyncRpc, built: Built, token: str, to: str) -> None:
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     owner.receipt(owner.send(token, calldata("transfer(address,uint256)", to, 10**24)))
 
 
@@ -116,7 +116,7 @@ async def test_what_was_just_got_can_be_sold(ctx: Context, rpc: SyncRpc, built: 
 async def test_eth_that_just_came_can_be_spent(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     wallet = Signer(rpc, built.contracts, "buyer", wei=0)
     await ctx.heads.refresh()
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     owner.receipt(owner.send(wallet.address, "0x", ETH))
     params = PrepareBuyParams(token=built.tokens["plain"], sender=wallet.address, amount="0.1")
     assert (await prepare_buy(ctx, params)).answer.verdict.code == "ok"
@@ -126,7 +126,7 @@ async def test_what_just_came_can_be_sent_on(ctx: Context, rpc: SyncRpc, built: 
     """Eth that a wallet was short of, and a token that it had none of."""
     wallet, token = Signer(rpc, built.contracts, "sender", wei=0), built.tokens["plain"]
     await ctx.heads.refresh()
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     owner.receipt(owner.send(wallet.address, "0x", 2 * ETH))
     given(rpc, built, token, wallet.address)
     for step in (pay(SOMEBODY, ETH), transfer(token, SOMEBODY, 10**20)):

@@ -15,7 +15,7 @@ from roundtrip.cli.main import app
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
@@ -308,7 +308,7 @@ async def test_an_error_that_was_saved_is_told_as_that(tmp_path: Path, network_f
 
 
 async def test_a_node_that_lost_the_state_cannot_tell(
-    ctx: Context, built: Built, places: Places, tmp_path: Path, network_file: Path
+    ctx: Context, built: Built, places: DevnetFolders, tmp_path: Path, network_file: Path
 ) -> None:
     options = NodeOptions(state=built.state, prune_history=20)
     with world.start_world(places, built, options) as node:

@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.world import Built
-from roundtrip.services.check.proof_file import Unreadable, read_claim
+from roundtrip.services.check.proof_file import UnreadableProof, read_claim
 from roundtrip.services.check.proof_replay import Trusted, verify_claim
 from roundtrip.services.runtime.context import Context
 from support.nodes import node_of
@@ -66,7 +66,7 @@ async def test_no_changed_value_passes(ctx: Context, built: Built, story: str) -
                 continue
             try:
                 found = await verify_claim(read_claim(document), trusted)
-            except Unreadable:
+            except UnreadableProof:
                 came["unreadable"] += 1
                 continue
             assert all(one.seen.isprintable() for one in found)

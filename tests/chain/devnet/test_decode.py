@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import pytest
 
 from roundtrip.config.networks import contracts_from
-from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.events import (
     CurveTraded,
     Event,
-    Launched,
+    LaunchedToken,
     LiquidityMoved,
     PoolOpened,
     Swapped,
@@ -188,14 +188,16 @@ def test_a_v4_swap_is_the_pools_view(past: Past) -> None:
 
 
 def test_what_a_curve_tells_is_what_the_transfers_moved(past: Past) -> None:
-    curves = {says.at: says for _, says in past.said() if isinstance(says, Launched) and says.generation == 2}
+    curves = {
+        says.at: says for _, says in past.said() if isinstance(says, LaunchedToken) and says.generation == 2
+    }
     compared = 0
     for done in past.done:
         told: Counter[str] = Counter()
         for _, says in done.told:
             if isinstance(says, CurveTraded):
                 told[says.at] += -says.token_raw if says.buys else says.token_raw
-        if any(isinstance(says, Launched) for _, says in done.told):
+        if any(isinstance(says, LaunchedToken) for _, says in done.told):
             continue  # The curve's first tokens come in the same transaction.
         for at, amount in told.items():
             assert done.flow(at, curves[at].token) == amount
@@ -240,7 +242,7 @@ def test_v3_liquidity_that_is_taken_away_gives_what_the_formulas_say(
     )
     rpc.call("anvil_impersonateAccount", owner)
     rpc.call("anvil_setBalance", owner, hex(10**18))
-    wallet = Deployer(rpc, owner)
+    wallet = ContractDeployer(rpc, owner)
     wallet.receipt(wallet.send(positions, data))
     rpc.call("anvil_stopImpersonatingAccount", owner)
     _, burnt, price = read(rpc, built).moves[-1]

@@ -20,7 +20,7 @@ import pytest
 
 from roundtrip.devnet.node import NodeOptions, free_port
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, Places, dated_name, start_world
+from roundtrip.devnet.world import Built, DevnetFolders, dated_name, start_world
 from support.commands import hears_interrupts
 
 WAIT_S = 30.0
@@ -84,7 +84,7 @@ class Demo:
 
 
 @pytest.fixture
-def demo(built: Built, places: Places, open_folder: Path) -> Demo:
+def demo(built: Built, places: DevnetFolders, open_folder: Path) -> Demo:
     # Short: a socket lies below it, and its path has little room.
     var = Path(tempfile.mkdtemp(dir=open_folder))
     var.chmod(0o711)
@@ -157,7 +157,7 @@ def test_a_newcomer_gets_five_tokens_that_match_their_stories(demo: Demo) -> Non
 
 
 def test_a_second_start_keeps_the_data_and_leaves_strangers_alone(
-    demo: Demo, places: Places, built: Built
+    demo: Demo, places: DevnetFolders, built: Built
 ) -> None:
     with start_world(places, built, NodeOptions(state=built.state)) as stranger:
         for _ in range(2):

@@ -10,7 +10,7 @@ import pytest
 
 from roundtrip.cli import demo_accounts
 from roundtrip.cli.demo_accounts import ACTS, AGE_S, CAST, Stage
-from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, Crowd, visitor
+from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, DemoCrowd, visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built
@@ -73,7 +73,7 @@ async def test_a_second_time_adds_nothing(
 async def test_the_crowd_comes_out_of_many_purses_and_some_win(
     alone: Context, rpc: SyncRpc, built: Built
 ) -> None:
-    crowd = Crowd(rpc, built, threading.Event())
+    crowd = DemoCrowd(rpc, built, threading.Event())
     assert not crowd.has_come()
     crowd.come()
     assert crowd.has_come()
@@ -99,7 +99,7 @@ async def test_the_crowd_comes_out_of_many_purses_and_some_win(
 async def test_who_practises_has_a_purse_of_his_own_that_is_not_the_deployers(
     alone: Context, rpc: SyncRpc, built: Built
 ) -> None:
-    crowded = Crowd(rpc, built, threading.Event()).places.crowded.token
+    crowded = DemoCrowd(rpc, built, threading.Event()).places.crowded.token
     of = (
         "SELECT address.address AS wallet, origin.funder_id, origin.funded_s FROM facts.origin AS origin"
         " JOIN facts.address AS address ON address.id = origin.wallet_id WHERE address.address = ANY($1)"
@@ -142,5 +142,5 @@ async def test_a_crowd_that_is_over_sends_nothing(rpc: SyncRpc, built: Built) ->
     over.set()
     block = rpc.call("eth_blockNumber")
     with pytest.raises(OSError, match="ends"):
-        Crowd(rpc, built, over).come()
+        DemoCrowd(rpc, built, over).come()
     assert rpc.call("eth_blockNumber") == block

@@ -10,13 +10,13 @@ from eth_account import Account
 from eth_utils.crypto import keccak
 
 from roundtrip.devnet import artifacts, launchpad, setup, world
-from roundtrip.devnet.actors import Market
+from roundtrip.devnet.actors import ActorMarket
 from roundtrip.devnet.hook_tokens import FLAGS, HOOKED
 from roundtrip.devnet.launch_samples import LAUNCHES, TERMS, LaunchStory
 from roundtrip.devnet.node import NodeOptions, NodeStartError, find_anvil, running
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, describe, start_world
+from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, DevnetFolders, describe, start_world
 from support.wallet import Wallet, calldata
 
 NAMES = [
@@ -152,7 +152,7 @@ def test_the_described_keys_open_the_funded_accounts(rpc: SyncRpc, built: Built)
         assert int(rpc.call("eth_getBalance", account["address"], "latest"), 16) > 10**18
 
 
-def test_the_cached_chain_starts_within_a_second(places: Places, built: Built) -> None:
+def test_the_cached_chain_starts_within_a_second(places: DevnetFolders, built: Built) -> None:
     """A bound a whole order above what is measured (0.05 s): it must not deploy anew."""
     begun = time.monotonic()
     with start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
@@ -160,25 +160,27 @@ def test_the_cached_chain_starts_within_a_second(places: Places, built: Built) -
     assert time.monotonic() - begun < 5
 
 
-def test_a_changed_contract_makes_another_chain(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_changed_contract_makes_another_chain(
+    places: DevnetFolders, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = world._digest(places.project)
     monkeypatch.setattr(artifacts, "pins_digest", lambda: "another pin")
     assert world._digest(places.project) != before
 
 
 def test_a_dated_chain_begins_as_long_before_as_its_history_lasts(
-    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    places: DevnetFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is deployed is left out: only when it begins is looked at."""
     begun_s: list[int] = []
 
     def deploy(chain: SyncRpc, *_: object) -> setup.Deployed:
         begun_s.append(int(chain.call("eth_getBlockByNumber", "0x0", False)["timestamp"], 16))
-        return setup.Deployed({}, {}, [], {}, Market())
+        return setup.Deployed({}, {}, [], {}, ActorMarket())
 
     monkeypatch.setattr(artifacts, "fetch", lambda *_: {})
     monkeypatch.setattr(setup, "deploy", deploy)
-    own = Places(places.project, tmp_path)
+    own = DevnetFolders(places.project, tmp_path)
     now_s = 1_795_000_000
     dated = world.build_until(own, lambda _: None, now_s)
     assert begun_s == [now_s - LENGTH_S]
@@ -190,7 +192,7 @@ def test_a_dated_chain_begins_as_long_before_as_its_history_lasts(
     assert begun_s == [now_s - LENGTH_S, GENESIS_S, 1_700_000_000]
 
 
-def test_a_node_that_cannot_start_says_why(places: Places) -> None:
+def test_a_node_that_cannot_start_says_why(places: DevnetFolders) -> None:
     impossible = running(find_anvil(places.project), NodeOptions(accounts=-1))
     with pytest.raises(NodeStartError, match="ended at once"), impossible:
         raise AssertionError("it started")

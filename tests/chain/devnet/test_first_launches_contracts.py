@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.launchpad_v1 import LIMITED_BLOCKS, launch_first, pool_buy
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
@@ -26,16 +26,16 @@ def at(number: int) -> str:
 
 
 @pytest.fixture
-def launcher(rpc: SyncRpc, built: Built) -> Deployer:
-    return Deployer(rpc, built.accounts[5])
+def launcher(rpc: SyncRpc, built: Built) -> ContractDeployer:
+    return ContractDeployer(rpc, built.accounts[5])
 
 
-def launches(launcher: Deployer, factory: str, first_buy_wei: int = 0) -> Iterator[str]:
+def launches(launcher: ContractDeployer, factory: str, first_buy_wei: int = 0) -> Iterator[str]:
     while True:
         yield launch_first(launcher, factory, "Both", "BOTH", first_buy_wei)
 
 
-def of_both_orders(built: Built, launcher: Deployer) -> dict[bool, str]:
+def of_both_orders(built: Built, launcher: ContractDeployer) -> dict[bool, str]:
     """A launch whose token is its pool's first, and one whose token is the second."""
     found: dict[bool, str] = {}
     for token, _ in zip(launches(launcher, built.contracts["launchpadV1Factories"]), range(64), strict=False):
@@ -46,7 +46,7 @@ def of_both_orders(built: Built, launcher: Deployer) -> dict[bool, str]:
 
 
 def test_a_launch_is_told_in_a_log_a_record_and_the_tokens_own_words(
-    rpc: SyncRpc, built: Built, launcher: Deployer
+    rpc: SyncRpc, built: Built, launcher: ContractDeployer
 ) -> None:
     factory, contracts = built.contracts["launchpadV1Factories"], built.contracts
     token = launch_first(launcher, factory, "Word", "WRD", ETH // 100)
@@ -88,7 +88,7 @@ def test_a_token_that_was_not_launched_has_no_record_and_no_status(rpc: SyncRpc,
 
 
 def test_it_graduates_where_it_is_and_back_again_in_either_order(
-    rpc: SyncRpc, built: Built, launcher: Deployer
+    rpc: SyncRpc, built: Built, launcher: ContractDeployer
 ) -> None:
     factory, locker = built.contracts["launchpadV1Factories"], built.contracts["launchpadV1Locker"]
     for token in of_both_orders(built, launcher).values():

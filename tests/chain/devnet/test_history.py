@@ -15,12 +15,12 @@ import pytest
 from eth_utils.crypto import keccak
 
 from roundtrip.devnet import artifacts, live_actors, setup
-from roundtrip.devnet.actors import DUMPER, FUNDER, SERIAL, SNIPERS, Market
+from roundtrip.devnet.actors import DUMPER, FUNDER, SERIAL, SNIPERS, ActorMarket
 from roundtrip.devnet.history import HISTORY_S
 from roundtrip.devnet.node import NodeOptions, find_anvil, free_port, running
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
-from roundtrip.devnet.trading import Desk, actor_address
-from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, Places, start_world
+from roundtrip.devnet.trading import DevnetTrader, actor_address
+from roundtrip.devnet.world import GENESIS_S, LENGTH_S, Built, DevnetFolders, start_world
 from support.commands import hears_interrupts
 from support.wallet import calldata
 
@@ -146,7 +146,7 @@ def test_samples_are_traded_by_nobody_else(past: Past) -> None:
             assert sent["from"] in past.built.accounts or sent["to"] not in samples
 
 
-def test_another_build_plays_the_same_history(places: Places, past: Past) -> None:
+def test_another_build_plays_the_same_history(places: DevnetFolders, past: Past) -> None:
     """Up to where the samples begin: the same block hash, so the same everything before it."""
     bytecode = artifacts.fetch(places.var / "artifacts", print)
     options = NodeOptions(timestamp_s=GENESIS_S)
@@ -158,7 +158,7 @@ def test_another_build_plays_the_same_history(places: Places, past: Past) -> Non
 
 @pytest.mark.parametrize("block_time_s", [None, 0.1, 1.0])
 def test_the_clock_goes_on_where_the_history_ended(
-    places: Places, built: Built, block_time_s: float | None
+    places: DevnetFolders, built: Built, block_time_s: float | None
 ) -> None:
     options = NodeOptions(state=built.state, block_time_s=block_time_s)
     with start_world(places, built, options) as node, SyncRpc(node.url) as chain:
@@ -175,7 +175,7 @@ def test_the_clock_goes_on_where_the_history_ended(
 
 @pytest.mark.parametrize("block_time_s", [None, 0.1])
 def test_after_days_of_standing_still_the_clock_is_that_of_the_start(
-    places: Places, built: Built, block_time_s: float | None
+    places: DevnetFolders, built: Built, block_time_s: float | None
 ) -> None:
     now_s = built.head_s + 5 * 86_400
     options = NodeOptions(state=built.state, block_time_s=block_time_s, timestamp_s=now_s)
@@ -193,7 +193,7 @@ def head_s(chain: SyncRpc) -> int:
     return int(chain.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
 
 
-def test_actors_trade_on_the_running_chain_and_stop(places: Places, built: Built) -> None:
+def test_actors_trade_on_the_running_chain_and_stop(places: DevnetFolders, built: Built) -> None:
     options = NodeOptions(state=built.state, block_time_s=0.1)
     with start_world(places, built, options) as node, SyncRpc(node.url) as chain:
         first = int(chain.call("eth_blockNumber"), 16)
@@ -206,15 +206,15 @@ def test_actors_trade_on_the_running_chain_and_stop(places: Places, built: Built
 
 
 def test_a_failing_step_is_told_once_and_ends_nothing(
-    places: Places, built: Built, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    places: DevnetFolders, built: Built, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tried = []
 
-    def broken(self: object, market: Market, step: object) -> None:
+    def broken(self: object, market: ActorMarket, step: object) -> None:
         tried.append(step)
         raise RpcFailure("out of order")
 
-    monkeypatch.setattr(Desk, "perform", broken)
+    monkeypatch.setattr(DevnetTrader, "perform", broken)
     with (
         start_world(places, built, NodeOptions(state=built.state)) as node,
         live_actors.trading(node.url, built, pause_s=0.001),

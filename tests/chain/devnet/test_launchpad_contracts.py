@@ -16,8 +16,8 @@ from vyper.compiler.input_bundle import FilesystemInputBundle
 
 from roundtrip.devnet import launchpad, world
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import ZERO, Deployer, calldata
-from roundtrip.devnet.launchpad import LAUNCH_FEE_WEI, NATIVE_TERMS, Launch, Launched
+from roundtrip.devnet.deploy import ZERO, ContractDeployer, calldata
+from roundtrip.devnet.launchpad import LAUNCH_FEE_WEI, NATIVE_TERMS, CurveToken, LaunchRequest
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 
@@ -91,7 +91,7 @@ class Curve:
 class Pad:
     """The launchpad and the account that made it, with plain ways to ask and to trade."""
 
-    def __init__(self, deployer: Deployer, contracts: dict[str, str], nvda: str) -> None:
+    def __init__(self, deployer: ContractDeployer, contracts: dict[str, str], nvda: str) -> None:
         self.deployer, self.contracts, self.nvda = deployer, contracts, nvda
         self.me, parts = deployer.account, ("Factory", "Hook", "Locker", "Escrow")
         self.factory, self.hook, self.locker, self.escrow = (contracts[f"launchpad{p}"] for p in parts)
@@ -106,16 +106,16 @@ class Pad:
             return int(self.deployer.chain.call("eth_getBalance", account, "latest"), 16)
         return self.view(asset, "balanceOf(address)", account)[0]
 
-    def launch(self, **asked: Any) -> Launched:
+    def launch(self, **asked: Any) -> CurveToken:
         """A launch whose token sorts below an ERC-20 quote, as in the golden numbers."""
-        wish = Launch("Meme", "MEME", salt=len(self.deployer.sent), **asked)
+        wish = LaunchRequest("Meme", "MEME", salt=len(self.deployer.sent), **asked)
         made = launchpad.launch(self.deployer, self.contracts, wish)
         return made if made.quote == ZERO or made.token < made.quote else self.launch(**asked)
 
-    def buy(self, made: Launched, quote_in: int, recipient: str | None = None) -> dict[str, Any]:
+    def buy(self, made: CurveToken, quote_in: int, recipient: str | None = None) -> dict[str, Any]:
         return self.deployer.receipt(launchpad.curve_buy(self.deployer, made, quote_in, recipient))
 
-    def swap(self, made: Launched, buy: bool, amount: int) -> dict[str, Any]:
+    def swap(self, made: CurveToken, buy: bool, amount: int) -> dict[str, Any]:
         return self.deployer.receipt(launchpad.pool_swap(self.deployer, self.contracts, made, buy, amount))
 
     def do(self, to: str, signature: str, *values: object, value_wei: int = 0) -> dict[str, Any]:
@@ -144,10 +144,10 @@ def log(receipt: dict[str, Any], event: str) -> list[int]:
 
 
 @pytest.fixture(scope="module")
-def standing(places: world.Places, built: world.Built) -> Iterator[Pad]:
+def standing(places: world.DevnetFolders, built: world.Built) -> Iterator[Pad]:
     """The launchpad on a chain of this module's own."""
     with world.start_world(places, built, NodeOptions(state=built.state)) as node, SyncRpc(node.url) as chain:
-        deployer = Deployer(chain, built.accounts[0])
+        deployer = ContractDeployer(chain, built.accounts[0])
         sources = places.project / "contracts"
         made = launchpad.deploy_launchpad(deployer, built.contracts, sources)
         code = compile_contract(sources / "tokens/plain.vy")
@@ -168,7 +168,7 @@ def pad(standing: Pad) -> Iterator[Pad]:
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
-def test_selectors_and_topics_are_the_real_ones(places: world.Places, name: str) -> None:
+def test_selectors_and_topics_are_the_real_ones(places: world.DevnetFolders, name: str) -> None:
     source, formats = places.project / f"contracts/launchpad/{name}.vy", ["abi", "method_identifiers"]
     bundle, table = FilesystemInputBundle([source.parent]), TABLES[name].split()
     out = compile_from_file_input(bundle.load_file(source.name), input_bundle=bundle, output_formats=formats)
@@ -217,7 +217,7 @@ def test_buys_and_sells_follow_the_curve(pad: Pad) -> None:
 )
 def test_launch_and_buy_in_one(pad: Pad, native: bool, offered: int, sniper: bool) -> None:
     """A stranger who receives in the launch itself keeps one percent; what the curve gives back comes on."""
-    asked = Launch("Both", "BOTH", quote=ZERO if native else pad.nvda)
+    asked = LaunchRequest("Both", "BOTH", quote=ZERO if native else pad.nvda)
     spent, out = Curve(*(NATIVE_TERMS if native else NVDA_TERMS)).buy(offered, 9800 if sniper else 0)
     recipient, before = STRANGER if sniper else pad.me, pad.held(pad.nvda, pad.me)
     made = launchpad.launch_and_buy(pad.deployer, pad.contracts, asked, offered, recipient)
@@ -274,7 +274,7 @@ def test_refusals_carry_the_real_bytes(pad: Pad) -> None:
     assert refused == SLIPPAGE + encode(["uint256"] * 2, [out, out + 1]).hex()
     for fee in (LAUNCH_FEE_WEI - 1, LAUNCH_FEE_WEI + 1):
         refused = pad.refused(
-            pad.factory, launchpad.LAUNCH, Launch("x", "x").wish(), 0, ZERO, [], value_wei=fee
+            pad.factory, launchpad.LAUNCH, LaunchRequest("x", "x").wish(), 0, ZERO, [], value_wei=fee
         )
         assert refused == VALUE_MISMATCH
     pad.buy(made, 10**19)
@@ -375,7 +375,7 @@ def test_the_owner_rescues_what_cannot_graduate(pad: Pad, swept: bool) -> None:
 
 
 def test_doors_that_stay_shut(pad: Pad) -> None:
-    made, ready, wish = pad.launch(), pad.launch(), Launch("x", "x").wish()
+    made, ready, wish = pad.launch(), pad.launch(), LaunchRequest("x", "x").wish()
     pad.buy(ready, 10**19)
     key = launchpad.pool_key(pad.contracts, made.token, ZERO)
     register = f"register({KEY},(address,address,address,uint256,bool))"

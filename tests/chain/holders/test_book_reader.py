@@ -12,7 +12,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, ReadFailed
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
 from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import launch_bundle, token_holders
 from roundtrip.services.holders.schema import HoldersParams
 from roundtrip.services.runtime import book_cache
@@ -92,7 +92,7 @@ async def test_of_a_launch_whose_window_is_not_read_nothing_is_told(
     service: Service, busy: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(book_cache, "new_width", lambda: Width(2, 2))
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(1, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(1, 60.0))
     held, one = launched(service.stage), service.process()
     found = await one.asked(held.token)
     assert (found["status"], found["launch"], found["bundle"]) == ("reading", None, None)
@@ -151,7 +151,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
     assert stage.rpc.call("evm_revert", before)
     stage.pass_blocks(1)
     if large:
-        monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(held.transfers() - 1, 60.0))
+        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(held.transfers() - 1, 60.0))
         for process in (one, service.process()):
             with pytest.raises(NodeFault, match="has not got as far"):
                 await process.asked(held.token)
@@ -159,7 +159,7 @@ async def test_a_node_that_has_not_got_so_far_may_be_behind(
         assert kept is not None
         assert kept.transfers > held.transfers()
         stage.pass_blocks(10)
-        monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0))
+        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
     found = [await one.asked(held.token), await service.process().asked(held.token)]
     assert found == [await service.fresh(held.token)] * 2
 
@@ -200,7 +200,7 @@ async def test_a_chain_that_changes_while_it_is_read_is_not_mixed(
     service: Service, again: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Where all else is slow, it is read to its end all the same.
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
     stage = service.stage
     held, one = launched(stage), service.process()
     if again:

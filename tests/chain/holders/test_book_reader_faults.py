@@ -13,7 +13,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, Rou
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import load
 from roundtrip.services.holders import book_reader, book_store
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime.book_cache import MOST_READING, Books, reading_budget
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
@@ -67,7 +67,7 @@ async def test_a_node_that_is_away_is_told_as_such(service: Service) -> None:
 async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
     service: Service, monkeypatch: pytest.MonkeyPatch, knows_first: bool
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0, patience_s=0.4))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.4))
     held, one = launched(service.stage), service.process()
     one.node.instead = to_logs(NOT_TODAY)
     if knows_first:
@@ -77,14 +77,14 @@ async def test_a_node_that_gives_no_logs_fails_the_reading_in_time(
     assert await service.jobs() == []
     one.node.instead = to_logs(NOT_TODAY, below=0)
     # Where all else is slow, it is waited for longer.
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0))
     assert (await one.asked(held.token))["status"] == "complete"
 
 
 async def test_what_came_before_a_node_stopped_to_answer_is_not_lost(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0, patience_s=1.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=1.0))
     held, one = launched(service.stage), service.process()
     late = service.stage.number() - RANGE
 

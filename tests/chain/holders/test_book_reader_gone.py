@@ -9,7 +9,7 @@ from roundtrip.chain.blocks.span_stream import Forked
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.store.server import jobs
 from support.reading import (
     GONE,
@@ -28,8 +28,8 @@ from support.recording import Answer, filter_of, says_nothing_else
 async def test_of_a_token_with_too_many_transfers_no_more_are_read(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
     monkeypatch.setattr(book_reader, "MOST_TRANSFERS", 20)
     held, one = launched(service.stage), service.process()
     await one.asked(held.token)
@@ -247,14 +247,14 @@ async def test_behind_what_is_gone_for_good_it_is_begun(
     gone = service.stage.number() - 2 * RANGE
     one.node.instead = hole(number + RANGE, gone)
     if by_job:
-        monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+        monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
     else:
         assert (await refused(one, held.token)).code == "holders_failed"
     assert (await one.asked(held.token))["status"] == "reading"
     for _ in range(6):
         await one.work()
         later(one, book_reader.SURE_S)
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(10**6, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**6, 60.0))
     found = await one.asked(held.token)
     assert (found["status"], found["launch"]) == ("partial", None)
     assert found["transfersRead"] > 0

@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
 from roundtrip.services.holders import book_reader, book_store, sources
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.book_cache import MOST_LOADING, MOST_READING, Books, reading_budget
 from support.reading import (
@@ -53,7 +53,7 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
             await asyncio.Event().wait()
 
         patched.setattr(sources, "first_block", first_block)
-        patched.setattr(book_reader, "AT_ONCE", Bounds(10**9, 60.0, patience_s=0.05))
+        patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.05))
         first = await one.asked(held.token)
         assert (first["status"], first["transfersRead"]) == ("reading", 0)
         assert (first["launch"], first["holders"], first["top"]) == (None, None, [])
@@ -148,7 +148,7 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the next one waits for another day, without a try."""
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
     monkeypatch.setattr(book_reader, "NEAR_BLOCKS", 0)
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
@@ -185,8 +185,8 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
 async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0, 2.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0, 2.0))
     held, one = launched(service.stage), service.process()
     assert (await one.asked(held.token))["status"] == "reading"
     one.node.instead = to_logs(NOT_TODAY)
@@ -290,8 +290,8 @@ async def test_few_books_are_unpacked_at_once(service: Service, monkeypatch: pyt
 async def test_who_waits_for_a_job_unpacks_each_of_its_pieces_once(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(5, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", Bounds(8, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(5, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(8, 60.0))
     held, one, other = launched(service.stage), service.process(), service.process()
     await one.asked(held.token)
     loads: list[HolderBook] = []

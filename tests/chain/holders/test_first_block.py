@@ -47,7 +47,7 @@ class Chain:
 
 
 @pytest.fixture(scope="module", params=[600, KEPT], ids=["archive", "pruned"])
-def chain(request: pytest.FixtureRequest, places: world.Places) -> Iterator[Chain]:
+def chain(request: pytest.FixtureRequest, places: world.DevnetFolders) -> Iterator[Chain]:
     options = NodeOptions(prune_history=request.param, timestamp_s=1_700_000_000)
     with running(find_anvil(places.project), options) as node, SyncRpc(node.url) as rpc:
         busy, sender = (Address(one.lower()) for one in rpc.call("eth_accounts")[:2])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.blocks.state_witness import NoArchive
-from roundtrip.chain.holders.origins import Found
+from roundtrip.chain.holders.origins import FoundOrigin
 from roundtrip.chain.rpc.client import Asks, Budget, RpcCall
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -39,12 +39,12 @@ async def asked(process: Process, main: Budget, held: Held) -> tuple[dict[str, A
     return await process.asked(held.token), main.spent - before[0], own.spent - before[1]
 
 
-def an_archive(funder: str) -> Callable[[Asks, Address, int, BlockRef], Awaitable[Found]]:
+def an_archive(funder: str) -> Callable[[Asks, Address, int, BlockRef], Awaitable[FoundOrigin]]:
     """One that tells of everybody that the funder paid him an hour ago."""
 
-    async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found:
+    async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> FoundOrigin:
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])] * PROBES)
-        return Found(low + 1, high.timestamp_s - BOUGHT_LATER_S, Address(funder))
+        return FoundOrigin(low + 1, high.timestamp_s - BOUGHT_LATER_S, Address(funder))
 
     return find_origin
 

@@ -17,7 +17,7 @@ from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.book_reader import Piece
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
-from roundtrip.store.holders.books import Kept
+from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
 from unit.venues.network import address
 
@@ -32,9 +32,9 @@ def block(number: int, side: int = 0) -> BlockRef:
     return BlockRef(number, f"0x{side:032x}{number:032x}", number)
 
 
-def book(number: int, side: int = 0) -> Kept:
+def book(number: int, side: int = 0) -> StoredBook:
     state: State = "whole" if number == LAST else "reading"
-    return Kept(state, block(number, side), number, 1, False, bytes([number]), NOW, NOW)
+    return StoredBook(state, block(number, side), number, 1, False, bytes([number]), NOW, NOW)
 
 
 @dataclass
@@ -83,7 +83,7 @@ async def work(ctx: Context, after_s: float = 0) -> None:
         await asyncio.gather(*await Worker(later, KINDS, lambda: 0.5).take())
 
 
-async def kept(connection: asyncpg.Connection, token: Address = TOKEN) -> Kept | None:
+async def kept(connection: asyncpg.Connection, token: Address = TOKEN) -> StoredBook | None:
     return await books.load_book(connection, token)
 
 

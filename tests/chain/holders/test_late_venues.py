@@ -10,8 +10,8 @@ from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader, book_store, collect, late_venues
-from roundtrip.services.holders.book_reader import Bounds
-from roundtrip.services.holders.sources import Source, places, source
+from roundtrip.services.holders.book_reader import ReadBounds
+from roundtrip.services.holders.sources import TokenSource, places, source
 from roundtrip.services.runtime.book_cache import Open
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH
@@ -32,7 +32,7 @@ class Blind:
     opened_at: dict[str, int] = field(default_factory=dict)
     second: str = ""
 
-    async def source(self, ctx: Context, token: Address, meter: Meter) -> Source:
+    async def source(self, ctx: Context, token: Address, meter: Meter) -> TokenSource:
         found = await source(ctx, token, meter)
         venues = {at: one for at, one in found.sources.venues.items() if at not in self.hidden}
         return replace(
@@ -327,8 +327,8 @@ async def test_no_launch_is_told_while_trades_may_be_missing(
         stage.pass_blocks(RANGE)
         trade(held, 3, f"trader {part}")
     blind.hidden = known
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(22, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", Bounds(10, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(22, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", ReadBounds(10, 60.0))
     found = await one.asked(held.token)
     assert (found["status"], found["launch"] is None) == ("reading", False)
     blind.hidden = frozenset()

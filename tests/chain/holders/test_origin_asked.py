@@ -18,7 +18,7 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import JOB, origin_of
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, FUNDED_LATE, LATE, NOBODY, START, Archive
 from support.fixtures import context_for
@@ -31,13 +31,13 @@ Ask = Callable[..., "asyncio.Future[Result]"]
 
 
 @pytest.fixture(scope="module")
-def archive(places: world.Places) -> Iterator[Archive]:
+def archive(places: world.DevnetFolders) -> Iterator[Archive]:
     with archives.archive(places) as found:
         yield found
 
 
 @pytest.fixture(scope="module")
-def pruned(places: world.Places) -> Iterator[Archive]:
+def pruned(places: world.DevnetFolders) -> Iterator[Archive]:
     with archives.archive(places, kept_blocks=10) as found:
         yield found
 
@@ -115,8 +115,8 @@ async def test_what_the_index_does_not_reach_is_wished_for_and_known_later(
         await work(asks)
     assert await wished(index) == []
     assert [await origin_of(asks, wallet) for wallet in wallets] == [
-        Origin(FUNDED, archive.funded_s, archive.funder),
-        Origin(FUNDED_LATE, LATE_S, archive.busy),
+        StoredOrigin(FUNDED, archive.funded_s, archive.funder),
+        StoredOrigin(FUNDED_LATE, LATE_S, archive.busy),
         None,
     ]
     # Of all three everything was searched.
@@ -130,7 +130,7 @@ async def test_where_nothing_is_older_nothing_is_wished_for(
     """The index is whole, or there is none up to which to search."""
     if begun:
         await follow(index, 0, archive.busy)
-    known = Origin(FUNDED_LATE, LATE_S, archive.busy) if begun else None
+    known = StoredOrigin(FUNDED_LATE, LATE_S, archive.busy) if begun else None
     assert await origin_of(asks, LATE) == known
     assert await origin_of(asks, NOBODY) is None
     assert await wished(index) == []

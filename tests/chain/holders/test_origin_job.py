@@ -14,7 +14,7 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
-from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
@@ -26,7 +26,7 @@ DAY_S = 86_400
 
 
 @pytest.fixture(scope="module")
-def archive(places: world.Places) -> Iterator[Archive]:
+def archive(places: world.DevnetFolders) -> Iterator[Archive]:
     with archives.archive(places) as found:
         yield found
 
@@ -75,7 +75,7 @@ async def left(connection: asyncpg.Connection) -> int:
 async def test_what_is_older_than_the_index_is_found_and_kept(
     asks: Context, clean: asyncpg.Connection, archive: Archive
 ) -> None:
-    found = OlderOrigin(Origin(FUNDED, archive.funded_s, archive.funder), FUNDED)
+    found = OlderOrigin(StoredOrigin(FUNDED, archive.funded_s, archive.funder), FUNDED)
     assert await searched(asks, clean, EARLY, START) == found
     assert await left(clean) == 0
 

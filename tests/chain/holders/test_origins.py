@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
 from roundtrip.chain.rpc.client import Asks, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
@@ -33,7 +33,7 @@ class Followed:
 
 
 @pytest.fixture(scope="module")
-def archive(places: world.Places) -> Iterator[Followed]:
+def archive(places: world.DevnetFolders) -> Iterator[Followed]:
     with running(
         find_anvil(places.project), NodeOptions(prune_history=600, timestamp_s=1_700_000_000)
     ) as node:
@@ -41,7 +41,7 @@ def archive(places: world.Places) -> Iterator[Followed]:
 
 
 @pytest.fixture(scope="module")
-def pruned(places: world.Places) -> Iterator[Followed]:
+def pruned(places: world.DevnetFolders) -> Iterator[Followed]:
     with running(
         find_anvil(places.project), NodeOptions(prune_history=KEPT, timestamp_s=1_800_000_000)
     ) as node:
@@ -79,12 +79,12 @@ async def test_the_block_that_funded_it_is_found(archive: Followed) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, archive.url):
             found = await find_origin(node, WALLET, 0, high)
-            assert found == Found(FUNDED, archive.refs[FUNDED].timestamp_s, archive.funder)
+            assert found == FoundOrigin(FUNDED, archive.refs[FUNDED].timestamp_s, archive.funder)
             made = await find_origin(node, archive.contract, 0, high)
-            assert made == Found(MADE, archive.refs[MADE].timestamp_s, None)
+            assert made == FoundOrigin(MADE, archive.refs[MADE].timestamp_s, None)
             assert await find_origin(node, NOBODY, 0, high) == Never(BLOCKS)
             assert await find_origin(node, WALLET, 0, archive.refs[FUNDED - 1]) == Never(FUNDED - 1)
-            assert await find_origin(node, archive.funder, 0, high) == Found(
+            assert await find_origin(node, archive.funder, 0, high) == FoundOrigin(
                 0, archive.refs[0].timestamp_s, None
             )
             assert await find_origin(node, WALLET, FUNDED + 1, high) is None

@@ -1,6 +1,6 @@
 """What the local chain's tokens tell of their holders, the hostile ones too."""
 
-from roundtrip.chain.holders.views import Funding, entry_point_txs, funding_txs, had_before, views_of
+from roundtrip.chain.holders.views import FirstFunding, entry_point_txs, funding_txs, had_before, views_of
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.actors import FUNDER, SNIPERS
@@ -86,7 +86,9 @@ async def test_no_transaction_of_the_built_chain_ran_operations(
 async def test_who_funded_the_snipers_did_so_in_a_transfer(indexed: Context, rpc: SyncRpc) -> None:
     snipers = [Address(actor_address(name)) for name in SNIPERS]
     rows = await indexed.pool.fetch(FUNDED, [bytes.fromhex(one[2:]) for one in snipers])
-    wanted = [Funding(Address(row["funder"]), Address(row["wallet"]), row["funded_number"]) for row in rows]
+    wanted = [
+        FirstFunding(Address(row["funder"]), Address(row["wallet"]), row["funded_number"]) for row in rows
+    ]
     assert {one.wallet for one in wanted} == set(snipers)
     assert {one.funder for one in wanted} == {actor_address(FUNDER)}
     found = await funding_txs(indexed.node, wanted, Meter())

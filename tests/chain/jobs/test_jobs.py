@@ -9,7 +9,7 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.devnet.stories import STRANGE_NAME, STRANGE_SYMBOL
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -92,7 +92,7 @@ async def test_a_node_a_little_behind_the_index_is_waited_for(
     monkeypatch.setattr(head_barrier, "EVERY_S", 0.0)
     before, refresh, asked = ctx.heads.current().block.number, ctx.heads.refresh, 0
 
-    async def a_block_each_time() -> Head:
+    async def a_block_each_time() -> ChainHead:
         nonlocal asked
         asked += 1
         found = await refresh()

@@ -9,8 +9,8 @@ import pytest
 from eth_abi.abi import encode
 
 from roundtrip.chain.rpc.client import Node
-from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.launchpad import Launch, graduate, launch, launch_and_buy
+from roundtrip.devnet.deploy import ContractDeployer
+from roundtrip.devnet.launchpad import LaunchRequest, graduate, launch, launch_and_buy
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
@@ -185,13 +185,13 @@ async def test_eth_over_a_block_in_which_others_acted_is_said_to_be_that(
 
 
 async def test_a_launch_and_what_it_buys_for_somebody(indexed: Context, rpc: SyncRpc, built: Built) -> None:
-    deployer = Deployer(rpc, built.accounts[3])
-    made = launch(deployer, built.contracts, Launch("Fresh", "FRESH", salt=11))
+    deployer = ContractDeployer(rpc, built.accounts[3])
+    made = launch(deployer, built.contracts, LaunchRequest("Fresh", "FRESH", salt=11))
     first = await told(indexed, newest(rpc))
     assert (first.kind, kinds(first)) == ("launch", ["launch"])
     assert f'{built.accounts[3]} launched "FRESH" ({made.token}) on the curve {made.curve}' in first.text
     assert sums(first) == ({"eth": 5 * 10**14}, {})
-    bought = launch_and_buy(deployer, built.contracts, Launch("More", "MORE", salt=12), ETH // 10, BOB)
+    bought = launch_and_buy(deployer, built.contracts, LaunchRequest("More", "MORE", salt=12), ETH // 10, BOB)
     second = await told(indexed, newest(rpc))
     assert (second.kind, kinds(second)) == ("launch", ["launch", "buy"])
     assert (second.whose, sums(second)) == (built.accounts[3], ({"eth": ETH // 10 + 5 * 10**14}, {}))
@@ -203,7 +203,7 @@ async def test_a_launch_and_what_it_buys_for_somebody(indexed: Context, rpc: Syn
 
 
 async def test_the_steps_of_a_graduation(indexed: Context, rpc: SyncRpc, built: Built) -> None:
-    deployer = Deployer(rpc, built.accounts[0])
+    deployer = ContractDeployer(rpc, built.accounts[0])
     token = built.tokens["curve_full"]
     graduate(deployer, built.contracts, token)
     opened = await told(indexed, newest(rpc))
@@ -230,7 +230,7 @@ async def test_a_contract_that_is_not_known(indexed: Context, rpc: SyncRpc, alic
 
 
 async def test_a_contract_is_made(indexed: Context, rpc: SyncRpc, built: Built) -> None:
-    made = Deployer(rpc, built.accounts[2]).create("0x6001600c60003960016000f300")
+    made = ContractDeployer(rpc, built.accounts[2]).create("0x6001600c60003960016000f300")
     rpc.call("evm_mine")
     number = int(rpc.call("eth_blockNumber"), 16) - 1
     block = rpc.call("eth_getBlockByNumber", hex(number), False)

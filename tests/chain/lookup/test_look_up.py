@@ -14,7 +14,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.lookup.look_up import find
-from roundtrip.services.lookup.look_up_schema import Found, LookUpParams
+from roundtrip.services.lookup.look_up_schema import LookUpAnswer, LookUpParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode
@@ -25,7 +25,7 @@ ETH = 10**18
 NOBODY = "0x" + "ab" * 20
 
 
-async def found(ctx: Context, query: str) -> Found:
+async def found(ctx: Context, query: str) -> LookUpAnswer:
     return (await find(ctx, LookUpParams(query))).answer
 
 

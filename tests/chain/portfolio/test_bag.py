@@ -10,18 +10,18 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet import launchpad
 from roundtrip.devnet.deploy import put_token
-from roundtrip.devnet.launchpad import Launched
+from roundtrip.devnet.launchpad import CurveToken
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.jobs.alerts.loop import Alerts
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
@@ -31,7 +31,7 @@ from roundtrip.services.portfolio.bag import bag_of
 from roundtrip.services.portfolio.schema import BagRow, MyBag
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.valuation.holdings import Holding, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
 from roundtrip.services.watch.inbox import inbox
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
@@ -57,7 +57,7 @@ class Bag:
     mite: Mite
     wallet: Wallet
     later_s: float = 0.0
-    asked: list[Sequence[Holding]] = field(default_factory=list)
+    asked: list[Sequence[HoldingToSell]] = field(default_factory=list)
     valued: dict[str, Valued] = field(default_factory=dict)
 
     def now(self) -> Context:
@@ -107,7 +107,7 @@ class Bag:
         return found
 
     async def _values(
-        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
     ) -> list[Valued]:
         self.asked.append(holdings)
         return [self.valued.get(one.token, Missing("node", "not asked here")) for one in holdings]
@@ -137,14 +137,14 @@ def _at(ctx: Context) -> datetime:
     return datetime.fromtimestamp(ctx.now_s(), UTC)
 
 
-def a_launch(bag: Bag, salt: int) -> Launched:
+def a_launch(bag: Bag, salt: int) -> CurveToken:
     """Whose deployer bought a good part of it."""
     made = bag.ground.launch(salt)
     launchpad.curve_buy(bag.ground.me, made, ETH)
     return made
 
 
-def buy_on_curve(bag: Bag, made: Launched, wei: int) -> int:
+def buy_on_curve(bag: Bag, made: CurveToken, wei: int) -> int:
     data = calldata("buy(uint256,uint256,address)", wei, 0, bag.wallet.address)
     assert bag.wallet.send(made.curve, data, wei).ok
     return bag.wallet.tokens(made.token)
@@ -289,7 +289,7 @@ async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Ba
     assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
     sold = bag.wallet.sell(token, "weth", 3000, bag.wallet.tokens(token) // 2)
     place = amm_v3.pool(Address(token), bag.ctx.contracts.weth, 3000, bag.ctx.contracts)
-    bag.valued = {token: Worth(ETH // 10, place), made.token: Refused("sell", "no\u202e way", 1)}
+    bag.valued = {token: Worth(ETH // 10, place), made.token: RefusedCall("sell", "no\u202e way", 1)}
     found = await bag.shown()
     assert [(one.token, one.amount_raw, one.seller) for one in bag.asked[-1]] == [
         (row.token.address, int(row.amount_raw or 0), bag.wallet.address) for row in found.holdings
@@ -341,7 +341,9 @@ async def test_what_the_chain_does_not_answer_is_null_and_said(bag: Bag, built: 
     assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
     await bag.follows()
 
-    async def values(ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter) -> list[Valued]:
+    async def values(
+        ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
+    ) -> list[Valued]:
         raise NodeFault("away")
 
     wallet = Address(bag.wallet.address)

@@ -13,7 +13,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice.practice import WEEK_S
 from roundtrip.services.practice.account import account
 from roundtrip.services.practice.pricing import PricedBuy, price_buy
@@ -206,7 +206,7 @@ async def test_what_cannot_be_sold_is_not_and_is_written_off_on_monday(
 async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
     shop: Context, built: Built, mite: Mite
 ) -> None:
-    token, appraiser = built.tokens["plain"], Appraiser(Refused("sell", "No\u200b!", 0))
+    token, appraiser = built.tokens["plain"], Appraiser(RefusedCall("sell", "No\u200b!", 0))
     await bought(shop, mite, token, "0.2")
     error = await failed(sold(shop, mite, token, appraiser))
     assert (error.code, error.message) == ("would_fail", WHY)
@@ -221,9 +221,9 @@ async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
     assert Decimal(one["gain"]).quantize(Decimal("1e-9")) == Decimal("-0.08")
 
 
-@pytest.mark.parametrize("says", [Refused("sell", "No!", 0), Missing("token", "it was silent")])
+@pytest.mark.parametrize("says", [RefusedCall("sell", "No!", 0), Missing("token", "it was silent")])
 async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
-    shop: Context, clock: Clock, built: Built, mite: Mite, says: Refused | Missing
+    shop: Context, clock: Clock, built: Built, mite: Mite, says: RefusedCall | Missing
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(says)
     await bought(shop, mite, token, "1")
@@ -252,7 +252,7 @@ async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
 async def test_a_sell_that_goes_through_begins_the_week_again(
     shop: Context, rpc: SyncRpc, clock: Clock, built: Built, mite: Mite
 ) -> None:
-    token, appraiser = built.tokens["plain"], Appraiser(Refused("sell", "No!", 0))
+    token, appraiser = built.tokens["plain"], Appraiser(RefusedCall("sell", "No!", 0))
     await bought(shop, mite, token, "0.5")
     await failed(sold(shop, mite, token, appraiser))
     appraiser.says = Worth(UNIT // 10, VENUE)
@@ -260,7 +260,7 @@ async def test_a_sell_that_goes_through_begins_the_week_again(
     clock.now_s += WEEK_S
     rpc.call("evm_mine")
     await shop.heads.refresh()
-    appraiser.says = Refused("sell", "No!", 0)
+    appraiser.says = RefusedCall("sell", "No!", 0)
     await failed(sold(shop, mite, token, appraiser))
     (one,) = (await told(shop, mite, appraiser))["positions"]
     assert one["stuckAt"] is None
@@ -272,7 +272,7 @@ async def test_after_another_sell_nothing_is_known_of_the_whole(
     token, appraiser = built.tokens["plain"], Appraiser(Worth(UNIT // 10, VENUE))
     await bought(shop, mite, token, "0.5")
     await sold(shop, mite, token, appraiser, percent=10)
-    appraiser.says = Refused("sell", "No!", 0)
+    appraiser.says = RefusedCall("sell", "No!", 0)
     await failed(sold(shop, mite, token, appraiser))
     clock.now_s += WEEK_S
     await failed(sold(shop, mite, token, appraiser))

@@ -1,6 +1,6 @@
 """Where practice positions are traded, on the real local chain: one place each, as long as it is there."""
 
-from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.launchpad import graduate
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -72,7 +72,7 @@ async def test_what_was_bought_on_a_curve_is_sold_in_its_launchs_pool(
     assert holder.trader.buy(10**18)
     # Neither here nor there, for a while: no reason to give it up.
     await refused(shop, mite, token)
-    graduate(Deployer(rpc, rpc.call("eth_accounts")[0]), built.contracts, token)
+    graduate(ContractDeployer(rpc, rpc.call("eth_accounts")[0]), built.contracts, token)
     sold = await sells(shop, mite, token)
     assert sold["venue"]["kind"] == "launchpad_pool"
     assert wei(sold["got"]) > 0

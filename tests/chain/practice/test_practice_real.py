@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -83,9 +83,9 @@ async def test_what_it_cost_the_node_is_told(shop: Context, built: Built, mite: 
 # --- traps -----------------------------------------------------------------------------------------
 
 
-def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[Deployer, str]:
+def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[ContractDeployer, str]:
     """A token, and who owns it."""
-    owner = Deployer(rpc, rpc.call("eth_accounts")[0])
+    owner = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(owner, built.contracts, story, code_of(story.source))
     owner.settle()
     return owner, token

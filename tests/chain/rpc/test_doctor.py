@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.doctor import LOOKS, NEEDED, Finding, Patient, Rounds, examine
+from roundtrip.chain.doctor import LOOKS, NEEDED, DoctorRounds, Finding, Patient, examine
 from roundtrip.chain.rpc.client import Budget, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
@@ -118,7 +118,7 @@ async def test_nodes_of_other_kinds(ctx: Context, rpc: SyncRpc, kind: Kind) -> N
 async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
     ctx: Context, faulty: FaultyNode
 ) -> None:
-    rounds = Rounds(lambda: replace(patient(ctx, faulty.url), thorough=False))
+    rounds = DoctorRounds(lambda: replace(patient(ctx, faulty.url), thorough=False))
     ctx = replace(ctx, lacks=rounds.lacks)
     async with followed(ctx):
         assert (await health(ctx, HealthParams())).answer.lacks == []
@@ -150,7 +150,7 @@ async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
         done.set()
         return replace(patient(ctx), thorough=False)
 
-    async with Rounds(counted).going(), asyncio.timeout(10):
+    async with DoctorRounds(counted).going(), asyncio.timeout(10):
         await done.wait()
     assert seen == [1]
 

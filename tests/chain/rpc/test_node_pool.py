@@ -76,7 +76,7 @@ async def test_answers_under_each_others_ids_are_never_believed(
 
 @pytest.mark.parametrize("story", STORIES)
 async def test_a_real_node_that_does_not_know_the_block_yet(
-    ctx: Context, rpc: SyncRpc, places: world.Places, built: Built, story: str
+    ctx: Context, rpc: SyncRpc, places: world.DevnetFolders, built: Built, story: str
 ) -> None:
     rpc.call("evm_mine")
     await ctx.heads.refresh()

@@ -9,7 +9,7 @@ import pytest
 from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
@@ -56,7 +56,7 @@ def code() -> str:
 
 def wallet_of(rpc: SyncRpc, code: str, owner: Person, manner: int = HONEST) -> Address:
     """A contract that is the owner's wallet."""
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     made = deployer.create(code, ["address", "uint256"], [owner.address, manner])
     # At an address of its own: the chain is put back after a test, and accounts stay.
     wallet = Person().address
@@ -70,7 +70,7 @@ def approve(rpc: SyncRpc, wallet: Address, owner: Person, text: str) -> None:
     hashed = hash_of(text)
     rpc.call("anvil_setBalance", owner.address, hex(10**18))
     rpc.call("anvil_impersonateAccount", owner.address)
-    Deployer(rpc, owner.address, gas=200_000).send(wallet, calldata("approveHash(bytes32)", hashed))
+    ContractDeployer(rpc, owner.address, gas=200_000).send(wallet, calldata("approveHash(bytes32)", hashed))
     rpc.call("anvil_stopImpersonatingAccount", owner.address)
     rpc.call("evm_mine")
 

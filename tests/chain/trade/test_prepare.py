@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import MULTICALL3, Deployer, put_token
+from roundtrip.devnet.deploy import MULTICALL3, ContractDeployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -31,7 +31,7 @@ def wallet(rpc: SyncRpc, built: Built) -> Signer:
 
 def give(rpc: SyncRpc, built: Built, token: str, to: str, raw: int) -> None:
     """From the one who deployed it."""
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     owner.receipt(owner.send(token, calldata("transfer(address,uint256)", to, raw)))
 
 
@@ -369,7 +369,7 @@ async def test_the_better_pool_for_this_size_is_taken(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Signer
 ) -> None:
     """Three trips, however many venues there are."""
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     pools = (
         PoolPlan("weth", 500, 200, 80), PoolPlan("weth", 3000, 20_000, 7000),
         PoolPlan("eth", 10_000, 200, 80, 4), PoolPlan("usdg", 3000, 600_000, 80),

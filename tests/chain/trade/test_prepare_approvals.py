@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -94,7 +94,7 @@ def wallet(rpc: SyncRpc, built: Built) -> Signer:
 
 
 def given(rpc: SyncRpc, built: Built, token: str, to: str, raw: int) -> None:
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     owner.receipt(owner.send(token, calldata("transfer(address,uint256)", to, raw)))
 
 
@@ -103,7 +103,7 @@ def stubborn(rpc: SyncRpc, built: Built, code: str, version: int, from_zero: boo
         "", "", "", "Stubborn", "STB", pools=(POOLS[version],), extra_types=("bool",),
         extra_values=(int(from_zero),),
     )  # fmt: skip
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     token = put_token(owner, built.contracts, story, code)
     owner.settle()
     return token

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.rpc.client import Budget
-from roundtrip.devnet.deploy import Deployer
+from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault, RoundtripError, ServiceFull
@@ -35,7 +35,7 @@ def shaky(shaky: Context) -> Context:
 @pytest.fixture
 def holder(rpc: SyncRpc, built: Built) -> Signer:
     """Has eth and some of every token that is asked for here."""
-    wallet, owner = Signer(rpc, built.contracts, "holder"), Deployer(rpc, built.accounts[0])
+    wallet, owner = Signer(rpc, built.contracts, "holder"), ContractDeployer(rpc, built.accounts[0])
     for key in ("plain", "owner_only_sell", "v4_fee_on_sell"):
         data = calldata("transfer(address,uint256)", wallet.address, 10**26)
         owner.receipt(owner.send(built.tokens[key], data))

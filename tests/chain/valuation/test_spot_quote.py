@@ -5,7 +5,7 @@ import pytest
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, plain_decimal
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
@@ -43,5 +43,5 @@ async def test_it_is_bought_where_it_is_told(ctx: Context, built: Built) -> None
 async def test_what_cannot_be_traded_is_refused(ctx: Context, built: Built, name: str, step: str) -> None:
     token = Address(built.tokens[name])
     found = await probe_buy(ctx, ctx.heads.current(), token, Meter())
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedCall)
     assert found.step == step

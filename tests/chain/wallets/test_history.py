@@ -19,7 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
 from roundtrip.services.wallets.history_schema import LaunchRow, WalletHistory
-from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.store.server import jobs
 from roundtrip.store.wallets.wallets import MOST_ROWS
 from support.made_index import ETH, MadeIndex, number_address
@@ -282,7 +282,7 @@ async def test_an_origin_is_searched_for_and_told_when_it_is_known(by_hand: Cont
     assert await jobs.is_there(made.connection, "origin", WALLET)
     await made.connection.execute("UPDATE jobs.job SET failed_at = now()")
     assert (await history(by_hand, WALLET)).origin_status == "unknown"
-    await keep_older(made.connection, WALLET, OlderOrigin(Origin(3, START_S - 90_000, OTHER), 3))
+    await keep_older(made.connection, WALLET, OlderOrigin(StoredOrigin(3, START_S - 90_000, OTHER), 3))
     found = await history(by_hand, WALLET)
     assert (found.origin_status, found.first_seen) == ("known", at(START_S - 90_000))
     assert found.funder is not None

@@ -19,7 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.services.wallets.linked_schema import LinkedWallets
-from roundtrip.store.index.origins import OlderOrigin, Origin, keep_older
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.made_index import MadeIndex, number_address
 from support.told_blocks import START_S
@@ -222,10 +222,10 @@ async def test_what_an_archive_told_of_the_funder_counts(by_hand: Context, made:
     """It is older than what the sync saw; when it came is not known then."""
     await made.funded(ASKED, OTHER)
     await made.funded(KIN, GIVER)
-    await keep_older(made.connection, ASKED, OlderOrigin(Origin(1, 1, GIVER), 1))
+    await keep_older(made.connection, ASKED, OlderOrigin(StoredOrigin(1, 1, GIVER), 1))
     found = await asked(by_hand, ASKED)
     assert scores(found) == {GIVER: 70, KIN: 40}
-    await keep_older(made.connection, KIN, OlderOrigin(Origin(1, 1, number_address(0xFFF001)), 1))
+    await keep_older(made.connection, KIN, OlderOrigin(StoredOrigin(1, 1, number_address(0xFFF001)), 1))
     unmet = await asked(by_hand, KIN)
     assert (unmet.linked, unmet.funder and unmet.funder.wallets_funded) == ((), 0)
 

@@ -12,7 +12,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.watch.rules import VERBS, Happening, Rule, Watch, Who
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
-from roundtrip.store.watch.happenings import Place, read_happenings, replay_rule
+from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, replay_rule
 from support.databases import connected, database
 from support.ground import Ground, view
 from support.wallet import calldata
@@ -41,7 +41,7 @@ async def told(ground: Ground, after: int) -> list[Happening]:
     async with connected(ground.url) as connection, connection.transaction():
         row = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
         return await read_happenings(
-            connection, ground.ctx.contracts, Place(after, 0), Place(row["number"], row["at_s"])
+            connection, ground.ctx.contracts, IndexedBlock(after, 0), IndexedBlock(row["number"], row["at_s"])
         )
 
 
@@ -61,7 +61,7 @@ async def test_of_the_built_chain_a_replay_counts_the_same(ground: Ground) -> No
         row = await connection.fetchrow(
             "SELECT number, at_s, (SELECT min(at_s) FROM facts.block) FROM facts.cursor"
         )
-        to, first_s = Place(row["number"], row["at_s"]), row["min"]
+        to, first_s = IndexedBlock(row["number"], row["at_s"]), row["min"]
         assert to.at_s - first_s < 400 * 86_400
         for verb in VERBS:
             watch = Watch(Rule(Who("any"), verb), None)

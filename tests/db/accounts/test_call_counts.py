@@ -9,14 +9,14 @@ from datetime import date
 import asyncpg
 import pytest
 
-from roundtrip.api.admission.call_counter import GroupCommit, Ledger
-from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
+from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.request.callers import Asking
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.api.request.callers import CallerRequest
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts
-from roundtrip.store.accounts.call_counts import Call, HandedBack, Live, forget, recent, write
+from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey, forget, recent, write
 from support.counting import Wall, hashed, key_of, put_mite
 
 DAY = date(2025, 10, 9)
@@ -25,10 +25,10 @@ NOW_MS = 1_760_000_000_000
 WALLETS = [Address(f"0x{number:040x}") for number in range(0xC0FFEE, 0xC0FFEE + 4)]
 
 
-def call(key: str | None, ms: int = NOW_MS, day: date | None = DAY, per_day: int = 10) -> Call:
+def call(key: str | None, ms: int = NOW_MS, day: date | None = DAY, per_day: int = 10) -> CountedCall:
     if key is None:
-        return Call("address:a", ms)
-    return Call(f"of {key}", ms, hashed(key), day, per_day)
+        return CountedCall("address:a", ms)
+    return CountedCall(f"of {key}", ms, hashed(key), day, per_day)
 
 
 async def days(connection: asyncpg.Connection) -> dict[tuple[int, date], int]:
@@ -43,7 +43,7 @@ async def minute(connection: asyncpg.Connection, now_ms: int = NOW_MS) -> dict[s
     return found
 
 
-def room(came: list[Live | None]) -> list[bool | None]:
+def room(came: list[LiveKey | None]) -> list[bool | None]:
     return [None if one is None else one.has_room for one in came]
 
 
@@ -75,7 +75,7 @@ async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: async
 
 async def test_asking_whose_a_key_is_counts_nothing(own: asyncpg.Connection) -> None:
     await put_mite(own, WALLETS[0], "k")
-    assert room(await write(own, [Call(None, NOW_MS, hashed("k"))])) == [True]
+    assert room(await write(own, [CountedCall(None, NOW_MS, hashed("k"))])) == [True]
     assert (await minute(own), await days(own)) == ({}, {})
 
 
@@ -163,7 +163,7 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
     monkeypatch.setattr(call_counts, "forget", fails)
     number = await put_mite(own, WALLETS[0], "k")
     async with asyncpg.create_pool(database_url, min_size=0, max_size=1) as pool:
-        ledger = Ledger(pool)
+        ledger = CallLedger(pool)
         for _ in range(2):
             assert room(await ledger.write([call("k")], [], NOW_MS)) == [True]
         await ledger.close()
@@ -174,12 +174,12 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
 
 
 @dataclass
-class InTurns(Ledger):
+class InTurns(CallLedger):
     """One of fifty that have twenty connections."""
 
     async def write(
-        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
-    ) -> list[Live | None]:
+        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[LiveKey | None]:
         async with self.pool.acquire() as connection:
             return await write(connection, calls, handed_back)
 
@@ -191,8 +191,8 @@ async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
     per_day = 300
     numbers = [await put_mite(own, WALLETS[n], f"k{n}", f"l{n}") for n in range(2)]
     await write(own, [call("k0", per_day=per_day)] * 40)
-    allowance = Allowance(1_000_000, per_day)
-    allowances = Allowances(Allowance(1), allowance, allowance)
+    allowance = CallAllowance(1_000_000, per_day)
+    allowances = Allowances(CallAllowance(1), allowance, allowance)
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
         wall = Wall(NOW_MS)
@@ -200,8 +200,8 @@ async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
 
         async def ask(gate: Gate, key: str) -> str:
             try:
-                found = await gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
-            except Refused as refused:
+                found = await gate.admit(CallerRequest("address:x", key_of(key)), "day", needs_key=True)
+            except CallRefused as refused:
                 return refused.error.code
             assert isinstance(found, Admitted)
             return f"in {found.mite.id if found.mite else None}"

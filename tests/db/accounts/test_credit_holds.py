@@ -12,15 +12,15 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from roundtrip.api.admission.call_counter import GroupCommit, Ledger
+from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
 from roundtrip.api.admission.credit_spending import Credits, Spending
-from roundtrip.api.admission.gate import Admitted, Gate, Refused
+from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.request.callers import Asking
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.api.request.callers import CallerRequest
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts, credit_holds
-from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey
 from roundtrip.store.accounts.credit_holds import HOLD_MS, Hold
 from support.counting import Drawn, Wall, conserved, hashed, key_of, put_credits, put_mite
 
@@ -114,7 +114,7 @@ async def test_a_call_that_is_paid_for_is_written_under_its_minute(
 async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: asyncpg.Connection) -> None:
     await paid(own, 1)
     await put_mite(own, WALLETS[7], "n")
-    calls = [Call("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
+    calls = [CountedCall("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
     came = [one for one in await call_counts.write(own, calls) if one is not None]
     assert [(one.has_room, one.may_pay) for one in came] == [
         (True, False),
@@ -144,12 +144,12 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
 
 
 @dataclass
-class InTurns(Ledger):
+class InTurns(CallLedger):
     """One of fifty that have twenty connections."""
 
     async def write(
-        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
-    ) -> list[Live | None]:
+        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[LiveKey | None]:
         async with self.pool.acquire() as connection:
             return await call_counts.write(connection, calls, handed_back)
 
@@ -170,16 +170,16 @@ class CreditsInTurns(Credits):
 async def asked_of(gate: Gate, key: str) -> Admitted | str:
     """Who was let in, or the code."""
     try:
-        return await gate.admit(Asking("address:x", key_of(key)), "day", needs_key=True)
-    except Refused as refused:
+        return await gate.admit(CallerRequest("address:x", key_of(key)), "day", needs_key=True)
+    except CallRefused as refused:
         return refused.error.code
 
 
 @pytest.fixture
 async def gates(own: asyncpg.Connection, database_url: str) -> AsyncIterator[list[Gate]]:
     """Fifty processes; ten calls a day."""
-    allowance = Allowance(1_000_000, 10)
-    allowances = Allowances(Allowance(1), allowance, allowance)
+    allowance = CallAllowance(1_000_000, 10)
+    allowances = Allowances(CallAllowance(1), allowance, allowance)
     wall, drawn = Wall(NOW_MS), Drawn()
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
@@ -231,7 +231,7 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
         order = chance.sample(mites, len(mites))
         keys = [hashed(f"k{mites.index(mite)}") for mite in order]
         await call_counts.write(
-            connection, [Call("c", NOW_MS, key, chance.choice((DAY, NEXT)), 9) for key in keys]
+            connection, [CountedCall("c", NOW_MS, key, chance.choice((DAY, NEXT)), 9) for key in keys]
         )
         wanted = asked(*order)
         given = await credit_holds.hold(connection, wanted, NOW_MS)

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import accounts, credits
 from roundtrip.store.accounts.credits import PaidTo
@@ -25,8 +25,8 @@ async def some_mite(connection: asyncpg.Connection) -> int:
     return (await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).mite.id
 
 
-def some_payment() -> Payment:
-    return Payment(TxHash("0x" + secrets.token_hex(32)), 5_000_000, 70, "0x" + "ab" * 32)
+def some_payment() -> CreditPayment:
+    return CreditPayment(TxHash("0x" + secrets.token_hex(32)), 5_000_000, 70, "0x" + "ab" * 32)
 
 
 async def test_a_payment_counts_once_and_adds_up_with_others(connection: asyncpg.Connection) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, Checked, Flow, crowd
+from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, Checked, MoneyFlow, crowd
 from roundtrip.store.boards import moving
 from roundtrip.store.check import evidence
 from roundtrip.store.index import cursor, vitals
@@ -81,7 +81,7 @@ def told_trades(facts: Raw, window: tuple[int, int]) -> dict[int, list[Any]]:
     return found
 
 
-def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dict[int, Flow]:
+def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dict[int, MoneyFlow]:
     found = {}
     for token_id, trades in told_trades(facts, window).items():
         buys = [trade for trade in trades if trade["buys"]]
@@ -99,7 +99,7 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
         checks = [one for one in facts.evidence if as_address(one["token"]) == facts.address[token_id]]
         deep = [one for one in checks if one["deep"]]
         decided = [one for one in deep if one["verdict_level"] != "unknown" and one["holders"] > 0]
-        found[token_id] = Flow(
+        found[token_id] = MoneyFlow(
             token_id,
             facts.address[token_id],
             launched[0] if launched else None,
@@ -149,7 +149,7 @@ def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fa
     return alone + sum(max(1, shared.count(one) // SHARED_PURSE) for one in set(shared))
 
 
-def in_order(flow: Flow) -> Flow:
+def in_order(flow: MoneyFlow) -> MoneyFlow:
     return replace(flow, buyers=tuple(sorted(flow.buyers)))
 
 

@@ -6,7 +6,7 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards import signals
-from roundtrip.store.boards.signals import DeedSum, Left
+from roundtrip.store.boards.signals import DeedSum, PoolWithdrawal
 from roundtrip.store.index import tokens
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.venues.base import Log
@@ -48,7 +48,7 @@ async def deeds(index: asyncpg.Connection, chain: Chain, supply_raw: int | None 
     return await signals.deeds(index, newest_s - HOUR_S, 100, 1000)
 
 
-async def left(index: asyncpg.Connection, chain: Chain) -> list[Left]:
+async def left(index: asyncpg.Connection, chain: Chain) -> list[PoolWithdrawal]:
     newest_s = await followed(index, chain, None)
     start = chain.parent.number + 1
     # Every quote is worth something, so that nothing has to be traded.

@@ -10,7 +10,7 @@ import pytest
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import Fairness
 from roundtrip.store.boards import winners
-from roundtrip.store.boards.winners import Board, Closings
+from roundtrip.store.boards.winners import ClosingTotals, WinnersBoard
 from roundtrip.store.index import cursor
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.maintenance.reset import forget
@@ -19,7 +19,7 @@ from support.tables import appended, begun
 from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
 WAIT_S = 20
-NOBODY = Board("24h", 107, 7, ())
+NOBODY = WinnersBoard("24h", 107, 7, ())
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ async def newest(connection: asyncpg.Connection) -> BlockRef:
     return (await stood(connection)).block
 
 
-async def count(connection: asyncpg.Connection, span: str = "24h") -> Board:
+async def count(connection: asyncpg.Connection, span: str = "24h") -> WinnersBoard:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         return await winners.count_board(connection, span, await newest(connection))
 
@@ -200,7 +200,7 @@ async def test_what_there_is_to_count_from_is_known(index: asyncpg.Connection) -
     at = await newest(index)
     first_s = Won().chain.blocks[0].ref.timestamp_s
     found = await winners.closings(index, "24h", at.timestamp_s)
-    assert found == Closings(closings=7, tokens=2, young=1, fair=0, first_s=first_s)
+    assert found == ClosingTotals(closings=7, tokens=2, young=1, fair=0, first_s=first_s)
     assert await winners.keep(index, await count(index), await stood(index))
     assert (await winners.closings(index, "24h", at.timestamp_s)).fair == 1
     assert (await winners.closings(index, "24h", at.timestamp_s - 2)).closings == 2

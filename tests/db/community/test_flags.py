@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.check.evidence import Refused
+from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.community.flag_calls import APART_S, RUNS_WEI, SETTLED_S, WEEK_S
 from roundtrip.store.community import flags as calls
 from support.flagged import (
@@ -194,7 +194,7 @@ async def test_a_token_dies(ground: Ground) -> None:
 
 async def test_a_token_that_cannot_be_sold_pays_nothing(ground: Ground) -> None:
     flag = await ground.flag(await ground.mite(), "dead", OTHER)
-    ground.quotes.pays[OTHER] = Refused("sell", None, 0)
+    ground.quotes.pays[OTHER] = RefusedCall("sell", None, 0)
     await ground.block(after_s=DAY_S + SETTLED_S)
     await ground.look()
     assert await ground.state(flag) == "proved"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, RUNS_WEI, SETTLED_S, WEEK_S
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.flags import EVERY_S
@@ -119,9 +119,9 @@ async def test_what_is_so_already_is_not_flagged(ground: Ground) -> None:
 async def test_what_could_not_be_proved_is_not_flagged(ground: Ground) -> None:
     await ground.block(sells(DEPLOYER, 0.1, OTHER))
     assert "could not be proved" in await refused(ground, "drains", OTHER)
-    ground.quotes.pays[OTHER] = Refused("sell", None, 0)
+    ground.quotes.pays[OTHER] = RefusedCall("sell", None, 0)
     assert "cannot be sold" in await refused(ground, "runs", OTHER, HIS_KIN)
-    ground.quotes.pays[OTHER] = Refused("buy", None, 0)
+    ground.quotes.pays[OTHER] = RefusedCall("buy", None, 0)
     assert "does not buy it" in await refused(ground, "runs", OTHER, LP)
 
 

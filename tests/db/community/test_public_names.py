@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import OLD, Given, name_key, public
-from roundtrip.domain.market.fairness import Fairness, Origin, Purses
+from roundtrip.domain.market.fairness import Fairness, Purses, WalletOrigin
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.names import EVERY_S
 from roundtrip.jobs.registry import KINDS
@@ -125,7 +125,7 @@ async def given(
     }
     found = await purses_of(connection, list(ids), fairness)
     origins = {
-        ids[number]: Origin(one.first_s, None if one.funder is None else ids[one.funder], one.funded_s)
+        ids[number]: WalletOrigin(one.first_s, None if one.funder is None else ids[one.funder], one.funded_s)
         for number, one in found.origins.items()
     }
     funded = {ids[number]: paid for number, paid in found.funded.items()}

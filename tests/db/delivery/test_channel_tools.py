@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import PostReply
 from roundtrip.channels.secrets import Seal, Unsealable
 from roundtrip.channels.targets import Target
 from roundtrip.domain.accounts.account import Mite
@@ -19,7 +19,7 @@ from roundtrip.services.delivery.channels import ATTEMPTS_OF_HOST, ATTEMPTS_OF_M
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import CLOSED
 from roundtrip.store.delivery import channels
-from roundtrip.store.delivery.channels import New
+from roundtrip.store.delivery.channels import NewChannel
 from support.channels import NO_ANSWER, NOW_S, OK, WAIT_S, Street, answered
 from support.paying import answer_of
 
@@ -167,7 +167,7 @@ async def test_a_webhook_of_discord_is_a_channel_of_its_own_kind(street: Street)
 async def test_a_webhook_that_discord_no_longer_knows_is_removed(street: Street) -> None:
     mite = await street.mite()
     answer = await set_to(street, mite, DISCORD)
-    street.servers.otherwise = Reply(404, None, None, 3, b'{"code": 10015}')
+    street.servers.otherwise = PostReply(404, None, None, 3, b'{"code": 10015}')
     await street.alert(mite, "it buys")
     await street.run()
     assert (await street.channel(answer["channel"]["id"])).state == "removed"
@@ -239,7 +239,7 @@ async def test_a_channel_that_another_is_just_making_is_counted(street: Street) 
         await street.servers.came.wait()
         async with other.transaction():
             await channels.lock_mite(other, mite.id)
-            await channels.add(other, mite.id, New("telegram", b"77", "Ann", None), street.now())
+            await channels.add(other, mite.id, NewChannel("telegram", b"77", "Ann", None), street.now())
             street.servers.go.set()
             while not late.done() and not await other.fetchval(  # noqa: ASYNC110
                 "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"

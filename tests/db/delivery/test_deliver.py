@@ -497,7 +497,7 @@ async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> 
 async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:
     mite = await street.mite()
     async with street.pool.acquire() as connection:
-        new = channels.New("telegram", b"77", "Ann", None)
+        new = channels.NewChannel("telegram", b"77", "Ann", None)
         await channels.add(connection, mite.id, new, street.now())
     await street.alert(mite, *(str(n) for n in range(23)))
     await street.run()

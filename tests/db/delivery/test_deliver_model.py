@@ -17,7 +17,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import PostReply
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.channels import MOST_TRIES, TOLD
 from roundtrip.jobs.kinds.deliver import deliver
@@ -69,7 +69,7 @@ class Deliveries(RuleBasedStateMachine):
         self._answer(REPLIES[a], REPLIES[b])
         self._run(self.street.run())
 
-    def _answer(self, *replies: Reply) -> None:
+    def _answer(self, *replies: PostReply) -> None:
         for host, reply in zip(HOSTS, replies, strict=True):
             self.street.servers.replies[host] = [reply] * 100
 

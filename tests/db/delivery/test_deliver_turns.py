@@ -6,7 +6,7 @@ import secrets
 from dataclasses import replace
 from typing import Any
 
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import PostReply
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.channels import HOST_ROWS, TURN_ROWS
 from roundtrip.jobs.engine.worker import Turns, Worker
@@ -14,7 +14,7 @@ from roundtrip.jobs.kinds.deliver import MOST_A_RUN
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import channels
-from roundtrip.store.delivery.channels import New
+from roundtrip.store.delivery.channels import NewChannel
 from support.channels import NO_ANSWER, OK, WAIT_S, Street
 from support.paying import answer_of
 
@@ -230,7 +230,7 @@ async def test_a_message_whose_challenge_is_echoed_proves_the_channel(street: St
     street.draw = lambda: secrets.token_bytes(32)
     mite = await street.mite()
     channel_id = await street.webhook(mite)
-    said_back = Reply(200, None, None, 3, b"webhook-challenge: " + b"0" * 32)
+    said_back = PostReply(200, None, None, 3, b"webhook-challenge: " + b"0" * 32)
     street.servers.replies["a.example"] = [said_back]
     await street.alert(mite, "one")
     await street.run()
@@ -284,6 +284,8 @@ async def test_chats_need_not_prove_anything(street: Street) -> None:
     assert (await answer_of(street.ctx, "set_webhook", mite, url=url))["channel"]["proven"] is True
     assert "webhook-challenge" not in street.servers.sent[0].headers
     async with street.pool.acquire() as connection:
-        chat = await channels.add(connection, mite.id, New("telegram", b"77", "Ann", None), street.now())
+        chat = await channels.add(
+            connection, mite.id, NewChannel("telegram", b"77", "Ann", None), street.now()
+        )
     found = await street.channel(chat)
     assert (found.host, found.proven_at) == ("telegram:77", street.now())

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.channels.post import NotTried, Reply
+from roundtrip.channels.post import NotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
@@ -41,7 +41,7 @@ async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
 async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> None:
     mite = await street.mite()
     async with street.pool.acquire() as connection:
-        new = channels.New("telegram", b"77", "Ann", None)
+        new = channels.NewChannel("telegram", b"77", "Ann", None)
         channel_id = await channels.add(connection, mite.id, new, street.now())
     await street.alert(mite, "one")
     street.has_bot = False
@@ -62,7 +62,7 @@ async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
         await street.alert(mite, str(n))
     post = street.servers.post
 
-    async def once(*given: Any) -> Reply:
+    async def once(*given: Any) -> PostReply:
         if street.servers.sent:
             raise NotTried("there was no turn")
         return await post(*given)

@@ -8,10 +8,10 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Alert, Draft
-from roundtrip.domain.watch.channels import Illegal
+from roundtrip.domain.watch.channels import IllegalChannelMove
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
-from roundtrip.store.delivery.channels import ChannelKind, New
+from roundtrip.store.delivery.channels import ChannelKind, NewChannel
 from roundtrip.store.server import jobs
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
@@ -24,7 +24,7 @@ async def mite(connection: asyncpg.Connection, n: int) -> int:
 
 async def channel(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind = "webhook") -> int:
     secret = b"sealed" if kind == "webhook" else None
-    return await channels.add(connection, mite_id, New(kind, b"7", "shown", secret), NOW)
+    return await channels.add(connection, mite_id, NewChannel(kind, b"7", "shown", secret), NOW)
 
 
 def alert(n: int, mite_id: int, kind: Any = "rule") -> Alert:
@@ -107,9 +107,9 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Conne
     channel_id = await channel(connection, owner)
     await deliveries.wish(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
-    with pytest.raises(Illegal):
+    with pytest.raises(IllegalChannelMove):
         await deliveries.resend(connection, first.id, NOW)
-    tried = deliveries.Try(NOW, 500, "answered 500", 3)
+    tried = deliveries.DeliveryTry(NOW, 500, "answered 500", 3)
     assert await deliveries.finish_run(connection, first, "failed_last", NOW, tried)
     assert await deliveries.due(connection, channel_id, NOW, 10) == []
     await connection.execute("DELETE FROM jobs.job WHERE kind = 'deliver'")
@@ -131,7 +131,7 @@ async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Co
     channel_id = await channel(connection, owner)
     await deliveries.wish(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
-    tried = deliveries.Try(NOW, None, "no answer", 3)
+    tried = deliveries.DeliveryTry(NOW, None, "no answer", 3)
     assert await deliveries.finish_run(connection, first, "failed", NOW, tried, NOW + timedelta(seconds=5))
     assert not await deliveries.finish_run(connection, first, "delivered", NOW, tried)
     assert await deliveries.next_at(connection, channel_id) == NOW + timedelta(seconds=5)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.store.holders import books as holder_reads
-from roundtrip.store.holders.books import KEPT_FOR, MOST_PRUNED, Kept
+from roundtrip.store.holders.books import KEPT_FOR, MOST_PRUNED, StoredBook
 from support.tables import own_database
 from unit.venues.network import address
 
@@ -27,8 +27,8 @@ def at(number: int, side: int = 0) -> BlockRef:
     return BlockRef(number, f"0x{side:032x}{number:032x}", 1_760_000_000 + number)
 
 
-def book(number: int = 100, state: State = "reading", side: int = 0) -> Kept:
-    return Kept(state, at(number, side), 2**40, 7, True, b"\x00" + bytes([number % 256]) * 9, NOW, NOW)
+def book(number: int = 100, state: State = "reading", side: int = 0) -> StoredBook:
+    return StoredBook(state, at(number, side), 2**40, 7, True, b"\x00" + bytes([number % 256]) * 9, NOW, NOW)
 
 
 async def test_what_is_kept_reads_back(connection: asyncpg.Connection) -> None:
@@ -56,13 +56,13 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: asyncpg.Co
     large = bytes(range(256)) * 40_000
     await holder_reads.keep(connection, TOKEN, replace(book(), book=large))
     found, whole = [await ask(connection, TOKEN) for ask in (holder_reads.head_of, holder_reads.load_book)]
-    assert isinstance(whole, Kept)
+    assert isinstance(whole, StoredBook)
     assert whole.book == large
     lies = await connection.fetchrow(
         "SELECT pg_column_size(book) AS stored, length(book) AS bytes FROM facts.holder_read"
     )
     assert (lies["stored"], lies["bytes"]) == (len(large), len(large))
-    assert not isinstance(found, Kept)
+    assert not isinstance(found, StoredBook)
     assert found is not None
     assert found.book_bytes == len(large)
 
@@ -82,7 +82,9 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: asyncpg.Co
         (book(99, side=1), False),
     ],
 )
-async def test_a_book_is_never_set_back(connection: asyncpg.Connection, then: Kept, written: bool) -> None:
+async def test_a_book_is_never_set_back(
+    connection: asyncpg.Connection, then: StoredBook, written: bool
+) -> None:
     await holder_reads.keep(connection, TOKEN, book(100))
     then = replace(then, transfers=3, first_number=8, pruned=False, book=b"then")
     assert await holder_reads.keep(connection, TOKEN, then) == written

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import Address
 from roundtrip.store.index.origins import (
     OlderOrigin,
-    Origin,
+    StoredOrigin,
     keep_older,
     older,
     origin,
@@ -18,8 +18,8 @@ from roundtrip.store.index.origins import (
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
-MET = Origin(500, 5000, FUNDER)
-FOUND = OlderOrigin(Origin(40, 400, OTHER), 900)
+MET = StoredOrigin(500, 5000, FUNDER)
+FOUND = OlderOrigin(StoredOrigin(40, 400, OTHER), 900)
 HASH = bytes(32)
 NOBODY = address(0x404)
 
@@ -58,13 +58,13 @@ async def test_what_the_sync_met(connection: asyncpg.Connection) -> None:
     assert await read_origin(connection, WALLET) is None
     await meet(connection)
     assert await read_origin(connection, WALLET) == MET
-    assert await read_origin(connection, FUNDER) == Origin(7, 70, None)
+    assert await read_origin(connection, FUNDER) == StoredOrigin(7, 70, None)
     assert await read_origin(connection, OTHER) is None
 
 
 async def test_a_wallet_that_nobody_funded(connection: asyncpg.Connection) -> None:
     await meet(connection, funded=False)
-    assert await read_origin(connection, WALLET) == Origin(500, 5000, None)
+    assert await read_origin(connection, WALLET) == StoredOrigin(500, 5000, None)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ async def test_a_wallet_that_nobody_funded(connection: asyncpg.Connection) -> No
     [
         FOUND,
         OlderOrigin(None, 900),
-        OlderOrigin(Origin(40, 400, None), 900),
-        OlderOrigin(Origin(0, 0, None), 0),
+        OlderOrigin(StoredOrigin(40, 400, None), 900),
+        OlderOrigin(StoredOrigin(0, 0, None), 0),
     ],
 )
 async def test_what_the_archive_told_is_kept(connection: asyncpg.Connection, told: OlderOrigin) -> None:
@@ -86,7 +86,7 @@ async def test_what_the_archive_told_is_kept(connection: asyncpg.Connection, tol
 @pytest.mark.parametrize(
     ("before", "then", "kept"),
     [
-        (FOUND, OlderOrigin(Origin(39, 390, None), 950), "before"),
+        (FOUND, OlderOrigin(StoredOrigin(39, 390, None), 950), "before"),
         (FOUND, OlderOrigin(None, 950), "before"),
         (OlderOrigin(None, 900), FOUND, "then"),
         (OlderOrigin(None, 900), OlderOrigin(None, 901), "then"),
@@ -109,13 +109,13 @@ async def test_what_was_found_stays(
         # A whole index knows; the archive may know of money that came out of a contract before.
         (0, None, MET),
         (0, FOUND, FOUND.found),
-        (0, OlderOrigin(Origin(500, 5000, None), 900), Origin(500, 5000, None)),
-        (0, OlderOrigin(Origin(600, 6000, OTHER), 900), MET),
+        (0, OlderOrigin(StoredOrigin(500, 5000, None), 900), StoredOrigin(500, 5000, None)),
+        (0, OlderOrigin(StoredOrigin(600, 6000, OTHER), 900), MET),
         (0, OlderOrigin(None, 100), MET),
         # One that begins late does not, unless nothing was before it.
         (300, None, None),
         (300, FOUND, FOUND.found),
-        (300, OlderOrigin(Origin(600, 6000, OTHER), 900), Origin(600, 6000, OTHER)),
+        (300, OlderOrigin(StoredOrigin(600, 6000, OTHER), 900), StoredOrigin(600, 6000, OTHER)),
         (300, OlderOrigin(None, 298), None),
         (300, OlderOrigin(None, 299), MET),
         (300, OlderOrigin(None, 400), MET),
@@ -128,7 +128,7 @@ async def test_what_was_found_stays(
     ],
 )
 async def test_what_is_known_for_sure(
-    connection: asyncpg.Connection, start: int | None, told: OlderOrigin | None, known: Origin | None
+    connection: asyncpg.Connection, start: int | None, told: OlderOrigin | None, known: StoredOrigin | None
 ) -> None:
     await meet(connection)
     if start is not None:
@@ -149,7 +149,7 @@ async def test_a_wallet_that_was_never_met_has_no_origin(connection: asyncpg.Con
 
 FEW = [address(n) for n in range(1, 7)]
 numbers = st.integers(0, 9)
-origins_met = st.builds(Origin, numbers, numbers, st.none() | st.sampled_from(FEW))
+origins_met = st.builds(StoredOrigin, numbers, numbers, st.none() | st.sampled_from(FEW))
 searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
     lambda found: OlderOrigin(found, found.first_number), origins_met
 )
@@ -164,7 +164,7 @@ searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
 async def test_of_many_at_once_each_has_its_own(
     connection: asyncpg.Connection,
     start: int | None,
-    seen: dict[Address, Origin],
+    seen: dict[Address, StoredOrigin],
     told: dict[Address, OlderOrigin],
 ) -> None:
     """What is said of one is what the rule says of it, whoever else is asked for."""
@@ -181,7 +181,7 @@ async def test_of_many_at_once_each_has_its_own(
     for wallet, searched in told.items():
         await keep_older(connection, wallet, searched)
 
-    def sure(wallet: Address) -> Origin | None:
+    def sure(wallet: Address) -> StoredOrigin | None:
         search, known = told.get(wallet), []
         if search is not None and search.found is not None:
             known = [search.found]

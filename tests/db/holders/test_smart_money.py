@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.market.fairness import Fairness
-from roundtrip.domain.market.winners import SPANS, Closed
+from roundtrip.domain.market.winners import SPANS, ClosedToken
 from roundtrip.store.boards import winners
 from roundtrip.store.holders import smart_money
-from roundtrip.store.holders.smart_money import MOST_WINS_LOOKED_AT, BoardRow, Crowd, Win
+from roundtrip.store.holders.smart_money import MOST_WINS_LOOKED_AT, BoardRow, SmartCrowd, WinningClose
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.index.deployers import MOST_LAUNCHES, LaunchSpot
 from roundtrip.store.server.hex import as_address
@@ -123,17 +123,17 @@ async def test_the_biggest_win_is_one_that_counts(own: asyncpg.Connection, won: 
     closed_s = won.chain.blocks[4].ref.timestamp_s
     found = await smart_money.biggest_wins(own, everybody)
     assert found == {
-        BEST: Win(TOKEN, "WON", ETH // 2, 3 * ETH, closed_s),
-        SECOND: Win(TOKEN, "WON", ETH // 2, ETH, closed_s + 1),
+        BEST: WinningClose(TOKEN, "WON", ETH // 2, 3 * ETH, closed_s),
+        SECOND: WinningClose(TOKEN, "WON", ETH // 2, ETH, closed_s + 1),
     }
     assert found[BEST].profit_wei == 5 * ETH // 2
     assert await smart_money.biggest_wins(own, [BEST, LOSER]) == {BEST: found[BEST]}
     assert await smart_money.biggest_wins(own, []) == {}
 
 
-def slowly(slow: Facts, fair: set[Address]) -> dict[Address, list[Closed]]:
+def slowly(slow: Facts, fair: set[Address]) -> dict[Address, list[ClosedToken]]:
     """Of each wallet the best, and whichever were as good."""
-    best: dict[Address, list[Closed]] = {}
+    best: dict[Address, list[ClosedToken]] = {}
     for one in sorted(slow.closings, key=lambda one: (-one.profit_wei, one.spot)):
         begun = slow.begun.get(one.token)
         kin = slow.wallets.is_kin(one.wallet, None if begun is None else begun.deployer)
@@ -159,7 +159,7 @@ async def test_biggest_wins_are_what_a_slow_recount_says(
     assert found.keys() == best.keys()
     for wallet, win in found.items():
         assert win in [
-            Win(one.token, None, one.spent_wei, one.got_wei, one.spot.at_s) for one in best[wallet]
+            WinningClose(one.token, None, one.spent_wei, one.got_wei, one.spot.at_s) for one in best[wallet]
         ]
 
 
@@ -186,20 +186,20 @@ async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(
 async def test_who_bought_the_deployers_other_launches(own: asyncpg.Connection, won: Won) -> None:
     everybody = [*BUYERS, DEPLOYER, HIS_FRIEND, STRANGER]
 
-    async def crowd(token: Address, deployer: Address = DEPLOYER) -> Crowd:
+    async def crowd(token: Address, deployer: Address = DEPLOYER) -> SmartCrowd:
         return await smart_money.repeat_buyers(own, deployer, token, everybody)
 
-    assert await crowd(TOKEN) == Crowd(2, {LOSER: 1})
-    assert await crowd(YOUNG) == Crowd(2, dict.fromkeys((*BUYERS, HIS_FRIEND), 1))
-    assert await crowd(STRANGER) == Crowd(2, {**dict.fromkeys((*BUYERS, HIS_FRIEND), 1), LOSER: 2})
-    assert await crowd(TOKEN, BEST) == Crowd(0, {})
-    assert await crowd(TOKEN, STRANGER) == Crowd(0, {})
+    assert await crowd(TOKEN) == SmartCrowd(2, {LOSER: 1})
+    assert await crowd(YOUNG) == SmartCrowd(2, dict.fromkeys((*BUYERS, HIS_FRIEND), 1))
+    assert await crowd(STRANGER) == SmartCrowd(2, {**dict.fromkeys((*BUYERS, HIS_FRIEND), 1), LOSER: 2})
+    assert await crowd(TOKEN, BEST) == SmartCrowd(0, {})
+    assert await crowd(TOKEN, STRANGER) == SmartCrowd(0, {})
 
 
 async def test_who_only_sold_bought_nothing(own: asyncpg.Connection, won: Won) -> None:
     """They came by it otherwise."""
     await own.execute("UPDATE facts.position SET buys = 0")
-    assert await smart_money.repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == Crowd(2, {})
+    assert await smart_money.repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == SmartCrowd(2, {})
 
 
 async def test_of_a_busy_deployer_the_newest_launches_count(own: asyncpg.Connection) -> None:
@@ -210,7 +210,7 @@ async def test_of_a_busy_deployer_the_newest_launches_count(own: asyncpg.Connect
     told.block(sells(BEST, 0.1, many[-1]))
     await appended(own, await begun(own, told.parent), told.blocks)
     found = [await smart_money.repeat_buyers(own, DEPLOYER, token, [BEST]) for token in (many[0], many[-1])]
-    assert found == [Crowd(MOST_LAUNCHES, {BEST: 3}), Crowd(MOST_LAUNCHES, {BEST: 3})]
+    assert found == [SmartCrowd(MOST_LAUNCHES, {BEST: 3}), SmartCrowd(MOST_LAUNCHES, {BEST: 3})]
 
 
 # --- launches, families ----------------------------------------------------------------------------

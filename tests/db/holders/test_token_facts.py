@@ -8,16 +8,16 @@ import pytest
 
 from roundtrip.domain.base.events import (
     Funded,
-    Launch,
-    Launched,
+    LaunchedToken,
+    LaunchEvent,
     LaunchMoved,
     LaunchStep,
     LiquidityChange,
     Met,
-    Pool,
+    PoolPlace,
     Price,
     Spot,
-    Trade,
+    TradeEvent,
     Transfer,
     Transferred,
 )
@@ -37,7 +37,7 @@ TOKEN, WALLET, OTHER = Address("0x" + "5c" * 20), Address("0x" + "0a" * 20), Add
 HASH = TxHash("0x" + "5c0a0d09005c4e00" * 4)
 PLACE = "0x" + "5c2e" * 16
 SPOT = Spot(2**31 - 1, 2**31 - 1, AT_S, HASH)
-POOL = Pool(PLACE, "amm_v4", TOKEN, ZERO_ADDRESS, 5, 2**24 - 1, -(2**23), OTHER, SPOT)
+POOL = PoolPlace(PLACE, "amm_v4", TOKEN, ZERO_ADDRESS, 5, 2**24 - 1, -(2**23), OTHER, SPOT)
 
 
 @pytest.fixture
@@ -100,12 +100,12 @@ async def test_pools_of_no_money_are_found_by_either_side_and_turned(
 async def test_a_launch_and_its_steps_read_back(
     connection: asyncpg.Connection, ids: Ids, threshold: int | None
 ) -> None:
-    launched = Launched(TOKEN, WALLET, OTHER, PLACE[:42], 2, threshold)
+    launched = LaunchedToken(TOKEN, WALLET, OTHER, PLACE[:42], 2, threshold)
     steps = [
         LaunchStep(SPOT, LaunchMoved(TOKEN, "swept", MOST, 0)),
         LaunchStep(SPOT._replace(log_index=0), LaunchMoved(TOKEN, "rescued", None, None)),
     ]
-    await facts.put_launches(connection, [Launch(SPOT, launched, OTHER)], steps, ids)
+    await facts.put_launches(connection, [LaunchEvent(SPOT, launched, OTHER)], steps, ids)
     row = await only(connection, "launch")
     assert row == {
         "token_id": ids.addresses[TOKEN], "generation": 2, "deployer_id": ids.addresses[WALLET],
@@ -143,7 +143,7 @@ async def test_a_trade_reads_back(
     buys: bool,
 ) -> None:
     kept_raw = MOST if buys else None
-    trade = Trade(SPOT, PLACE, TOKEN, quote, WALLET, buys, MOST, MOST, eth_wei, micro_usd, kept_raw)
+    trade = TradeEvent(SPOT, PLACE, TOKEN, quote, WALLET, buys, MOST, MOST, eth_wei, micro_usd, kept_raw)
     await facts.put_trades(connection, [trade], NETWORK, ids)
     assert await only(connection, "trade") == {
         "micro_usd": micro_usd, "at_s": AT_S, "block_number": 2**31 - 1, "log_index": 2**31 - 1,

@@ -7,7 +7,7 @@ import asyncpg
 import pytest
 
 from roundtrip.store.index import positions
-from roundtrip.store.index.positions import Held
+from roundtrip.store.index.positions import PositionKey
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.sync.apply import refold
 from roundtrip.sync.rebuild import rebuild
@@ -29,7 +29,8 @@ async def rebuilt(connection: asyncpg.Connection) -> None:
 async def refolded(connection: asyncpg.Connection) -> None:
     async with connection.transaction():
         keys = [
-            Held(*row) for row in await connection.fetch("SELECT wallet_id, token_id FROM facts.position")
+            PositionKey(*row)
+            for row in await connection.fetch("SELECT wallet_id, token_id FROM facts.position")
         ]
         await refold(connection, keys, NETWORK)
 

@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base import names
-from roundtrip.domain.base.events import Launch, Launched, LaunchMoved, LaunchStep, Spot
+from roundtrip.domain.base.events import LaunchedToken, LaunchEvent, LaunchMoved, LaunchStep, Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.store.index import facts, rewind, tokens
 from roundtrip.store.index.cursor import Ids
@@ -31,9 +31,9 @@ SYMBOLS = (
 HASH = TxHash("0x" + "11" * 32)
 
 
-def launch(token: Address, number: int) -> Launch:
-    launched = Launched(token, address(0xDE), ZERO_ADDRESS, "0x" + f"{number:040x}", 2, 10)
-    return Launch(Spot(number, number % 3, AT_S + number, HASH), launched, address(0xDE))
+def launch(token: Address, number: int) -> LaunchEvent:
+    launched = LaunchedToken(token, address(0xDE), ZERO_ADDRESS, "0x" + f"{number:040x}", 2, 10)
+    return LaunchEvent(Spot(number, number % 3, AT_S + number, HASH), launched, address(0xDE))
 
 
 async def slowly(connection: asyncpg.Connection, key: str) -> Bearers:

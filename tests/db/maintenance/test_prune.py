@@ -15,7 +15,7 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
-from roundtrip.store.holders.books import KEPT_FOR, Kept
+from roundtrip.store.holders.books import KEPT_FOR, StoredBook
 from roundtrip.store.practice import practice
 from roundtrip.store.practice.practice import Repeat
 from roundtrip.store.server import jobs, partitions
@@ -187,7 +187,7 @@ async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_els
     at_s = chain.blocks[-1].ref.timestamp_s
     now = datetime.fromtimestamp(at_s, UTC)
     for token, asked_at in ((HIGH, now - KEPT_FOR - timedelta(seconds=1)), (CURVE, now - KEPT_FOR)):
-        book = Kept("whole", block, 1, 1, False, b"1", asked_at, now)
+        book = StoredBook("whole", block, 1, 1, False, b"1", asked_at, now)
         assert await books.keep(index, token, book)
     ground = Ground(pool, at_s)
     await run_of(ground)
@@ -204,7 +204,7 @@ async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, p
     await followed(index, chain)
     await index.execute("DELETE FROM facts.cursor")
     now = datetime.fromtimestamp(0, UTC)
-    book = Kept("whole", chain.blocks[0].ref, 1, 1, False, b"1", now, now)
+    book = StoredBook("whole", chain.blocks[0].ref, 1, 1, False, b"1", now, now)
     await books.keep(index, HIGH, book)
     await run_of(Ground(pool, 8 * DAY_S))
     assert await books.head_of(index, HIGH) is None

@@ -9,16 +9,16 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.scorecard.scorecard import Score
+from roundtrip.domain.scorecard.scorecard import VerdictScore
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.holders import books
-from roundtrip.store.holders.books import Kept
+from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index import cursor
 from roundtrip.store.index.origins import OlderOrigin, keep_older
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.scorecard import scorecard
-from roundtrip.store.scorecard.scorecard import Scored, Untold
+from roundtrip.store.scorecard.scorecard import MissingReceipt, Scored
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.sync_lock import SYNC_LOCK
@@ -53,11 +53,11 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
-    await books.keep(index, TOKEN, Kept("whole", block, 1, 1, False, b"1", NOW, NOW))
+    await books.keep(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
-    scored = Scored(row_id, TOKEN, "ok", "ok", 1, 1, Score("undecided", "no_sell"))
-    waits = Untold(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
+    scored = Scored(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))
+    waits = MissingReceipt(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
     await scorecard.put(index, [scored], 0, row_id, NOW, [waits])
     await jobs.enqueue(index, "token", TOKEN)
 

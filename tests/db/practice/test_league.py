@@ -13,13 +13,13 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.index import cursor
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import Counted, Entered
+from roundtrip.store.practice.league import Entered, LeagueEligibility
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite
 from support.made_index import ETH, number_address
 from unit.venues.logs import NETWORK
 
 WAIT_S = 20
-COUNTS = Counted(True)
+COUNTS = LeagueEligibility(True)
 OTHER = number_address(0x70D0)
 
 
@@ -93,7 +93,7 @@ async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transacti
                 venue=curve_of(TOKEN),
                 contracts=NETWORK,
                 timeout_s=0.05,
-            ) == Counted(False, rules.NO_TIME)
+            ) == LeagueEligibility(False, rules.NO_TIME)
             await accounts.tag_agent(made.connection, mite.id, "Bot")
     assert (await accounts.account(made.connection, mite.id)).mite.agent_name == "Bot"
     assert await made.connection.fetchval("SELECT count(*) FROM accounts.league_week") == 0
@@ -116,7 +116,7 @@ async def test_of_a_crowd_in_the_long_run_all_are_looked_at(made: Leagued) -> No
     await made.met(*fresh, at_s=block().timestamp_s)
     await made.bought(OTHER, *fresh)
     mite = await new_mite(made.connection)
-    assert await made.sells(mite, token=OTHER) == Counted(False, rules.FEW)
+    assert await made.sells(mite, token=OTHER) == LeagueEligibility(False, rules.FEW)
     await made.bought(OTHER, *(number_address(0xE000 + n) for n in range(20)))
     assert await made.sells(mite, token=OTHER) == COUNTS
 

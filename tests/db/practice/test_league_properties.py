@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.fairness import Fairness
 from roundtrip.domain.practice import league as rules
-from roundtrip.domain.practice.league import Sell, Who
+from roundtrip.domain.practice.league import CountedSell, Who
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.boards import fair_tokens
@@ -156,9 +156,9 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
     for token in tokens.values():
         await index.execute("INSERT INTO facts.fair_token VALUES ($1, 0)", await made.index.id_of(token))
         await made.index.launch(token, number_address(0xDE), number_address(0xE), at=b"\x0c")
-    told: dict[tuple[int, int], list[Sell]] = {}
+    told: dict[tuple[int, int], list[CountedSell]] = {}
     for n, token_number, profit_wei, at_s in sells:
-        sold = Sell(mites[n].id, tokens[token_number], profit_wei, at_s)
+        sold = CountedSell(mites[n].id, tokens[token_number], profit_wei, at_s)
         now = datetime.fromtimestamp(at_s, UTC)
         at = BlockRef(1, "0x", at_s)
         counted = await league.count_sell(

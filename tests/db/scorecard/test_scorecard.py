@@ -14,11 +14,11 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Refused
-from roundtrip.domain.scorecard.scorecard import SETTLED_S, Real, Score
+from roundtrip.domain.check.evidence import RefusedCall
+from roundtrip.domain.scorecard.scorecard import SETTLED_S, Real, VerdictScore
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
-from roundtrip.services.scorecard.real_trades import MOST_WALLETS, Found
+from roundtrip.services.scorecard.real_trades import MOST_WALLETS, PlainTrade
 from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, Settled, settle
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
@@ -44,7 +44,7 @@ class Receipts:
         self.is_away = False
         self.untold: set[Address] = set()
 
-    async def __call__(self, ctx: Context, token: Address, found: Found, meter: Meter) -> Real | None:
+    async def __call__(self, ctx: Context, token: Address, found: PlainTrade, meter: Meter) -> Real | None:
         if self.is_away or found.trade.wallet in self.untold:
             raise NodeFault("it is away")
         trade = found.trade
@@ -226,10 +226,10 @@ async def test_of_two_that_score_at_once_one_writes(card: Card) -> None:
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     first, second = [await settle(card.ctx, card.receipts) for _ in range(2)]
     assert await store.put(card.index, first.scored, first.from_id, first.to_id, NOW) == 1
-    with pytest.raises(store.Moved):
+    with pytest.raises(store.ScoredMeanwhile):
         await store.put(card.index, second.scored, second.from_id, second.to_id, NOW)
     assert await card.counted()
-    with pytest.raises(store.Moved):
+    with pytest.raises(store.ScoredMeanwhile):
         await store.put(card.index, (), first.to_id + 5, first.to_id + 9, NOW)
 
 
@@ -266,7 +266,7 @@ async def test_what_a_token_says_in_a_later_check_stops_no_run(card: Card) -> No
     """A reason with a zero byte in it, which no text of the database can hold."""
     await card.said()
     await card.block(after_s=60)
-    cells = made.refused_cells(full=Refused("sell", "\0", 0))
+    cells = made.refused_cells(full=RefusedCall("sell", "\0", 0))
     whole = replace(made.evidence(made.venue(cells)), block=card.at, token=TOKEN)
     await card.said(code="cannot_sell", level="danger", document=canonical_json.dump(whole))
     await card.over()
@@ -344,7 +344,7 @@ async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Car
 
 def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) -> Scored:
     decided = None if outcome == "undecided" else 7
-    score = Score(outcome, cause, decided, decided, TX, BUYERS[0], 60)  # type: ignore[arg-type]
+    score = VerdictScore(outcome, cause, decided, decided, TX, BUYERS[0], 60)  # type: ignore[arg-type]
     return Scored(evidence_id, TOKEN, "ok", "ok", 5, from_s, score)
 
 
@@ -436,10 +436,10 @@ async def test_a_mite_reports_five_times_a_day_and_each_thing_once(card: Card) -
     hashes = [TxHash(f"0x{n:064x}") for n in range(6)]
     day = NOW.replace(hour=0)
     for tx_hash in hashes[:5]:
-        one = reports.Report(TOKEN, tx_hash, "", "why", None)
+        one = reports.VerdictReport(TOKEN, tx_hash, "", "why", None)
         assert await reports.add_report(card.index, mite.id, one, NOW, day)
-    sixth = reports.Report(TOKEN, hashes[5], "", "why", None)
-    with pytest.raises(reports.TooMany):
+    sixth = reports.VerdictReport(TOKEN, hashes[5], "", "why", None)
+    with pytest.raises(reports.TooManyReports):
         await reports.add_report(card.index, mite.id, sixth, NOW, day)
     assert await reports.add_report(card.index, other.id, sixth, NOW, day)
     assert not await reports.add_report(card.index, other.id, sixth, NOW, day)

@@ -37,7 +37,7 @@ async def waits(
 async def take(pool: asyncpg.Pool, room: int, now: datetime = NOW, lane: Lane = LANE) -> list[Job]:
     async with pool.acquire() as connection, connection.transaction():
         return await job_turns.take(
-            connection, job_turns.Wanted("deliver", [(lane, room)], room, LEASE_S), now
+            connection, job_turns.WorkerRoom("deliver", [(lane, room)], room, LEASE_S), now
         )
 
 
@@ -108,7 +108,7 @@ async def test_what_is_not_due_or_taken_is_passed_over_and_a_lease_that_is_over_
     # Not even then what the worker itself still runs.
     dead = await pool.fetchval("SELECT id FROM jobs.job WHERE key = 'dead'")
     async with pool.acquire() as connection, connection.transaction():
-        own = job_turns.Wanted("deliver", [(LANE, 8)], 8, LEASE_S, [dead])
+        own = job_turns.WorkerRoom("deliver", [(LANE, 8)], 8, LEASE_S, [dead])
         (later,) = await job_turns.take(connection, own, after)
     assert later.key == "later"
     assert [job.key for job in await take(pool, 8, after)] == ["dead"]
@@ -151,7 +151,7 @@ async def test_a_lane_keeps_to_itself(pool: asyncpg.Pool) -> None:
     other = Lane("slow", places=1, of_owner=1, of_host=1)
     async with pool.acquire() as connection, connection.transaction():
         rooms = [(LANE, 8), (other, 0)]
-        found = await job_turns.take(connection, job_turns.Wanted("deliver", rooms, 8, LEASE_S), NOW)
+        found = await job_turns.take(connection, job_turns.WorkerRoom("deliver", rooms, 8, LEASE_S), NOW)
     assert [(job.key, job.lane) for job in found] == [("some", "some")]
     assert [job.key for job in await take(pool, 8, lane=other)] == ["slow"]
 
@@ -165,7 +165,9 @@ async def test_however_many_wait_few_are_looked_at(pool: asyncpg.Pool) -> None:
     await pool.execute("ANALYZE jobs.job")
     read = "SELECT coalesce(sum(seq_tup_read), 0) FROM pg_stat_xact_user_tables WHERE relname = 'job'"
     async with pool.acquire() as connection, connection.transaction():
-        taken = await job_turns.take(connection, job_turns.Wanted("deliver", [(LANE, 8)], 8, LEASE_S), NOW)
+        taken = await job_turns.take(
+            connection, job_turns.WorkerRoom("deliver", [(LANE, 8)], 8, LEASE_S), NOW
+        )
         assert len(taken) == 8
         assert await connection.fetchval(read) == 0
         touched = "SELECT sum(idx_tup_fetch) FROM pg_stat_xact_user_tables WHERE relname = 'job'"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from roundtrip.api.sharing.shared_single_flight import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
-from roundtrip.api.sharing.single_flight import Shared, TookTooLong
+from roundtrip.api.sharing.single_flight import SharedAnswer, TookTooLong
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
@@ -32,7 +32,7 @@ async def test_two_hundred_who_ask_two_processes_at_once_cause_one_run(house: Ho
     processes = [house.process(), house.process()]
     asking = [asyncio.create_task(one.get("k", runs)) for _ in range(100) for one in processes]
     came = await asyncio.gather(*asking)
-    assert {shared for shared, _ in came} == {Shared(b"body 1", LONG_MS, True)}
+    assert {shared for shared, _ in came} == {SharedAnswer(b"body 1", LONG_MS, True)}
     assert [hit for _, hit in came].count(False) == 1
     assert runs.count == 1
 
@@ -43,7 +43,7 @@ async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(hou
     with house.client() as client:
         (key,) = client.keys("roundtrip:answer:*")
         client.pexpire(key, 20_000)
-        assert await other.get("k", runs) == (Shared(b"body 1", LONG_MS, True), True)
+        assert await other.get("k", runs) == (SharedAnswer(b"body 1", LONG_MS, True), True)
         assert 19 < other._kept["k"][0] - time.monotonic() <= 20
         client.flushall()
     # Kept here: nobody is asked.
@@ -79,7 +79,7 @@ async def test_an_answer_of_no_time_is_for_those_who_waited_and_nobody_later(
         await until_waiting(other)
         runs.gate.set()
         # The second time the outcome of the first is still there, and fools nobody.
-        expected = Shared(b"body %d" % round_, 0, counted)
+        expected = SharedAnswer(b"body %d" % round_, 0, counted)
         assert await asyncio.gather(*asking) == [(expected, False), (expected, True)]
     assert runs.count == 2
 
@@ -305,7 +305,7 @@ async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(valkey
         client.set(across._key("lease", "k"), "them", px=LONG_MS)
         client.set(across._key("outcome", "them"), made, px=LONG_MS - 20_000)
     shared, left_ms, hit = await across.get("k", Runs())
-    assert (shared, hit) == (Shared(b"body", LONG_MS, True), True)
+    assert (shared, hit) == (SharedAnswer(b"body", LONG_MS, True), True)
     assert 0 < left_ms <= LONG_MS - 20_000
     await house.close()
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from support.answering import PATIENT_S, House, Runs, until_waiting
 from support.valkeys import FAULTS, Store, pretending
 
@@ -15,7 +15,7 @@ async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store,
     house = House(own_valkey.url, bound_s=0.05)
     one, other, runs = house.process(), house.process(), Runs()
     runs.gate.clear()
-    asking: list[asyncio.Task[tuple[Shared, bool]]] = []
+    asking: list[asyncio.Task[tuple[SharedAnswer, bool]]] = []
     if when != "before":
         asking += [asyncio.create_task(one.get("k", runs)) for _ in range(5)]
         await runs.began.wait()
@@ -35,7 +35,7 @@ async def test_without_the_store_each_process_runs_for_itself(own_valkey: Store,
 async def _asked_through(
     one: SharedAnswers,
     other: SharedAnswers,
-    asking: list[asyncio.Task[tuple[Shared, bool]]],
+    asking: list[asyncio.Task[tuple[SharedAnswer, bool]]],
     runs: Runs,
 ) -> None:
     asking += [asyncio.create_task(process.get("k", runs)) for _ in range(5) for process in (one, other)]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
-from roundtrip.api.sharing.single_flight import Asker, NoPlace
+from roundtrip.api.sharing.single_flight import FlightCaller, NoPlace
 from roundtrip.domain.base.errors import ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
 
@@ -20,7 +20,7 @@ async def house(valkey_url: str) -> AsyncIterator[House]:
 
 async def test_where_there_is_no_place_the_other_process_runs(house: House) -> None:
     full, other, runs = house.process(most_running=1), house.process(), Runs()
-    with full.alone(Asker(True)):
+    with full.alone(FlightCaller(True)):
         with pytest.raises(ServiceFull) as caught:
             await full.get("k", runs)
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
@@ -65,12 +65,12 @@ async def test_who_waits_for_another_process_takes_no_place_and_is_one_of_so_man
     async with asyncio.timeout(PATIENT_S):
         while runs.count < len(keys):  # noqa: ASYNC110
             await asyncio.sleep(0)
-    waiting = [asyncio.create_task(other.get(key, runs, Asker(True))) for key in keys]
+    waiting = [asyncio.create_task(other.get(key, runs, FlightCaller(True))) for key in keys]
     await until_waiting(other, keys[-1])
-    with other.alone(), other.alone(Asker(True)):
+    with other.alone(), other.alone(FlightCaller(True)):
         pass
     with pytest.raises(ServiceFull):
-        await other.get("one more", runs, Asker(True))
+        await other.get("one more", runs, FlightCaller(True))
     runs.gate.set()
     assert {hit for _, hit in await asyncio.gather(*waiting)} == {True}
     await asyncio.gather(*asking)
@@ -84,7 +84,7 @@ async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: Ho
         client.set(across._key("lease", "k"), "them", px=LONG_MS)
         asking = [asyncio.create_task(one.get("k", runs))]
         await until_waiting(one)
-        asking.append(asyncio.create_task(one.get("k", runs, Asker(True))))
+        asking.append(asyncio.create_task(one.get("k", runs, FlightCaller(True))))
         await asyncio.sleep(0)
         with one.alone(), one.alone(), one.alone():
             client.delete(across._key("lease", "k"))
@@ -93,24 +93,26 @@ async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: Ho
 
 async def test_the_full_share_of_who_came_first_is_told_to_nobody_who_joined(house: House) -> None:
     one, runs = house.process(most_running=16), Runs()
-    with one.alone(Asker(True, 7)), one.alone(Asker(True, 7)):
+    with one.alone(FlightCaller(True, 7)), one.alone(FlightCaller(True, 7)):
         for key, whose in (("k", [(True, 7), (True, 8)]), ("l", [(True, 7), (False, None)])):
-            came = await asyncio.gather(*(one.get(key, runs, Asker(*who)) for who in whose))
+            came = await asyncio.gather(*(one.get(key, runs, FlightCaller(*who)) for who in whose))
             assert [hit for _, hit in came] == [False, True]
         with pytest.raises(NoPlace, match="of this account"):
-            await one.get("m", runs, Asker(True, 7))
+            await one.get("m", runs, FlightCaller(True, 7))
     assert runs.count == 2
 
 
 async def test_a_run_is_in_the_name_of_one_of_those_who_wait_and_has_room(house: House) -> None:
     one, runs = house.process(most_running=16), Runs()
     runs.gate.clear()
-    with one.alone(Asker(True, 7)), one.alone(Asker(True, 7)), one.alone(Asker(True, 8)):
-        asking = [asyncio.create_task(one.get("k", runs, Asker(True, account))) for account in (7, 8, 9)]
+    with one.alone(FlightCaller(True, 7)), one.alone(FlightCaller(True, 7)), one.alone(FlightCaller(True, 8)):
+        asking = [
+            asyncio.create_task(one.get("k", runs, FlightCaller(True, account))) for account in (7, 8, 9)
+        ]
         await runs.began.wait()
-        with pytest.raises(NoPlace), one.alone(Asker(True, 8)):
+        with pytest.raises(NoPlace), one.alone(FlightCaller(True, 8)):
             pass
-        with one.alone(Asker(True, 9)), one.alone(Asker(True, 9)):
+        with one.alone(FlightCaller(True, 9)), one.alone(FlightCaller(True, 9)):
             pass
         runs.gate.set()
         await asyncio.gather(*asking)
@@ -119,12 +121,12 @@ async def test_a_run_is_in_the_name_of_one_of_those_who_wait_and_has_room(house:
 async def test_where_nobody_who_waits_has_room_no_account_is_named(house: House) -> None:
     one, runs = house.process(most_running=16), Runs()
     with (
-        one.alone(Asker(True, 7)),
-        one.alone(Asker(True, 7)),
-        one.alone(Asker(True, 8)),
-        one.alone(Asker(True, 8)),
+        one.alone(FlightCaller(True, 7)),
+        one.alone(FlightCaller(True, 7)),
+        one.alone(FlightCaller(True, 8)),
+        one.alone(FlightCaller(True, 8)),
     ):
-        asking = [one.get("k", runs, Asker(True, account)) for account in (7, 8)]
+        asking = [one.get("k", runs, FlightCaller(True, account)) for account in (7, 8)]
         came = await asyncio.gather(*asking, return_exceptions=True)
     assert {str(error) for error in came} == {str(NoPlace())}
     assert runs.count == 0

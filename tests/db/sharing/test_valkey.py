@@ -8,7 +8,7 @@ import pytest
 import redis
 from structlog.testing import capture_logs
 
-from roundtrip.api.sharing.valkey import BadUrl, Gone, Script, Valkey
+from roundtrip.api.sharing.valkey import BadUrl, Script, StoreUnavailable, Valkey
 from support.valkeys import FAULTS, Store, pretending
 
 SUM = Script("return redis.call('INCRBY', KEYS[1], ARGV[1])")
@@ -54,7 +54,7 @@ async def test_what_was_told_is_done_before_it_closes(valkey: Valkey, valkey_url
     await valkey.close()
     with redis.Redis.from_url(valkey_url) as client:
         assert client.get("k") == b"7"
-    with pytest.raises(Gone):
+    with pytest.raises(StoreUnavailable):
         await valkey.ask("PING")
     valkey.tell(SUM, ("k",), (7,))
 
@@ -72,10 +72,10 @@ async def test_after_a_fault_nobody_asks_for_a_second(clock: Clock) -> None:
         valkey = Valkey(pretender.url, clock, PATIENT_S)
         for second in range(1, 4):
             came = await asyncio.gather(*(valkey.ask("PING") for _ in range(50)), return_exceptions=True)
-            assert [type(one) for one in came] == [Gone] * 50
+            assert [type(one) for one in came] == [StoreUnavailable] * 50
             for _ in range(5):
                 assert valkey.is_gone()
-                with pytest.raises(Gone):
+                with pytest.raises(StoreUnavailable):
                     await valkey.ask("PING")
             assert pretender.connections == second
             clock.now += 0.999
@@ -88,14 +88,14 @@ async def test_one_who_asks_tries_again_and_nobody_else_waits_for_it(own_valkey:
     valkey = Valkey(own_valkey.url, clock, 0.05)
     with own_valkey.hanging():
         came = await asyncio.gather(*(valkey.ask("PING") for _ in range(50)), return_exceptions=True)
-        assert [type(one) for one in came] == [Gone] * 50
+        assert [type(one) for one in came] == [StoreUnavailable] * 50
         clock.now += 1.0
         trying = asyncio.create_task(valkey.ask("PING"))
         await asyncio.sleep(0)
         # Not even a turn of the loop.
-        with pytest.raises(Gone):
+        with pytest.raises(StoreUnavailable):
             valkey.ask("PING").send(None)
-        with pytest.raises(Gone):
+        with pytest.raises(StoreUnavailable):
             await trying
     await valkey.close()
 
@@ -103,7 +103,7 @@ async def test_one_who_asks_tries_again_and_nobody_else_waits_for_it(own_valkey:
 async def test_a_reply_that_came_too_late_is_nobody_elses(own_valkey: Store, clock: Clock) -> None:
     valkey = Valkey(own_valkey.url, clock, 0.05)
     assert await valkey.ask("ECHO", "before") == b"before"
-    with own_valkey.hanging(), pytest.raises(Gone):
+    with own_valkey.hanging(), pytest.raises(StoreUnavailable):
         await valkey.ask("ECHO", "late")
     valkey._bound_s = PATIENT_S
     clock.now += 1.0
@@ -129,7 +129,7 @@ async def test_whatever_it_answers_is_gone_at_worst(what: str, clock: Clock) -> 
             clock.now += 1.0
             try:
                 came = await valkey.run(SUM, ("k",), (1,))
-            except Gone:
+            except StoreUnavailable:
                 assert valkey.is_gone()
             else:
                 assert what in ("a word", "nothing", "a list")
@@ -153,7 +153,7 @@ async def test_what_is_logged_is_the_word_that_the_server_has_for_it(what: str, 
     async with pretending(FAULTS[what]) as pretender:
         with capture_logs() as told:
             valkey = Valkey(pretender.url, bound_s=PATIENT_S)
-            with pytest.raises(Gone):
+            with pytest.raises(StoreUnavailable):
                 await valkey.ask("PING")
             await valkey.close()
     assert [one["fault"] for one in told] == [word]
@@ -162,7 +162,7 @@ async def test_what_is_logged_is_the_word_that_the_server_has_for_it(what: str, 
 async def test_an_error_within_a_script_is_logged_by_its_word_and_nothing_of_what_was_asked(
     valkey: Valkey,
 ) -> None:
-    with capture_logs() as told, pytest.raises(Gone):
+    with capture_logs() as told, pytest.raises(StoreUnavailable):
         await valkey.run(Script("return redis.error_reply('a strangers words')"), ("k",), ("secret",))
     assert [one["fault"] for one in told] == ["ResponseError"]
 
@@ -174,7 +174,7 @@ async def test_it_is_told_once_that_it_went_and_once_that_it_is_back(own_valkey:
         own_valkey.kill()
         for _ in range(3):
             clock.now += 1.0
-            with pytest.raises(Gone):
+            with pytest.raises(StoreUnavailable):
                 await valkey.ask("PING")
         own_valkey.start()
         clock.now += 1.0

@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.index import deployers
-from roundtrip.store.index.deployers import Own
+from roundtrip.store.index.deployers import DeployerTrades
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.wallets import traders
 from roundtrip.store.wallets.traders import traders_holding
@@ -169,8 +169,10 @@ async def test_who_launched_it_and_what_he_traded_of_it(connection: asyncpg.Conn
     await put(connection, 77, [deployer])
     assert await deployers.own(connection, 77) is None
     await launch(connection, 77, deployer.wallet_id)
-    assert await deployers.own(connection, 77) == Own(deployer.wallet_id, deployer.wallet, 500, 200)
+    assert await deployers.own(connection, 77) == DeployerTrades(
+        deployer.wallet_id, deployer.wallet, 500, 200
+    )
     await launch(connection, 78, deployer.wallet_id)
-    assert await deployers.own(connection, 78) == Own(deployer.wallet_id, deployer.wallet, 0, 0)
+    assert await deployers.own(connection, 78) == DeployerTrades(deployer.wallet_id, deployer.wallet, 0, 0)
     await launch(connection, 79, deployer.wallet_id, generation=1)
     assert await deployers.own(connection, 79) is None

@@ -88,11 +88,11 @@ async def test_a_record_is_the_sum_of_its_rows(
         assert await wallets.list_held(index, wallet) == biggest(own)
 
 
-def summed(ended: list[Row]) -> wallets.Closings:
+def summed(ended: list[Row]) -> wallets.WalletClosings:
     """The slow way."""
     won = sum(row["got_wei"] > row["spent_wei"] for row in ended)
     spent, got = (int(sum(row[name] for row in ended)) for name in ("spent_wei", "got_wei"))
-    return wallets.Closings(len(ended), won, spent, got, False)
+    return wallets.WalletClosings(len(ended), won, spent, got, False)
 
 
 def ends_of(ended: list[Row]) -> tuple[wallets.ClosingAt | None, wallets.ClosingAt | None]:
@@ -108,11 +108,11 @@ def closing(row: Row) -> wallets.ClosingAt:
     return wallets.ClosingAt(row["token_id"], row["at_s"], int(row["spent_wei"]), int(row["got_wei"]))
 
 
-def biggest(own: list[Row]) -> list[wallets.Held]:
+def biggest(own: list[Row]) -> list[wallets.OpenPosition]:
     left = [row for row in own if row["held_raw"] > 0]
     left.sort(key=lambda row: (-row["cost_wei"], -row["last_s"], row["token_id"]))
     return [
-        wallets.Held(
+        wallets.OpenPosition(
             row["token_id"],
             int(row["held_raw"]),
             int(row["cost_wei"]),
@@ -250,8 +250,8 @@ async def test_closings_are_told_to_the_wei_and_to_the_second(index: asyncpg.Con
     for n, *row in rows:
         await index.execute("INSERT INTO facts.closing VALUES ($1, 0, $2, 7, $1, $3, $4)", n, *row)
     found = await wallets.closings(index, 7, 200)
-    assert found.all == wallets.Closings(5, 2, 50, 42, False)
-    assert found.recent == wallets.Closings(4, 2, 40, 32, False)
+    assert found.all == wallets.WalletClosings(5, 2, 50, 42, False)
+    assert found.recent == wallets.WalletClosings(4, 2, 40, 32, False)
     assert found.best == wallets.ClosingAt(2, 200, 5, 9), "of equals the first"
     assert found.worst == wallets.ClosingAt(4, 400, 9, 1)
 

@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch import alert_text
 from roundtrip.domain.watch.alerts import Draft
-from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Over, Rule, Who
 from roundtrip.jobs.alerts import drafts
 from roundtrip.store.index import queue_stats
@@ -147,7 +147,7 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
     """Whatever it is: too large for its column, no number, nobody's, text that is none."""
     value = {"share_ppm": 2**63, "eth_wei": "much", "mite_id": 2**40, "said": "a\0"}[amiss_in]
 
-    def told(source: Source, happening: Happening) -> Draft:
+    def told(source: AlertSource, happening: Happening) -> Draft:
         draft = alert_text.draft_alert(source, happening)
         return replace(draft, **{amiss_in: value}) if happening.wallet == BOB else draft  # type: ignore[arg-type]
 
@@ -301,7 +301,9 @@ async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch
     monkeypatch.setattr(watches, "MOST_CHANGES", 2)
     real, asked = watches.changes_since, list[int]()
 
-    async def changes_since(connection: asyncpg.Connection, number: int, most: int) -> list[watches.Change]:
+    async def changes_since(
+        connection: asyncpg.Connection, number: int, most: int
+    ) -> list[watches.WatchChange]:
         asked.append(number)
         if len(asked) == 2:
             raise ConnectionError

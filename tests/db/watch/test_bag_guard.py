@@ -14,7 +14,7 @@ from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alerts.guard import wish_checks
-from roundtrip.jobs.alerts.loop import Alerts, Parts
+from roundtrip.jobs.alerts.loop import AlertParts, Alerts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.watch import bags
 from support.alert_ground import Ground
@@ -45,7 +45,7 @@ PART = SUPPLY // 1000
 """Of which one more sold by the deployer is told."""
 WORTH = 5 * 10**16
 """Of which that leaves nobody is told less."""
-PARTS = Parts(wish=wished)
+PARTS = AlertParts(wish=wished)
 
 
 def buys(who: Address, raw: int = PART) -> Sent:
@@ -249,7 +249,7 @@ async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
     async def happened(*given: Any) -> list[Happening]:
         return [drained(ground, BOB, part, wei)]
 
-    await ground.read(ground.another(Parts(happened=happened, wish=wished)))
+    await ground.read(ground.another(AlertParts(happened=happened, wish=wished)))
     assert await told(ground) == [(ALICE, "draining", ground.head().number)] * is_told
     if is_told:
         (row,) = await ground.rows()
@@ -371,7 +371,7 @@ async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_
     async def all_of(*given: Any) -> list[Happening]:
         return found
 
-    teller = ground.another(Parts(happened=all_of, wish=wished))
+    teller = ground.another(AlertParts(happened=all_of, wish=wished))
     await ground.read(teller)
     rows = await ground.rows("more = 0")
     assert [(row["verb"], row["token"].hex()) for row in rows[MOST_A_MINUTE:]] == [

@@ -21,7 +21,7 @@ from roundtrip.store.index.prices import past_prices
 from roundtrip.store.server.hex import as_address, as_text
 from roundtrip.store.watch import happening_moves, happening_rows, happening_trades, happenings
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
-from roundtrip.store.watch.happenings import Place, read_happenings, replay_rule
+from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, replay_rule
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, MadeUp, sent, v3_at, v3_burnt, v3_minted, v3_opened
@@ -37,10 +37,10 @@ few = settings(
 MACHINERY = NETWORK.all_addresses() | ENTRY_POINTS
 MONEY = {ZERO_ADDRESS, NETWORK.weth, NETWORK.usdg}
 ETH = {ZERO_ADDRESS, NETWORK.weth}
-BEGIN = Place(-1, 0)
+BEGIN = IndexedBlock(-1, 0)
 
 
-async def made(index: asyncpg.Connection, seed: int, blocks: int) -> Place:
+async def made(index: asyncpg.Connection, seed: int, blocks: int) -> IndexedBlock:
     """A made-up index; its newest block. Some curves become pools, and some tokens are read."""
     chance, chain = random.Random(seed), Chain()
     MadeUp(seed).grow(chain, blocks)
@@ -61,7 +61,7 @@ async def made(index: asyncpg.Connection, seed: int, blocks: int) -> Place:
     ):
         supply = chance.choice((None, 0, 10**12, 10**21, 10**27, 10**29))
         await tokens.keep(index, as_address(row["address"]), "S", None, 18, supply, ref.number)
-    return Place(ref.number, ref.timestamp_s)
+    return IndexedBlock(ref.number, ref.timestamp_s)
 
 
 # --- the obvious reading ---------------------------------------------------------------------------
@@ -275,7 +275,7 @@ async def test_what_happened_is_what_the_facts_say(index: asyncpg.Connection, se
         # Block by block it is the same.
         found, before = [], BEGIN
         for row in await index.fetch("SELECT number, at_s FROM facts.block ORDER BY number"):
-            place = Place(row["number"], row["at_s"])
+            place = IndexedBlock(row["number"], row["at_s"])
             found += await read_happenings(index, NETWORK, before, place)
             before = place
         assert found == everything
@@ -312,8 +312,8 @@ async def test_narrowing_leaves_out_nothing(index: asyncpg.Connection, seed: int
     to = await made(index, seed, 80)
     async with index.transaction():
         everything = await read_happenings(index, NETWORK, BEGIN, to)
-        reader = await happening_rows.Reader.of(index, NETWORK)
-        span = happening_rows.Span(0, to.at_s, -1, to.number, most=100_000)
+        reader = await happening_rows.HappeningReader.of(index, NETWORK)
+        span = happening_rows.FactSpan(0, to.at_s, -1, to.number, most=100_000)
         start = await index.fetchval("SELECT start_number FROM facts.cursor")
         for _ in range(20 if everything else 0):
             watch = a_rule(chance, everything)
@@ -341,6 +341,6 @@ async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: asyncpg.C
     )  # fmt: skip
     ref = chain.blocks[-1].ref
     async with index.transaction():
-        found = await read_happenings(index, NETWORK, BEGIN, Place(ref.number, ref.timestamp_s))
+        found = await read_happenings(index, NETWORK, BEGIN, IndexedBlock(ref.number, ref.timestamp_s))
     (one,) = [each for each in found if each.verb == "draining"]
     assert one.share_ppm() == 10**6

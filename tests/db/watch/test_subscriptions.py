@@ -55,7 +55,7 @@ async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> N
             try:
                 rule = Rule(Who("any"), "selling", Over("eth", number))
                 return await watches.add_rule(connection, ground.mite, rule, None, 0, NOW)
-            except watches.TooMany:
+            except watches.TooManyWatches:
                 return None
 
     made = await asyncio.gather(*(one_more(number) for number in range(5)))
@@ -66,7 +66,7 @@ async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> N
 async def test_there_is_an_end_to_follows(ground: Ground) -> None:
     for number in range(MOST_FOLLOWS):
         await ground.follow(Address(f"0x{number:040x}"))
-    with pytest.raises(watches.TooMany):
+    with pytest.raises(watches.TooManyWatches):
         await ground.follow(ALICE)
     assert await ground.follow(Address(f"0x{7:040x}"), "other") > 0
 

@@ -26,7 +26,7 @@ from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
 from roundtrip.cli.terminal import log_to_stderr
-from roundtrip.console.support.live_stream import Live
+from roundtrip.console.support.live_stream import LiveBoards
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
@@ -164,7 +164,7 @@ async def test_a_board_is_read_for_all_who_look() -> None:
         seen.put_nowait(structlog.contextvars.get_contextvars())
         return {}
 
-    live = Live(read)
+    live = LiveBoards(read)
     with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listening("winners"):
         async with asyncio.timeout(WAIT_S):
             assert await seen.get() == {}

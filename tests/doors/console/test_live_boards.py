@@ -17,9 +17,9 @@ from starlette.routing import Route
 
 from roundtrip.api.server import protocol
 from roundtrip.api.server.drain import Ending
-from roundtrip.console.support.live_stream import Listener, Live, LiveResponse, event
-from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.launchpad import Launch, launch
+from roundtrip.console.support.live_stream import Listener, LiveBoards, LiveResponse, event
+from roundtrip.devnet.deploy import ContractDeployer
+from roundtrip.devnet.launchpad import LaunchRequest, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
@@ -103,7 +103,7 @@ class Paced:
         self.read = 0
         self._next = asyncio.Semaphore(0)
         self._was_read = asyncio.Condition()
-        self.live = Live(self._reads, self._paused, most, most_of_one)
+        self.live = LiveBoards(self._reads, self._paused, most, most_of_one)
 
     async def _reads(self, board: str) -> Mapping[str, str]:
         return dict(self.says)
@@ -278,11 +278,11 @@ async def test_what_is_traded_comes_to_who_looks(
     holding: Holding, built: Built, rpc: SyncRpc, browser: aiohttp.ClientSession
 ) -> None:
     """A launch that is bought, and then bought again: each time as rows, of the block that it was in."""
-    launcher = Deployer(rpc, built.accounts[6], 6_000_000)
+    launcher = ContractDeployer(rpc, built.accounts[6], 6_000_000)
     await holding.follow()
     async with service(random_context(holding.ctx, Clock()), SETTINGS) as url, stream(browser, url) as found:
         await found.until(lambda told: told.keys() == {"rows", "said", "as-of", "state"})
-        made = launch(launcher, built.contracts, Launch("Looked at", "LOOK", creator_tax_bps=0))
+        made = launch(launcher, built.contracts, LaunchRequest("Looked at", "LOOK", creator_tax_bps=0))
         token = made.token.lower()
         assert token not in found.told["rows"]
         trader = Trader(

@@ -83,7 +83,7 @@ async def many_flags(
     async with house.ctx.pool.acquire() as connection, connection.transaction():
         for number in range(count):
             token = Address(f"0x{number + 1:040x}")
-            new = calls.New(token, kind, at_s, 1, at_s + WEEK_S, calls.Basis(deployer_raw=1))
+            new = calls.NewFlag(token, kind, at_s, 1, at_s + WEEK_S, calls.Basis(deployer_raw=1))
             await calls.add(connection, mite.id, new, None, made_at, made_at + timedelta(days=1))
 
 
@@ -301,11 +301,11 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
                 "SELECT id FROM accounts.flag WHERE mite_id = $1 ORDER BY id", mite.id
             )
         ]
-        proof = calls.Proof("deployer", 5, at_s + 60, tx)
+        proof = calls.FlagProof("deployer", 5, at_s + 60, tx)
         looked = [
-            calls.Looked(flags[0], "open", "proved", at_s, proof=proof),
-            calls.Looked(flags[1], "open", "failed", at_s),
-            calls.Looked(flags[2], "open", "void", at_s),
+            calls.FlagReview(flags[0], "open", "proved", at_s, proof=proof),
+            calls.FlagReview(flags[1], "open", "failed", at_s),
+            calls.FlagReview(flags[2], "open", "void", at_s),
         ]
         await calls.put(connection, looked, at, at_s + 60)
     _, page, _ = await fair.get("/account/marks", session)

@@ -15,7 +15,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.console.pages.token import graph_of
 from roundtrip.console.support.render import Templates
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -293,7 +293,7 @@ async def test_what_is_copied_stands_whole_on_the_page(reader: Reader, built: Bu
 async def test_a_name_that_is_a_script_is_only_a_name(
     reader: Reader, indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     story = Story("hostile", "", "tokens/plain.vy", INJECTION, '"><img src=x>')
     bytecode = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, bytecode)
@@ -339,8 +339,8 @@ async def test_a_launch_is_told_from_its_beginning_to_now(reader: Reader, indexe
 async def test_of_a_busy_token_no_more_is_told_than_is_read(
     holding: Holding, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.Bounds(1, 60.0))
-    monkeypatch.setattr(book_reader, "PIECE", book_reader.Bounds(1, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", book_reader.ReadBounds(1, 60.0))
+    monkeypatch.setattr(book_reader, "PIECE", book_reader.ReadBounds(1, 60.0))
     await holding.ctx.heads.refresh()
     token = "0x" + await holding.ctx.pool.fetchval(BUSIEST)
     async with service(holding.ctx, SETTINGS) as url, aiohttp.ClientSession() as browser:

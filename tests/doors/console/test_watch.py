@@ -19,7 +19,7 @@ from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.watch.rule_chart import MOST_BARS, bars_of, step_of
 from roundtrip.store.watch import alerts, happenings
-from roundtrip.store.watch.happenings import Place, Replayed
+from roundtrip.store.watch.happenings import IndexedBlock, Replayed
 from roundtrip.venues.base import Contracts
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
@@ -100,7 +100,12 @@ class Replay:
         monkeypatch.setattr(happenings, "replay_rule", self.replayed)
 
     async def replayed(
-        self, connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
+        self,
+        connection: asyncpg.Connection,
+        contracts: Contracts,
+        watch: Watch,
+        after_s: int,
+        to: IndexedBlock,
     ) -> Replayed:
         self.asked += 1
         # Backwards from the head: the newest first.

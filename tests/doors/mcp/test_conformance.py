@@ -12,7 +12,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
 from support.conformance import SuiteDoor
@@ -59,7 +59,7 @@ async def scenarios() -> list[tuple[str, str]]:
 
 
 async def test_every_scenario_of_tools_ends_as_expected() -> None:
-    allowance = Allowance(1_000_000)
+    allowance = CallAllowance(1_000_000)
     wall = Wall()
     gate = Gate(MinuteLimits(wall), Allowances(allowance, allowance, allowance), GroupCommit(Counts(), wall))
     # No scenario gets as far as a use case.

@@ -15,10 +15,10 @@ from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app
 from roundtrip.api.operations.catalog import tools
-from roundtrip.api.request.callers import Asking, Callers
+from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.services.runtime.context import Context
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
@@ -35,15 +35,15 @@ class Keyring(Gate):
 
     asked: list[tuple[str | None, Counts]] = field(default_factory=list)
 
-    async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
+    async def admit(self, asking: CallerRequest, counts: Counts, needs_key: bool) -> Admitted:
         self._ask(asking, counts)
         return await Gate.admit(self, asking, counts, needs_key)
 
-    async def look_at(self, asking: Asking) -> None:
+    async def look_at(self, asking: CallerRequest) -> None:
         self._ask(asking, "never")
         await Gate.look_at(self, asking)
 
-    def _ask(self, asking: Asking, counts: Counts) -> None:
+    def _ask(self, asking: CallerRequest, counts: Counts) -> None:
         self.asked.append((asking.key, counts))
         if asking.key == BROKEN:
             raise ZeroDivisionError("no keys today")
@@ -51,7 +51,7 @@ class Keyring(Gate):
 
 @pytest.fixture
 def gate() -> Keyring:
-    allowance, wall = Allowance(100, 100), Wall()
+    allowance, wall = CallAllowance(100, 100), Wall()
     ledger = Ledger(live={hashed("live"): mite(1)})
     allowances = Allowances(allowance, allowance, allowance)
     return Keyring(MinuteLimits(wall), allowances, GroupCommit(ledger, wall))

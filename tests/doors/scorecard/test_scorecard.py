@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.scorecard.scorecard import CODES, Score
+from roundtrip.domain.scorecard.scorecard import CODES, VerdictScore
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import Scored
 from support.console_house import House
@@ -45,7 +45,7 @@ async def open_reports(house: House) -> int:
 
 async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> None:
     """A mistake about a token whose name a stranger wrote."""
-    score = Score("wrong", "sold", 7, from_s + 60, TX, Address("0x" + "d" * 40), 60)
+    score = VerdictScore("wrong", "sold", 7, from_s + 60, TX, Address("0x" + "d" * 40), 60)
     token = Address(built.tokens["strange_name"])
     one = Scored(evidence_id, token, "cannot_sell", "danger", 5, from_s, score, True)
     now = datetime.fromtimestamp(from_s, UTC)

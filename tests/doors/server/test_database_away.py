@@ -159,10 +159,10 @@ async def server(open_folder: Path, request: pytest.FixtureRequest) -> AsyncIter
 
 @pytest.fixture
 async def two(
-    server: ServerPostgres, rpc: SyncRpc, places: world.Places, built: world.Built, tmp_path: Path
+    server: ServerPostgres, rpc: SyncRpc, places: world.DevnetFolders, built: world.Built, tmp_path: Path
 ) -> AsyncIterator[list[Service]]:
     """Two processes that serve, of which the first follows the chain and does the jobs; it has caught up."""
-    world.write_description(world.Places(places.project, tmp_path), built, rpc.url)
+    world.write_description(world.DevnetFolders(places.project, tmp_path), built, rpc.url)
     environment = {
         "ROUNDTRIP_DATABASE_URL": server.url,
         "ROUNDTRIP_RPC_URL": rpc.url,

@@ -315,7 +315,7 @@ async def test_one_address_has_a_part_of_the_places(monkeypatch: pytest.MonkeyPa
 class Client:
     """A connection that never leaves by itself."""
 
-    def __init__(self, places: protocol.Places, host: str) -> None:
+    def __init__(self, places: protocol.ConnectionPlaces, host: str) -> None:
         self.closed = 0
         self.came_in = places.enter(self, host)  # type: ignore[arg-type]
 
@@ -325,7 +325,7 @@ class Client:
 
 def test_one_that_made_room_does_not_make_it_again() -> None:
     """It is open until the loop's next turn, and a burst comes within one."""
-    places = protocol.Places(2)
+    places = protocol.ConnectionPlaces(2)
     first = Client(places, "192.0.2.1")
     busy = Client(places, "192.0.2.2")
     places.settle(first, answering=False, idle=True)  # type: ignore[arg-type]
@@ -340,7 +340,7 @@ def test_a_proxy_stands_for_many() -> None:
     """Of what it brings, only the whole is bounded."""
     proxies = (ip_network("192.0.2.0/24"),)
     for given, expected in (((), 20), (proxies, 30)):
-        places = protocol.Places(100, given)
+        places = protocol.ConnectionPlaces(100, given)
         clients = [Client(places, "::ffff:192.0.2.1") for _ in range(30)]
         assert sum(1 for one in clients if not one.closed) == expected
 

@@ -17,7 +17,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.watch import rule_backtest
 from roundtrip.store.watch import happenings
-from roundtrip.store.watch.happenings import Place, Replayed
+from roundtrip.store.watch.happenings import IndexedBlock, Replayed
 from roundtrip.venues.base import Contracts
 from support.cases.base import WALLET
 from support.keys import Clock, random_context
@@ -42,14 +42,19 @@ class Tape:
     at_least: bool = False
     last: Sequence[Happening] = ()
     watch: Watch | None = None
-    span: tuple[int, Place] | None = None
+    span: tuple[int, IndexedBlock] | None = None
     waits_for: str | None = None
     """A table that it reads for ever, which somebody may have locked."""
     limit: str = ""
     """Of each of its statements."""
 
     async def replayed(
-        self, connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
+        self,
+        connection: asyncpg.Connection,
+        contracts: Contracts,
+        watch: Watch,
+        after_s: int,
+        to: IndexedBlock,
     ) -> Replayed:
         self.watch, self.span = watch, (after_s, to)
         self.limit = await connection.fetchval("SHOW statement_timeout")
@@ -74,9 +79,9 @@ def hit(number: int, token: str, **more: Any) -> Happening:
     return Happening(**{**given, **more})
 
 
-async def place(me: Caller) -> Place:
+async def place(me: Caller) -> IndexedBlock:
     row = await me.ctx.pool.fetchrow("SELECT number, at_s FROM facts.cursor")
-    return Place(row["number"], row["at_s"])
+    return IndexedBlock(row["number"], row["at_s"])
 
 
 async def test_nothing_would_have_hit(me: Caller, tape: Tape) -> None:

@@ -1,7 +1,7 @@
 """Traps that hid behind another pool, or showed themselves only later, or only once others had bought."""
 
 from roundtrip.devnet.deploy import ZERO
-from roundtrip.devnet.launchpad import Launch, curve_buy, launch
+from roundtrip.devnet.launchpad import LaunchRequest, curve_buy, launch
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -37,7 +37,7 @@ async def test_a_dear_pool_does_not_hide_that_the_deep_one_refuses_sales(
 async def test_a_dear_pool_does_not_hide_a_creators_tax(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     """A tenth of every trade on the curve goes to the creator; in the dear pool nobody takes anything."""
     parties = Parties(rpc, built)
-    made = launch(parties.owner, built.contracts, Launch("Tax", "TAX", salt=991, creator_tax_bps=1000))
+    made = launch(parties.owner, built.contracts, LaunchRequest("Tax", "TAX", salt=991, creator_tax_bps=1000))
     pass_time(rpc, 10)
     curve_buy(parties.owner, made, PROBE_WEI)
     parties.give(made.token, parties.stranger.account, 2 * 10**6 * ETH)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.launchpad_v1 import (
     FIRST,
     LAUNCH,
@@ -16,10 +16,17 @@ from roundtrip.devnet.launchpad_v1 import (
     launched_in,
 )
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.devnet.world import Built, Places
+from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Bought, Evidence, PoolLaunch, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Evidence,
+    PoolLaunch,
+    RefusedCall,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.pipeline import gather_evidence
@@ -84,7 +91,7 @@ async def test_every_cell_is_what_a_wallet_meets(
     token = built.tokens[story.key]
     _, venue = await gathered(ctx, token)
     bought = buy_of(venue, "probe")
-    assert isinstance(bought, Bought)
+    assert isinstance(bought, CompletedBuy)
     wallet = Wallet(rpc, built.contracts, f"truth {story.key}")
     assert wallet.buy(token, "weth", FEE_PIPS, bought.offered_raw) == bought.received_raw
     since_s, compared = now_s(rpc), 0
@@ -117,13 +124,13 @@ async def test_in_its_first_blocks_a_launch_is_judged_by_what_a_wallet_may_buy(
     ctx: Context, rpc: SyncRpc, built: Built
 ) -> None:
     """0.1 eth is more than a twentieth of the supply here, 0.01 eth is less."""
-    launcher = Deployer(rpc, built.accounts[5])
+    launcher = ContractDeployer(rpc, built.accounts[5])
     token = launch_first(launcher, built.contracts["launchpadV1Factories"], "Early", "ERL")
     for _ in range(LIMITED_BLOCKS):
         evidence, venue = await gathered(ctx, token)
-        assert isinstance(buy_of(venue, "probe"), Refused)
+        assert isinstance(buy_of(venue, "probe"), RefusedCall)
         small = buy_of(venue, "tenth")
-        assert isinstance(small, Bought)
+        assert isinstance(small, CompletedBuy)
         found = judge(evidence, POLICY).verdict
         assert found.code == "ok"
         assert "A smaller buy than usual was all it took" in found.text
@@ -138,7 +145,7 @@ async def test_in_its_first_blocks_a_launch_is_judged_by_what_a_wallet_may_buy(
         rpc.call("evm_mine")
     evidence, venue = await gathered(ctx, token)
     usual = buy_of(venue, "probe")
-    assert isinstance(usual, Bought)
+    assert isinstance(usual, CompletedBuy)
     assert "smaller" not in judge(evidence, POLICY).verdict.text
     late = Wallet(rpc, built.contracts, "late, much")
     assert late.buy(token, "weth", FEE_PIPS, PROBE_WEI) == usual.received_raw
@@ -146,7 +153,7 @@ async def test_in_its_first_blocks_a_launch_is_judged_by_what_a_wallet_may_buy(
 
 def test_in_the_launch_block_only_its_creator_buys(rpc: SyncRpc, built: Built) -> None:
     """No check can meet this where numbers pass: it simulates the block after the newest."""
-    launcher, factory = Deployer(rpc, built.accounts[5]), built.contracts["launchpadV1Factories"]
+    launcher, factory = ContractDeployer(rpc, built.accounts[5]), built.contracts["launchpadV1Factories"]
     snapshot = rpc.call("evm_snapshot")
     token = launch_first(launcher, factory, "Rush", "RSH", TENTH_WEI)
     assert rpc.call("evm_revert", snapshot)
@@ -173,10 +180,10 @@ def test_in_the_launch_block_only_its_creator_buys(rpc: SyncRpc, built: Built) -
 
 
 async def test_a_launch_by_a_factory_that_nobody_trusts_has_no_launchpad(
-    ctx: Context, rpc: SyncRpc, built: Built, places: Places
+    ctx: Context, rpc: SyncRpc, built: Built, places: DevnetFolders
 ) -> None:
     """Token, pool, position and log are all the same; only the factory is another."""
-    stranger = Deployer(rpc, built.accounts[9])
+    stranger = ContractDeployer(rpc, built.accounts[9])
     copy = deploy_first(stranger, built.contracts, Path(places.project) / "contracts")
     token = launch_first(stranger, copy["launchpadV1Factories"], "Dawn", "DAWN", TENTH_WEI)
     for _ in range(LIMITED_BLOCKS + 1):

@@ -4,15 +4,15 @@ whole life."""
 import pytest
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.devnet.deploy import Deployer
-from roundtrip.devnet.launchpad import Launch, Launched, curve_buy, launch
+from roundtrip.devnet.deploy import ContractDeployer
+from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check import curve
-from roundtrip.domain.check.evidence import Bought, Curve, Evidence, Refused, Sold, VenueEvidence
-from roundtrip.domain.check.evidence import Launch as LaunchFacts
+from roundtrip.domain.check.evidence import CompletedBuy, Curve, Evidence, RefusedCall, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import LaunchRecord as LaunchFacts
 from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.handler import check
@@ -59,7 +59,9 @@ def with_money(rpc: SyncRpc, built: Built, wallet: Wallet, quote: str, amount_ra
         wallet.get_usdg(amount_raw)
     elif quote == built.contracts["share"]:
         data = "0xa9059cbb" + wallet.address[2:].rjust(64, "0") + format(amount_raw, "064x")
-        Deployer(rpc, built.accounts[0]).receipt(Deployer(rpc, built.accounts[0]).send(quote, data))
+        ContractDeployer(rpc, built.accounts[0]).receipt(
+            ContractDeployer(rpc, built.accounts[0]).send(quote, data)
+        )
 
 
 @pytest.mark.parametrize("key", [*ON_CURVE, *IN_POOL, *HOOKED])
@@ -70,7 +72,7 @@ async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, bui
     (size, bought) = next(
         (b.size, b.outcome)
         for b in venue.buys
-        if b.environment == 0 and isinstance(b.outcome, Bought) and not b.outcome.closes
+        if b.environment == 0 and isinstance(b.outcome, CompletedBuy) and not b.outcome.closes
     )
     wallet = Wallet(rpc, built.contracts, f"truth {key}")
     trader = Trader(wallet, built.contracts, market_of(venue, token))
@@ -91,7 +93,7 @@ async def test_every_cell_is_what_a_wallet_meets(ctx: Context, rpc: SyncRpc, bui
                 cell.outcome.back_raw,
             )
         else:
-            assert isinstance(cell.outcome, Refused)
+            assert isinstance(cell.outcome, RefusedCall)
             assert not fill.ok
         rpc.call("evm_mine")
         assert rpc.call("evm_revert", snapshot)
@@ -169,7 +171,7 @@ async def test_the_curves_formula_is_what_the_simulation_saw(ctx: Context, built
     assert isinstance(state, Curve)
     seen = 0
     for buy in venue.buys:
-        assert isinstance(buy.outcome, Bought)
+        assert isinstance(buy.outcome, CompletedBuy)
         told = curve.buy(state, buy.outcome.offered_raw, 0)
         assert (told.spent_raw, told.tokens_raw) == (buy.outcome.paid_raw, buy.outcome.received_raw)
         for cell in venue.cells:
@@ -188,8 +190,8 @@ async def test_the_curves_formula_is_what_the_simulation_saw(ctx: Context, built
 
 
 async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: SyncRpc, built: Built) -> None:
-    deployer = Deployer(rpc, built.accounts[0])
-    made = launch(deployer, built.contracts, Launch("Life", "LIFE", salt=77))
+    deployer = ContractDeployer(rpc, built.accounts[0])
+    made = launch(deployer, built.contracts, LaunchRequest("Life", "LIFE", salt=77))
     await _first_seconds(ctx, rpc, built, made)
     pass_s(rpc, 10)
     evidence, judgement = await gathered(ctx, made.token)
@@ -199,7 +201,7 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
     deployer.settle()
     for phase_flag in ("ready", "swept"):
         if phase_flag == "swept":
-            from_factory = Deployer(rpc, built.accounts[0])
+            from_factory = ContractDeployer(rpc, built.accounts[0])
             data = "0xff6d8d05" + made.token[2:].rjust(64, "0")
             from_factory.receipt(from_factory.send(built.contracts["launchpadFactory"], data))
         evidence, judgement = await gathered(ctx, made.token)
@@ -217,7 +219,7 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
     assert raised_flags(Judged(evidence, judgement, POLICY)) == ()
 
 
-async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: Launched) -> None:
+async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveToken) -> None:
     """Right after the launch: what a fresh wallet pays counts, and the answer does not outlive it."""
     evidence, judgement = await gathered(ctx, made.token)
     assert (judgement.verdict.code, judgement.verdict.level) == ("heavy_fees", "danger")
@@ -233,7 +235,7 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: Launche
     wallet = Wallet(rpc, built.contracts, "sniper")
     (venue,) = evidence.venues
     probe = next(b.outcome for b in venue.buys if (b.size, b.environment) == ("probe", 0))
-    assert isinstance(probe, Bought)
+    assert isinstance(probe, CompletedBuy)
     snapshot = rpc.call("evm_snapshot")
     rpc.call("evm_setNextBlockTimestamp", evidence.block.timestamp_s + 1)
     assert Trader(wallet, built.contracts, market_of(venue, made.token)).buy(10**17) == probe.received_raw

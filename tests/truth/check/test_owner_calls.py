@@ -7,17 +7,17 @@ import pytest
 
 from roundtrip.chain.owner import owner_setters
 from roundtrip.chain.owner.owner_plans import STAND_IN_CODE
-from roundtrip.chain.owner.selectors import Unreadable
+from roundtrip.chain.owner.selectors import UnreadableCode
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token, v3_pool
+from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token, v3_pool
 from roundtrip.devnet.stories import SUPPLY_TOKENS, PoolPlan
 from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, Refused
+from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, RefusedCall
 from roundtrip.domain.check.flags import Judged, raised_flags
 from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
@@ -141,7 +141,7 @@ def test_every_trap_of_an_owner_but_the_secret_one_is_named() -> None:
 async def test_what_is_named_really_happens_and_what_is_not_does_not(
     ctx: Context, rpc: SyncRpc, built: Built, case: Case
 ) -> None:
-    animal, deployer = case.animal, Deployer(rpc, rpc.call("eth_accounts")[0])
+    animal, deployer = case.animal, ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     story = animal.story()
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
@@ -167,7 +167,7 @@ _NO_FUNCTION = "No function of its owner's was found to try."
 
 
 def _as_it_really_is(
-    rpc: SyncRpc, built: Built, deployer: Deployer, token: str, pool: PoolPlan, call: OwnerCall
+    rpc: SyncRpc, built: Built, deployer: ContractDeployer, token: str, pool: PoolPlan, call: OwnerCall
 ) -> None:
     """The same buy, the owner's calls, and the sell, each a real transaction."""
     assert call.sender == deployer.account.lower()
@@ -178,7 +178,7 @@ def _as_it_really_is(
     assert rpc.call("evm_revert", snapshot)
     said = lost_bps(call.outcome)
     if said is None:
-        refused = isinstance(call.outcome, Refused)
+        refused = isinstance(call.outcome, RefusedCall)
         assert fill.ok is not refused or fill.back_raw == 0, call
         return
     assert isinstance(said, int)
@@ -188,7 +188,7 @@ def _as_it_really_is(
 
 
 def _sold_after(
-    rpc: SyncRpc, built: Built, deployer: Deployer, token: str, pool: PoolPlan, call: OwnerCall
+    rpc: SyncRpc, built: Built, deployer: ContractDeployer, token: str, pool: PoolPlan, call: OwnerCall
 ) -> Fill:
     """What a real wallet's sell comes to when the owner has made the calls that were taken."""
     wallet = Wallet(rpc, built.contracts, f"owned {token}")
@@ -218,7 +218,10 @@ async def test_an_owner_that_nobody_can_act_as_is_none(
     ctx: Context, rpc: SyncRpc, built: Built, whose: str
 ) -> None:
     """Nor may it be given eth for gas: what the manager holds is what its pools pay out."""
-    deployer, story = Deployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless", pools=V4).story()
+    deployer, story = (
+        ContractDeployer(rpc, rpc.call("eth_accounts")[0]),
+        Animal("owner_harmless", pools=V4).story(),
+    )
     token = put_token(
         deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
     )
@@ -232,7 +235,7 @@ async def test_an_owner_that_nobody_can_act_as_is_none(
 
 
 async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: SyncRpc, built: Built) -> None:
-    deployer, story = Deployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless").story()
+    deployer, story = ContractDeployer(rpc, rpc.call("eth_accounts")[0]), Animal("owner_harmless").story()
     token = put_token(
         deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
     )
@@ -251,8 +254,8 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
 async def test_code_that_cannot_be_read_makes_no_owner_harmless(
     ctx: Context, built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def unreadable(*codes: bytes) -> owner_setters.Found:
-        raise Unreadable
+    def unreadable(*codes: bytes) -> owner_setters.OwnerSetters:
+        raise UnreadableCode
 
     monkeypatch.setattr(owner_setters, "find", unreadable)
     evidence = await gather_deep(ctx, Address(built.tokens["max_transaction"]), Meter())
@@ -281,7 +284,7 @@ class _Behind:
 
 async def _behind(ctx: Context, rpc: SyncRpc, built: Built, admin: bool) -> _Behind:
     """Behind an EIP-1967 proxy with an admin, or in an EIP-1167 clone."""
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     zoo, supply = PROJECT / "contracts" / "zoo", SUPPLY_TOKENS * 10**18
     logic = deployer.create(compile_contract(zoo / "owned_implementation.vy"))
     if admin:
@@ -312,7 +315,7 @@ async def test_functions_behind_a_proxy_are_called_through_it(
     ctx: Context, rpc: SyncRpc, built: Built, admin: bool
 ) -> None:
     made = await _behind(ctx, rpc, built, admin)
-    known, deployer = made.evidence.owner_calls, Deployer(rpc, rpc.call("eth_accounts")[0])
+    known, deployer = made.evidence.owner_calls, ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     assert isinstance(known, OwnerCalls)
     found = change(known, POLICY)
     assert found is not None
@@ -325,7 +328,7 @@ async def test_functions_behind_a_proxy_are_called_through_it(
 
 
 async def test_a_proxy_without_an_owner_is_its_admins(ctx: Context, rpc: SyncRpc, built: Built) -> None:
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     zoo = PROJECT / "contracts" / "zoo"
     honest = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
     story = Animal("proxy", (int(honest, 16),)).story()

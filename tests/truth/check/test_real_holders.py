@@ -9,7 +9,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -126,7 +126,7 @@ class Stage:
 
     token: str
     pool: PoolPlan
-    deployer: Deployer
+    deployer: ContractDeployer
     wallets: list[Wallet]
     since: int
 
@@ -134,7 +134,7 @@ class Stage:
 def staged(rpc: SyncRpc, built: Built, case: Case) -> Stage:
     """Puts the token out, has the wallets buy, and the owner do what he does."""
     since = int(rpc.call("eth_blockNumber"), 16)
-    story, deployer = case.animal.story(), Deployer(rpc, rpc.call("eth_accounts")[0])
+    story, deployer = case.animal.story(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
     deployer.settle()

@@ -10,7 +10,7 @@ from roundtrip.devnet.sync_rpc import RpcFailure, SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Evidence, Refused, Sold
+from roundtrip.domain.check.evidence import Evidence, RefusedCall, Sold
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
@@ -157,7 +157,7 @@ def _compare_cells(evidence: Evidence, pool: PoolPlan, reality: Reality) -> None
             assert fill.ok, probe
             assert (cell.outcome.sold_raw, cell.outcome.back_raw) == (fill.sold_raw, fill.back_raw), probe
         else:
-            assert isinstance(cell.outcome, Refused)
+            assert isinstance(cell.outcome, RefusedCall)
             assert not fill.ok, probe
         compared += 1
     assert compared == (len(reality.sells) if reality.bought_raw else 0)

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
@@ -111,7 +111,7 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     ctx: Context, rpc: SyncRpc, built: Built
 ) -> None:
     """The same address, before and after its admin exchanges the code with a real transaction."""
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     zoo = PROJECT / "contracts" / "zoo"
     honest = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
     story = Animal("proxy", (int(honest, 16),)).story()

@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.holders import book_reader, sources
-from roundtrip.services.holders.book_reader import Bounds
+from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.collect import gather_holders
 from roundtrip.services.runtime import book_cache
 from support import holding_expected as expected
@@ -334,7 +334,7 @@ async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.
     await holding.follow()
     await holding.ctx.heads.refresh()
     monkeypatch.setattr(book_cache, "new_width", lambda: Width(10, 10))
-    monkeypatch.setattr(book_reader, "AT_ONCE", Bounds(20, 60.0))
+    monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(20, 60.0))
     found = await gather_holders(holding.ctx, Address(held.token), Meter())
     assert (found.status, found.launch is None) == ("reading", False)
     assert found.told is not None

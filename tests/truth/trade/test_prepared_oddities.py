@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, put_token
+from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -42,7 +42,7 @@ def put(
     story = Story(
         source, "", path, "Zoo", "ZOO", decimals, ("uint256",) * len(extra), extra, pools
     )  # fmt: skip
-    owner = Deployer(rpc, built.accounts[0])
+    owner = ContractDeployer(rpc, built.accounts[0])
     token = put_token(owner, built.contracts, story, compile_contract(PROJECT / "contracts" / path))
     owner.settle()
     return token

@@ -3,7 +3,7 @@
 import pytest
 
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import STORIES
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -65,7 +65,7 @@ async def test_a_simulated_buy_is_what_a_wallet_meets(
 
 
 def put(rpc: SyncRpc, built: Built, animal: Animal) -> str:
-    story, deployer = animal.story(), Deployer(rpc, rpc.call("eth_accounts")[0])
+    story, deployer = animal.story(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
     for signature, values in animal.calls:

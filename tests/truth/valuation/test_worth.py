@@ -7,15 +7,15 @@ import pytest
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.devnet.compile import compile_contract
-from roundtrip.devnet.deploy import Deployer, calldata, put_token
+from roundtrip.devnet.deploy import ContractDeployer, calldata, put_token
 from roundtrip.devnet.stories import PoolPlan, Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import Holding, Valued, Worth, slot_of, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth, slot_of, worth
 from support.fixtures import PROJECT
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
@@ -25,7 +25,7 @@ from truth.cases import Case
 ETH = 10**18
 
 
-async def valued(ctx: Context, *holdings: Holding, trips: int = 1) -> list[Valued]:
+async def valued(ctx: Context, *holdings: HoldingToSell, trips: int = 1) -> list[Valued]:
     """At the newest block, in so many trips."""
     head, meter = await ctx.heads.refresh(), Meter()
     found = await worth(ctx, head, holdings, meter)
@@ -82,8 +82,8 @@ async def test_it_is_what_a_real_wallet_gets(ctx: Context, rpc: SyncRpc, built: 
     slot = await given(ctx, token)
     own, as_given = await valued(
         ctx,
-        Holding(Address(token), held_raw, seller=Address(wallet.address)),
-        Holding(Address(token), held_raw, slot=slot),
+        HoldingToSell(Address(token), held_raw, seller=Address(wallet.address)),
+        HoldingToSell(Address(token), held_raw, slot=slot),
     )
     fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw, pool.version)
     assert fill.ok
@@ -119,8 +119,8 @@ async def test_a_launchs_tokens_are_worth_what_a_real_wallet_gets(
     slot = await given(ctx, token)
     own, as_given = await valued(
         ctx,
-        Holding(token, held_raw, seller=Address(wallet.address)),
-        Holding(token, held_raw, slot=slot),
+        HoldingToSell(token, held_raw, seller=Address(wallet.address)),
+        HoldingToSell(token, held_raw, slot=slot),
     )
     fill = trader.sell(held_raw)
     assert fill.ok
@@ -139,12 +139,12 @@ async def test_parts_bring_together_what_the_whole_brings(ctx: Context, built: B
     slot, raw = await given(ctx, token), 2_000_000 * ETH
     whole, half, other, *thirds = await valued(
         ctx,
-        Holding(token, raw, slot=slot),
-        Holding(token, raw // 2, slot=slot),
-        Holding(token, raw // 2, slot=slot, before_raw=raw // 2),
-        Holding(token, raw // 4, slot=slot),
-        Holding(token, raw // 4, slot=slot, before_raw=raw // 4),
-        Holding(token, raw // 2, slot=slot, before_raw=raw // 2),
+        HoldingToSell(token, raw, slot=slot),
+        HoldingToSell(token, raw // 2, slot=slot),
+        HoldingToSell(token, raw // 2, slot=slot, before_raw=raw // 2),
+        HoldingToSell(token, raw // 4, slot=slot),
+        HoldingToSell(token, raw // 4, slot=slot, before_raw=raw // 4),
+        HoldingToSell(token, raw // 2, slot=slot, before_raw=raw // 2),
     )
     assert all(isinstance(one, Worth) for one in (whole, half, other, *thirds)), (whole, half, other)
     assert wei_of(whole) == wei_of(half) + wei_of(other) == sum(map(wei_of, thirds))
@@ -165,10 +165,10 @@ async def test_parts_that_sell_best_in_other_places_bring_no_more_than_the_whole
     slot, few, all_raw = await given(ctx, token), 10**21, 10**25
     whole, first, rest, alone = await valued(
         ctx,
-        Holding(token, all_raw, slot=slot),
-        Holding(token, few, slot=slot),
-        Holding(token, all_raw - few, slot=slot, before_raw=few),
-        Holding(token, all_raw - few, slot=slot),
+        HoldingToSell(token, all_raw, slot=slot),
+        HoldingToSell(token, few, slot=slot),
+        HoldingToSell(token, all_raw - few, slot=slot, before_raw=few),
+        HoldingToSell(token, all_raw - few, slot=slot),
     )
     assert isinstance(first, Worth)
     assert isinstance(whole, Worth)
@@ -188,12 +188,12 @@ async def test_what_is_to_be_sold_in_one_place_is_sold_there_while_it_sells(
     places = [venue.at() for venue in ctx.heads.book.venues_of(token)]
     best, *own = await valued(
         ctx,
-        Holding(token, raw, slot=slot),
-        *(Holding(token, raw, slot=slot, at=place) for place in places),
+        HoldingToSell(token, raw, slot=slot),
+        *(HoldingToSell(token, raw, slot=slot, at=place) for place in places),
     )
     assert [one.venue.at() for one in own if isinstance(one, Worth)] == places
     assert wei_of(best) == max(map(wei_of, own)) > min(map(wei_of, own))
-    (gone,) = await valued(ctx, Holding(token, raw, slot=slot, at="0x" + "99" * 20))
+    (gone,) = await valued(ctx, HoldingToSell(token, raw, slot=slot, at="0x" + "99" * 20))
     assert gone == best
 
 
@@ -204,14 +204,14 @@ async def test_where_the_smaller_part_sells_and_both_are_too_much_it_says_so(
     slot, most_raw = await given(ctx, token), 10**9 * ETH * 30 // 10_000
     alone, both, beyond = await valued(
         ctx,
-        Holding(token, most_raw, slot=slot),
-        Holding(token, 1, slot=slot, before_raw=most_raw),
-        Holding(token, most_raw + 1, slot=slot),
+        HoldingToSell(token, most_raw, slot=slot),
+        HoldingToSell(token, 1, slot=slot, before_raw=most_raw),
+        HoldingToSell(token, most_raw + 1, slot=slot),
     )
     assert isinstance(alone, Worth)
-    assert isinstance(both, Refused)
+    assert isinstance(both, RefusedCall)
     assert "sold just before" in (both.reason or "")
-    assert isinstance(beyond, Refused)
+    assert isinstance(beyond, RefusedCall)
 
 
 # --- traps -----------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ async def test_where_the_smaller_part_sells_and_both_are_too_much_it_says_so(
 def put(
     rpc: SyncRpc, built: Built, story: Story, calls: tuple[tuple[str, tuple[object, ...]], ...] = ()
 ) -> str:
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
     for signature, values in calls:
@@ -256,8 +256,8 @@ async def test_what_no_real_wallet_can_sell_is_worth_nothing_and_all_else_what_i
     slot = await slot_of(ctx, await ctx.heads.refresh(), Address(token), Meter())
     own, as_given = await valued(
         ctx,
-        Holding(Address(token), held_raw, seller=Address(wallet.address)),
-        Holding(Address(token), held_raw, slot=slot),
+        HoldingToSell(Address(token), held_raw, seller=Address(wallet.address)),
+        HoldingToSell(Address(token), held_raw, slot=slot),
     )
     fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw, pool.version)
     if not fill.ok:
@@ -278,15 +278,15 @@ async def test_what_is_given_for_a_token_that_only_buyers_cannot_sell_is_refused
     ctx: Context, built: Built, key: str
 ) -> None:
     token = Address(built.tokens[key])
-    (found,) = await valued(ctx, Holding(token, 10**6 * ETH, slot=await given(ctx, token)))
-    assert isinstance(found, Refused), found
+    (found,) = await valued(ctx, HoldingToSell(token, 10**6 * ETH, slot=await given(ctx, token)))
+    assert isinstance(found, RefusedCall), found
 
 
 async def test_what_nobody_can_buy_and_nobody_sells_who_is_given_it_is_unknown(
     ctx: Context, built: Built
 ) -> None:
     token = Address(built.tokens["paused"])
-    (found,) = await valued(ctx, Holding(token, 10**6 * ETH, slot=await given(ctx, token)))
+    (found,) = await valued(ctx, HoldingToSell(token, 10**6 * ETH, slot=await given(ctx, token)))
     assert isinstance(found, Missing)
     assert "nobody can buy it now" in found.why
 
@@ -296,7 +296,7 @@ async def test_what_sells_for_buyers_and_not_for_who_is_given_it_is_unknown(
     ctx: Context, rpc: SyncRpc, built: Built, name: str
 ) -> None:
     token = put(rpc, built, Animal(name).story())
-    (found,) = await valued(ctx, Holding(Address(token), 10**21, slot=await given(ctx, token)))
+    (found,) = await valued(ctx, HoldingToSell(Address(token), 10**21, slot=await given(ctx, token)))
     assert isinstance(found, Missing)
     assert found.fault == "token"
 
@@ -313,10 +313,10 @@ async def test_a_token_that_has_buyers_wait_is_asked_after_as_long_as_it_was_hel
     assert wallet.buy(token, "weth", 3000, 10**17)
     held_raw = wallet.tokens(token)
     pass_s(rpc, held_s)
-    (found,) = await valued(ctx, Holding(token, held_raw, slot=await given(ctx, token), held_s=held_s))
+    (found,) = await valued(ctx, HoldingToSell(token, held_raw, slot=await given(ctx, token), held_s=held_s))
     fill = wallet.sell(token, "weth", 3000, held_raw)
     assert fill.ok is sells
-    assert isinstance(found, Worth if sells else Refused)
+    assert isinstance(found, Worth if sells else RefusedCall)
     assert not isinstance(found, Worth) or found.wei == fill.back_raw
 
 
@@ -330,8 +330,8 @@ async def test_a_tax_that_only_buyers_pay_is_taken_off(ctx: Context, rpc: SyncRp
     pass_s(rpc, held_s)
     fresh, held = await valued(
         ctx,
-        Holding(Address(token), held_raw, slot=await given(ctx, token)),
-        Holding(Address(token), held_raw, slot=await given(ctx, token), held_s=held_s),
+        HoldingToSell(Address(token), held_raw, slot=await given(ctx, token)),
+        HoldingToSell(Address(token), held_raw, slot=await given(ctx, token), held_s=held_s),
     )
     fill = wallet.sell(token, "eth", 3000, held_raw, version=4)
     assert fill.ok
@@ -342,19 +342,19 @@ async def test_a_tax_that_only_buyers_pay_is_taken_off(ctx: Context, rpc: SyncRp
 async def test_a_balance_that_the_token_does_not_confirm_is_no_balance(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["plain"])
     slot = await given(ctx, token)
-    (found,) = await valued(ctx, Holding(token, ETH, slot=replace(slot, base=slot.base + 1)))
+    (found,) = await valued(ctx, HoldingToSell(token, ETH, slot=replace(slot, base=slot.base + 1)))
     assert isinstance(found, Missing)
     assert "confirm" in found.why
     lying = Address(built.tokens["lying_balance"])
     assert await slot_of(ctx, await ctx.heads.refresh(), lying, Meter()) is None
-    (told,) = await valued(ctx, Holding(lying, ETH, slot=replace(slot, asset=lying)))
+    (told,) = await valued(ctx, HoldingToSell(lying, ETH, slot=replace(slot, asset=lying)))
     assert isinstance(told, Missing)
 
 
 async def test_a_seller_who_has_less_shows_nothing(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     wallet = Wallet(rpc, built.contracts, "poor", wei=0)
     token, seller = Address(built.tokens["plain"]), Address(wallet.address)
-    (found,) = await valued(ctx, Holding(token, ETH, seller=seller))
+    (found,) = await valued(ctx, HoldingToSell(token, ETH, seller=seller))
     assert isinstance(found, Missing)
 
 
@@ -366,7 +366,7 @@ async def test_a_seller_without_eth_is_given_what_the_gas_costs(
     assert wallet.buy(token, "weth", 3000, 10**17)
     held_raw = wallet.tokens(token)
     rpc.call("anvil_setBalance", wallet.address, "0x0")
-    (found,) = await valued(ctx, Holding(token, held_raw, seller=Address(wallet.address)))
+    (found,) = await valued(ctx, HoldingToSell(token, held_raw, seller=Address(wallet.address)))
     rpc.call("anvil_setBalance", wallet.address, hex(ETH))
     assert wei_of(found) == wallet.sell(token, "weth", 3000, held_raw).back_raw
 
@@ -375,7 +375,7 @@ async def test_what_strangers_left_in_the_routers_is_not_the_tokens(
     ctx: Context, rpc: SyncRpc, built: Built
 ) -> None:
     tokens = [Address(built.tokens[key]) for key in ("plain", "v4_weth", "v4_eth")]
-    holdings = [Holding(token, 10**21, slot=await given(ctx, token)) for token in tokens]
+    holdings = [HoldingToSell(token, 10**21, slot=await given(ctx, token)) for token in tokens]
     before = await valued(ctx, *holdings)
     stranger, weth = Wallet(rpc, built.contracts, "stranger"), built.contracts["weth"]
     assert stranger.send(weth, calldata("deposit()"), 4 * ETH).ok

@@ -11,14 +11,14 @@ import pytest
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL, BY_NAME
-from roundtrip.devnet.deploy import Deployer, calldata
+from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import Holding, Worth, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Worth, worth
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.dialects import DialectNode, Kind
@@ -34,27 +34,27 @@ from truth.valuation.test_worth import ETH, given, put, valued, wei_of
 
 async def test_a_token_without_a_place_cannot_be_sold(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["no_pool"])
-    (found,) = await valued(ctx, Holding(token, ETH, slot=await given(ctx, token)))
-    assert isinstance(found, Refused)
+    (found,) = await valued(ctx, HoldingToSell(token, ETH, slot=await given(ctx, token)))
+    assert isinstance(found, RefusedCall)
     assert "nowhere" in (found.reason or "")
 
 
 async def test_an_empty_pool_brings_nothing(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["empty_pool"])
-    (found,) = await valued(ctx, Holding(token, ETH, slot=await given(ctx, token)))
+    (found,) = await valued(ctx, HoldingToSell(token, ETH, slot=await given(ctx, token)))
     assert not isinstance(found, Worth)
 
 
 async def test_places_that_nobody_told_of_are_found_in_a_second_trip(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["two_pools"])
     slot, raw = await given(ctx, token), 10**6 * ETH
-    (known,) = await valued(ctx, Holding(token, raw, slot=slot))
+    (known,) = await valued(ctx, HoldingToSell(token, raw, slot=slot))
     heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, dialect=ANVIL)
     blind = replace(ctx, heads=heads)
-    (found,) = await valued(blind, Holding(token, raw, slot=slot), trips=2)
+    (found,) = await valued(blind, HoldingToSell(token, raw, slot=slot), trips=2)
     assert found == known
     lonely = Address(built.tokens["no_pool"])
-    (nowhere,) = await valued(blind, Holding(lonely, raw, slot=await given(ctx, lonely)))
+    (nowhere,) = await valued(blind, HoldingToSell(lonely, raw, slot=await given(ctx, lonely)))
     assert isinstance(nowhere, Missing)
 
 
@@ -65,8 +65,8 @@ async def test_what_counts_blocks_is_not_asked_where_none_pass(
     slot, plain = await given(ctx, token), Address(built.tokens["plain"])
     head = replace(await ctx.heads.refresh(), dialect=replace(ANVIL, own_numbers=False))
     holdings = [
-        Holding(Address(token), ETH, slot=slot),
-        Holding(plain, ETH, slot=await given(ctx, plain)),
+        HoldingToSell(Address(token), ETH, slot=slot),
+        HoldingToSell(plain, ETH, slot=await given(ctx, plain)),
     ]
     counting, honest = await worth(ctx, head, holdings, Meter())
     assert isinstance(counting, Missing)
@@ -99,7 +99,7 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
     token, (pool,) = put(rpc, built, animal.story()), animal.pools
     wallet = Wallet(rpc, built.contracts, f"holds {token}")
     assert wallet.buy(token, pool.quote, pool.fee_pips, 10**17, pool.version)
-    deployer = Deployer(rpc, rpc.call("eth_accounts")[0])
+    deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     for signature, allowed in does:
         deployer.send(token, calldata(signature, wallet.address, allowed))
     deployer.settle()
@@ -111,10 +111,12 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
         async with asyncpg.create_pool(url, min_size=1, max_size=2) as known:
             told = replace(ctx, pool=known)
             half, more = await valued(
-                told, Holding(Address(token), held_raw // 2), Holding(Address(token), held_raw * 2)
+                told,
+                HoldingToSell(Address(token), held_raw // 2),
+                HoldingToSell(Address(token), held_raw * 2),
             )
             rpc.call("anvil_setCode", wallet.address, "0xef0100" + "11" * 20)
-            (delegated,) = await valued(told, Holding(Address(token), held_raw // 2))
+            (delegated,) = await valued(told, HoldingToSell(Address(token), held_raw // 2))
             rpc.call("anvil_setCode", wallet.address, "0x")
     assert isinstance(more, Missing)
     assert isinstance(delegated, Missing)
@@ -123,7 +125,7 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
     if sells:
         assert wei_of(half) == fill.back_raw
     else:
-        assert isinstance(half, Refused), "who is let in by the owner tells nothing of others"
+        assert isinstance(half, RefusedCall), "who is let in by the owner tells nothing of others"
 
 
 # --- nodes of every kind ---------------------------------------------------------------------------
@@ -136,7 +138,7 @@ async def test_it_is_the_same_on_nodes_of_every_kind(
     holdings = await many(ctx, built, len(MANY))
     plain = await valued(ctx, *holdings)
     token = Address(built.tokens["owner_only_sell"])
-    trap = Holding(token, 10**21, slot=await given(ctx, token))
+    trap = HoldingToSell(token, 10**21, slot=await given(ctx, token))
     async with (
         DialectNode(rpc.url, kind).running() as node,
         context_for(node.url, built, pool, dialect=BY_NAME[kind]) as spoken,
@@ -144,7 +146,7 @@ async def test_it_is_the_same_on_nodes_of_every_kind(
         *found, trapped = await valued(spoken, *holdings, trap)
     assert all(isinstance(one, Worth) for one in found), found
     assert found == plain
-    assert isinstance(trapped, Refused)
+    assert isinstance(trapped, RefusedCall)
 
 
 # --- many at once ----------------------------------------------------------------------------------
@@ -170,11 +172,11 @@ class Losing:
 MANY = ("plain", "six_decimals", "v4_eth", "usdg_pool", "fee_on_buy", "graduated", "curve", "both_versions")
 
 
-async def many(ctx: Context, built: Built, count: int) -> list[Holding]:
+async def many(ctx: Context, built: Built, count: int) -> list[HoldingToSell]:
     tokens = [Address(built.tokens[MANY[n % len(MANY)]]) for n in range(count)]
     slots = {token: await given(ctx, token) for token in dict.fromkeys(tokens)}
     units = {token: 10 ** (9 if token == built.tokens["six_decimals"] else 21) for token in tokens}
-    return [Holding(token, (n + 1) * units[token], slot=slots[token]) for n, token in enumerate(tokens)]
+    return [HoldingToSell(token, (n + 1) * units[token], slot=slots[token]) for n, token in enumerate(tokens)]
 
 
 async def test_fifty_are_valued_in_one_trip(ctx: Context, built: Built) -> None:
@@ -213,7 +215,7 @@ async def test_hostile_tokens_beside_honest_ones_spoil_nothing(ctx: Context, bui
     slot = honest[0].slot
     assert slot is not None
     bad = [Address(built.tokens[key]) for key in HOSTILE]
-    beside = [Holding(token, 10**21, slot=replace(slot, asset=token)) for token in bad]
+    beside = [HoldingToSell(token, 10**21, slot=replace(slot, asset=token)) for token in bad]
     head = await ctx.heads.refresh()
     found = await worth(ctx, head, [*beside, *honest], Meter())
     assert not isinstance(found[0], Worth)
@@ -231,7 +233,7 @@ async def test_a_launch_that_is_not_confirmed_is_no_launch(ctx: Context, built: 
         return RpcError(-32000, "not today") if asks_its_name else None
 
     tokens = [Address(built.tokens[key]) for key in ("curve", "plain")]
-    holdings = [Holding(token, 10**21, slot=await given(ctx, token)) for token in tokens]
+    holdings = [HoldingToSell(token, 10**21, slot=await given(ctx, token)) for token in tokens]
     head = await ctx.heads.refresh()
     silent = replace(ctx, node=Recording(ctx.node, instead=instead))
     launched, plain = await worth(silent, head, holdings, Meter())

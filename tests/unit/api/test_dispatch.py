@@ -15,13 +15,13 @@ from structlog.testing import capture_logs
 from roundtrip.api.admission.call_counter import GroupCommit
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, Reply
-from roundtrip.api.http.app import MOST_BODY_BYTES, Endpoint
+from roundtrip.api.dispatch import Dispatch, DoorReply
+from roundtrip.api.http.app import MOST_BODY_BYTES, OperationEndpoint
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall, Operation
-from roundtrip.api.request.callers import Asking, Callers
+from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.api.request.failure_log import MOST_A_SECOND
 from roundtrip.api.sharing.single_flight import SharedAnswers, TookTooLong
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.keys import format_key
 from roundtrip.domain.base.errors import (
     STATUS_BY_CODE,
@@ -40,8 +40,8 @@ from support.counting import Counts, Wall, hashed, key_of, mite
 from unit.chain.samples import interpreters_recursion_limit
 
 SECRET = "postgresql:///roundtrip?user=hidden"
-CALLER = Asking("address:203.0.113.7")
-ALLOWANCES = Allowances(Allowance(3), Allowance(5, 100), Allowance(7, 200))
+CALLER = CallerRequest("address:203.0.113.7")
+ALLOWANCES = Allowances(CallAllowance(3), CallAllowance(5, 100), CallAllowance(7, 200))
 CONTEXT = cast(Context, SimpleNamespace(measures=Measures()))
 
 
@@ -108,10 +108,10 @@ class House:
         gate = Gate(MinuteLimits(wall), ALLOWANCES, GroupCommit(self.counts, wall))
         self.dispatch = Dispatch(CONTEXT, gate, SharedAnswers(self.clock))
 
-    async def ask(self, operation: AnyOperation = PLAIN, **raw: object) -> Reply:
+    async def ask(self, operation: AnyOperation = PLAIN, **raw: object) -> DoorReply:
         return await self.dispatch.run(operation, raw or {"address": "x"}, CALLER)
 
-    async def fails(self, error: BaseException, operation: AnyOperation = PLAIN) -> Reply:
+    async def fails(self, error: BaseException, operation: AnyOperation = PLAIN) -> DoorReply:
         return await self.ask(replace(operation, handler=failing(error)))
 
     async def left(self) -> int:
@@ -379,12 +379,12 @@ async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> Non
 
     operation = replace(PLAIN, handler=whose, key=True)
     house.counts.live[hashed("k")] = mite(7)
-    keyed = await house.dispatch.run(operation, {"address": "x"}, Asking(CALLER.name, key_of("k")))
+    keyed = await house.dispatch.run(operation, {"address": "x"}, CallerRequest(CALLER.name, key_of("k")))
     assert msgspec.json.decode(keyed.body) == {"text": "mite-0007", "number": 7}
     assert keyed.headers == {"x-ratelimit-limit": "5", "x-ratelimit-remaining": "4"}
     for key, code, left in ((None, "key_needed", "2"), ("dead", "bad_key", "1")):
         reply = await house.dispatch.run(
-            operation, {"address": "x"}, Asking(CALLER.name, None if key is None else key_of(key))
+            operation, {"address": "x"}, CallerRequest(CALLER.name, None if key is None else key_of(key))
         )
         assert (reply.status, error_in(reply.body)[0]) == (401, code)
         assert reply.headers == {"x-ratelimit-limit": "3", "x-ratelimit-remaining": left}
@@ -392,8 +392,8 @@ async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> Non
 
 async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> None:
     house.counts.live[hashed("k")] = mite(7)
-    house.dispatch.gate.allowances = replace(ALLOWANCES, key=Allowance(5, 1))
-    asking = Asking(CALLER.name, key_of("k"))
+    house.dispatch.gate.allowances = replace(ALLOWANCES, key=CallAllowance(5, 1))
+    asking = CallerRequest(CALLER.name, key_of("k"))
     await house.dispatch.run(PLAIN, {"address": "x"}, asking)
     reply = await house.dispatch.run(PLAIN, {"address": "x"}, asking)
     assert (reply.status, error_in(reply.body)[0]) == (429, "daily_limit")
@@ -412,7 +412,7 @@ async def test_where_places_are_few_callers_with_a_key_are_still_answered(house:
 
     async def ask(key: str | None, n: int) -> tuple[int, str | None]:
         operation = replace(PLAIN if n % 2 else SHARED, handler=waits)
-        asking = Asking(f"address:{n}", None if key is None else key_of(key))
+        asking = CallerRequest(f"address:{n}", None if key is None else key_of(key))
         reply = await house.dispatch.run(operation, {"address": str(n)}, asking)
         return reply.status, reply.headers.get("x-ratelimit-remaining")
 
@@ -513,7 +513,7 @@ class Door:
         }
         if query is not None:
             scope["query_string"] = query
-        await Endpoint(self.operation, self.house.dispatch, Callers())(scope, receive, send)
+        await OperationEndpoint(self.operation, self.house.dispatch, Callers())(scope, receive, send)
         start, body = sent
         assert (start["type"], body["type"]) == ("http.response.start", "http.response.body")
         assert dict(start["headers"])[b"content-length"] == b"%d" % len(body["body"])

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from roundtrip.chain.blocks.state_witness import State
-from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
@@ -138,7 +138,7 @@ class Scripted:
         raise AssertionError("one trip after another")
 
 
-async def searched(chain: Chain, low: int = 0) -> Found | Never | None:
+async def searched(chain: Chain, low: int = 0) -> FoundOrigin | Never | None:
     return await find_origin(Scripted(chain), WALLET, low, chain.ref())
 
 

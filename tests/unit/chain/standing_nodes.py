@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from roundtrip.chain.rpc.endpoints import SIMULATES, Endpoint, Moment, NodeUrl, choose
+from roundtrip.chain.rpc.endpoints import SIMULATES, Moment, NodeEndpoint, NodeUrl, choose
 
 DAY_S = 86_400.0
 
@@ -20,14 +20,15 @@ def at(steady_s: float) -> Moment:
     return Moment(steady_s, 1_000 * DAY_S + steady_s)
 
 
-def endpoints(*limits: dict[str, Any]) -> list[Endpoint]:
+def endpoints(*limits: dict[str, Any]) -> list[NodeEndpoint]:
     return [
-        Endpoint.of(NodeUrl(f"http://node{number}.test/{SECRET}", **one)) for number, one in enumerate(limits)
+        NodeEndpoint.of(NodeUrl(f"http://node{number}.test/{SECRET}", **one))
+        for number, one in enumerate(limits)
     ]
 
 
 def chosen(
-    them: list[Endpoint], now: Moment, methods: frozenset[str] = READS, calls: int = 10, **options: Any
+    them: list[NodeEndpoint], now: Moment, methods: frozenset[str] = READS, calls: int = 10, **options: Any
 ) -> tuple[int, float] | None:
     choice = choose(them, methods, calls, now, options.pop("within_s", 5.0), **options)
     return None if choice is None else (choice.number, choice.wait_s)

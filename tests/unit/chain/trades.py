@@ -4,26 +4,38 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.simulate.legs import Place, Setting, size_raw
+from roundtrip.chain.simulate.legs import Setting, VenuePlace, size_raw
 from roundtrip.chain.simulate.outcomes import read_buy, read_sell
 from roundtrip.chain.simulate.probe_plans import buy_plan, pull_plan, sell_plan
-from roundtrip.chain.simulate.request import Plan, Results, Step, StepResult
+from roundtrip.chain.simulate.request import Plan, Results, SimulatedStep, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, Address
-from roundtrip.domain.check.evidence import Bought, Environment, Market, Probe, Refused, Size, Sold
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Environment,
+    MarketRates,
+    Probe,
+    RefusedCall,
+    Size,
+    Sold,
+)
 from roundtrip.venues import amm_v3, amm_v4, erc20
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused
 from unit.venues.network import BELOW, CONTRACTS
 
 BUYER, RECEIVER, READER = ENVIRONMENT.buyer, ENVIRONMENT.receiver, ENVIRONMENT.reader
 TOKEN = BELOW
-SETTING = Setting(TOKEN, CONTRACTS, Market(1_000, 3_500_000_000, 500, None), POLICY)
+SETTING = Setting(TOKEN, CONTRACTS, MarketRates(1_000, 3_500_000_000, 500, None), POLICY)
 
 WETH, USDG = (
-    next(Place(v, amm_v3) for v in amm_v3.candidates(TOKEN, CONTRACTS) if (v.quote, v.fee_pips) == (q, 3000))
+    next(
+        VenuePlace(v, amm_v3)
+        for v in amm_v3.candidates(TOKEN, CONTRACTS)
+        if (v.quote, v.fee_pips) == (q, 3000)
+    )
     for q in ("weth", "usdg")
 )
-ETH = next(Place(v, amm_v4) for v in amm_v4.candidates(TOKEN, CONTRACTS) if v.quote == "eth")
+ETH = next(VenuePlace(v, amm_v4) for v in amm_v4.candidates(TOKEN, CONTRACTS) if v.quote == "eth")
 PLACES = pytest.mark.parametrize("place", [WETH, USDG], ids=["weth", "usdg"])
 EVERY_PLACE = pytest.mark.parametrize("place", [WETH, USDG, ETH], ids=["weth", "usdg", "eth"])
 
@@ -63,9 +75,9 @@ SOLD_LABELS = {
 """The buy of trip 2, where the token is asked for no balance."""
 
 
-def was_bought(received_raw: int = BOUGHT, *later_raw: int, gas: int = BUY_GAS) -> Bought:
+def was_bought(received_raw: int = BOUGHT, *later_raw: int, gas: int = BUY_GAS) -> CompletedBuy:
     """What trip 1 told of the buy."""
-    return Bought(PAID_WEI, received_raw, PAID_WEI, gas, later_raw)
+    return CompletedBuy(PAID_WEI, received_raw, PAID_WEI, gas, later_raw)
 
 
 REBASED = was_bought(BOUGHT, BOUGHT + 5, BOUGHT * 3, BOUGHT // 7)
@@ -73,7 +85,7 @@ REBASED = was_bought(BOUGHT, BOUGHT + 5, BOUGHT * 3, BOUGHT // 7)
 # --- plans -----------------------------------------------------------------------------------------
 
 
-def bought_by(place: Place, size: Size = "probe", environment: Environment = ENVIRONMENT) -> Plan:
+def bought_by(place: VenuePlace, size: Size = "probe", environment: Environment = ENVIRONMENT) -> Plan:
     """Trip 1 of this place."""
     amount = size_raw(size, place, SETTING, environment)
     assert isinstance(amount, int)
@@ -81,7 +93,7 @@ def bought_by(place: Place, size: Size = "probe", environment: Environment = ENV
 
 
 def sold_by(
-    place: Place, probe: Probe, known: Bought | None = None, environment: Environment = ENVIRONMENT
+    place: VenuePlace, probe: Probe, known: CompletedBuy | None = None, environment: Environment = ENVIRONMENT
 ) -> Plan:
     """Trip 2 of this probe."""
     amount = size_raw(probe.size, place, SETTING, environment)
@@ -89,12 +101,12 @@ def sold_by(
     return sell_plan(place, SETTING, environment, probe, amount, known or was_bought())
 
 
-def pulled_by(place: Place, known: Bought | None = None) -> Plan:
+def pulled_by(place: VenuePlace, known: CompletedBuy | None = None) -> Plan:
     """Trip 2 as the router's own pull."""
     return pull_plan(place, SETTING, ENVIRONMENT, "probe", 10**17, known or was_bought())
 
 
-def steps_of(plan: Plan) -> list[Step]:
+def steps_of(plan: Plan) -> list[SimulatedStep]:
     """Every step, in order."""
     return [step for block in plan.blocks for step in block.steps]
 
@@ -114,7 +126,7 @@ def who_trades(plan: Plan) -> tuple[Address, Address]:
     return plan.environment.buyer, plan.environment.receiver
 
 
-def asks_balance_of_token(step: Step) -> bool:
+def asks_balance_of_token(step: SimulatedStep) -> bool:
     """True when this step has the token tell a balance."""
     return step.call.to == TOKEN and step.call.data.startswith(erc20.BALANCE_OF)
 
@@ -131,7 +143,7 @@ def renamed(changes: dict[str, StepResult]) -> Results:
     return {label.replace("_", "-"): result for label, result in changes.items()}
 
 
-def buy_results(place: Place, **changes: StepResult) -> Results:
+def buy_results(place: VenuePlace, **changes: StepResult) -> Results:
     """A buy that paid PAID_WEI, or 350 dollars, for BOUGHT; ``changes`` by label with _ for -."""
     if place is WETH:
         found = {
@@ -155,12 +167,12 @@ def buy_results(place: Place, **changes: StepResult) -> Results:
     return found | renamed(changes)
 
 
-def bought(place: Place, **changes: StepResult) -> object:
+def bought(place: VenuePlace, **changes: StepResult) -> object:
     """What such a buy is read as."""
     return read_buy(buy_results(place, **changes), place, ENVIRONMENT, PAID_WEI)
 
 
-def second_buy(place: Place, **changes: StepResult) -> Results:
+def second_buy(place: VenuePlace, **changes: StepResult) -> Results:
     """The buy of trip 2, where the token was asked for no balance."""
     found = buy_results(place, **changes)
     return {label: found[label] for label in found if label not in ("start-token", "bought-token")}
@@ -197,7 +209,9 @@ def handed_results(
     return found | renamed(changes)
 
 
-def sold(results: Results, probe: Probe = WHOLE, place: Place = WETH, known: Bought | None = None) -> object:
+def sold(
+    results: Results, probe: Probe = WHOLE, place: VenuePlace = WETH, known: CompletedBuy | None = None
+) -> object:
     """What such a sell is read as."""
     return read_sell(results, place, ENVIRONMENT, probe, known or was_bought(), POLICY)
 
@@ -220,4 +234,4 @@ def no_more() -> StepResult:
     return refused(error_string("STF"), 33_333)
 
 
-FREE = Refused("buy", "the buy cost nothing, which no trade does", BUY_GAS)
+FREE = RefusedCall("buy", "the buy cost nothing, which no trade does", BUY_GAS)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from roundtrip.channels.post import Reply
+from roundtrip.channels.post import PostReply
 from roundtrip.channels.webhook import is_echo, message, new_secret
 
 ENTROPY = bytes(range(32))
@@ -107,6 +107,6 @@ def test_only_the_challenge_alone_with_2xx_is_an_echo() -> None:
         b"": False,
     }
     for read, is_one in answers.items():
-        assert is_echo(Reply(200, None, None, 1, read), challenge) is is_one
-    assert not is_echo(Reply(500, None, None, 1, challenge.encode()), challenge)
+        assert is_echo(PostReply(200, None, None, 1, read), challenge) is is_one
+    assert not is_echo(PostReply(500, None, None, 1, challenge.encode()), challenge)
     assert "webhook-challenge" not in message(SECRET, "msg_9", 1, "mite-ab12", "test", ROWS)[1]

@@ -5,7 +5,7 @@ import io
 from rich.console import Console
 from structlog.testing import capture_logs
 
-from roundtrip.cli.progress import Left, Lines, show_progress
+from roundtrip.cli.progress import Lines, TimeLeft, show_progress
 from roundtrip.sync.run import Progress as Step
 
 
@@ -36,7 +36,7 @@ def test_a_line_every_ten_seconds_tells_how_far_how_fast_and_how_long() -> None:
 
 def test_how_long_is_by_the_pace_of_late_and_rounded_up() -> None:
     clock = Clock()
-    left = Left(clock)
+    left = TimeLeft(clock)
     assert left.of(Step(0, 1000, 0)) is None
     clock.now_s += 10
     assert left.of(Step(900, 1000, 0)) == 2
@@ -46,14 +46,14 @@ def test_how_long_is_by_the_pace_of_late_and_rounded_up() -> None:
 
 
 def test_at_the_newest_block_nothing_is_left_however_it_came_there() -> None:
-    left = Left(Clock())
+    left = TimeLeft(Clock())
     assert left.of(Step(1000, 1000, 0)) == 0
     assert left.of(Step(1001, 1000, 0)) == 0
 
 
 def test_back_after_a_fork_or_on_from_what_is_older_it_is_measured_anew() -> None:
     clock = Clock()
-    left = Left(clock)
+    left = TimeLeft(clock)
     left.of(Step(100, 1000, 0, older=True))
     for step in (Step(200, 1000, 0), Step(150, 1000, 0), Step(150, 1000, 0)):
         clock.now_s += 1

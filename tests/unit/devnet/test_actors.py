@@ -8,9 +8,9 @@ from roundtrip.devnet.actors import (
     DUMPER,
     SERIAL,
     SNIPERS,
-    Market,
-    Outcome,
-    Step,
+    ActorMarket,
+    ActorStep,
+    StepOutcome,
     choose,
     give_up,
     live_role,
@@ -20,14 +20,14 @@ from roundtrip.devnet.history import HISTORY_S, ROLES, TURNS, schedule
 from roundtrip.devnet.launchpad import NATIVE_TERMS
 
 
-def play(seed: int, turns: int = TURNS) -> tuple[Market, list[Step]]:
+def play(seed: int, turns: int = TURNS) -> tuple[ActorMarket, list[ActorStep]]:
     """A history without a chain: a curve is sold out once four fifths of the threshold lie in it."""
-    market, rng, done = Market(), Random(seed), []
+    market, rng, done = ActorMarket(), Random(seed), []
     for _, role in schedule(rng, turns):
         for step in choose(market, rng, role):
             held = sum(market.tokens[step.token].stakes.values()) if step.what == "buy" else 0
             sold_out = held + step.amount >= NATIVE_TERMS[1] * 4 // 5 and step.amount < 10**20
-            record(market, step, Outcome(f"token {step.token}", "curve", sold_out and step.what == "buy"))
+            record(market, step, StepOutcome(f"token {step.token}", "curve", sold_out and step.what == "buy"))
             done.append(step)
     return market, done
 
@@ -58,7 +58,7 @@ def test_the_dumping_launcher_sells_all_it_bought() -> None:
 
 
 def test_snipers_buy_in_the_turn_of_the_launch_and_sell_later() -> None:
-    market, rng = Market(), Random(5)
+    market, rng = ActorMarket(), Random(5)
     sniped = 0
     for _ in range(40):
         first, *others = choose(market, rng, "hot")
@@ -70,21 +70,21 @@ def test_snipers_buy_in_the_turn_of_the_launch_and_sell_later() -> None:
 
 
 def test_nobody_sells_what_he_does_not_hold() -> None:
-    market, rng = Market(), Random(6)
+    market, rng = ActorMarket(), Random(6)
     for _, role in schedule(rng):
         for step in choose(market, rng, role):
             if step.what == "sell":
                 assert market.tokens[step.token].stakes[step.who] > 0
             assert market.tokens[step.token].kind == "curve" if step.what == "buy" else True
-            record(market, step, Outcome("token", "curve"))
+            record(market, step, StepOutcome("token", "curve"))
 
 
 def test_what_the_chain_refused_is_not_tried_again() -> None:
-    market, rng = Market(), Random(7)
+    market, rng = ActorMarket(), Random(7)
     (launch, *_) = choose(market, rng, "serial")
     give_up(market, launch)
     assert choose(market, rng) == []
-    record(market, launch, Outcome("token", "curve"))
+    record(market, launch, StepOutcome("token", "curve"))
     (buy,) = choose(market, rng)
     assert (buy.what, buy.token) == ("buy", 0)
     give_up(market, buy)
@@ -95,10 +95,10 @@ def test_a_market_survives_being_written_down() -> None:
     market, _ = play(8, 200)
     written = json.dumps(market.pack())
     packed = json.loads(written)
-    copy, rng = Market.unpack(packed), Random(1)
+    copy, rng = ActorMarket.unpack(packed), Random(1)
     assert copy == market
     for step in choose(copy, rng) + choose(copy, rng):
-        record(copy, step, Outcome())
+        record(copy, step, StepOutcome())
     assert copy != market
     assert json.dumps(packed) == written
 

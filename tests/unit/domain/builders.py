@@ -7,16 +7,16 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue
 from roundtrip.domain.check.evidence import (
-    Bought,
-    Buy,
     BuyOutcome,
     Cell,
     CellOutcome,
+    CompletedBuy,
+    EnvironmentBuy,
     Evidence,
-    Market,
+    MarketRates,
     Missing,
     Probe,
-    Refused,
+    RefusedCall,
     Size,
     Sold,
     TokenFacts,
@@ -31,7 +31,7 @@ OWNER = Address("0x" + "33" * 20)
 
 PAID_RAW = POLICY.probe_wei
 BOUGHT_RAW = 10**24
-NO_MONEY = Refused("sell", None, 100_000)
+NO_MONEY = RefusedCall("sell", None, 100_000)
 NODE = Missing("node", "the node timed out")
 ITS_OWN = Missing("token", "the token does not tell balances")
 LIQUID = PoolFacts(exists=True, sqrt_price_x96=2**96, liquidity=10**20, quote_reserve_raw=10**19)
@@ -67,14 +67,14 @@ def sold(
     )
 
 
-def bought(impact_bps: int = 0, size: Size = "probe", part_bps: int = BPS) -> Bought:
+def bought(impact_bps: int = 0, size: Size = "probe", part_bps: int = BPS) -> CompletedBuy:
     """A buy whose price impact against ``small_buy`` is exactly this; ``part_bps`` of the offer was taken."""
     offered = PAID_RAW // {"probe": 1, "tenth": 10, "hundredth": 100, "thousandth": 1000, "large": 1}[size]
     paid = offered * part_bps // BPS
-    return Bought(paid, paid * (BPS - impact_bps) * 1000, offered, 140_000)
+    return CompletedBuy(paid, paid * (BPS - impact_bps) * 1000, offered, 140_000)
 
 
-def small_buy() -> Bought:
+def small_buy() -> CompletedBuy:
     """A buy of a thousandth, without impact: what ``bought`` is measured against."""
     return bought(0, "thousandth")
 
@@ -121,29 +121,29 @@ def buys(
     hundredth: BuyOutcome | None = None,
     thousandth: BuyOutcome | None = None,
     impact_bps: int = 0,
-) -> tuple[Buy, ...]:
+) -> tuple[EnvironmentBuy, ...]:
     """A buy of every size in the first environment, filled unless said otherwise."""
     return (
-        Buy("probe", 0, probe or bought(impact_bps)),
-        Buy("tenth", 0, tenth or bought(impact_bps, "tenth")),
-        Buy("hundredth", 0, hundredth or bought(impact_bps, "hundredth")),
-        Buy("thousandth", 0, thousandth or small_buy()),
+        EnvironmentBuy("probe", 0, probe or bought(impact_bps)),
+        EnvironmentBuy("tenth", 0, tenth or bought(impact_bps, "tenth")),
+        EnvironmentBuy("hundredth", 0, hundredth or bought(impact_bps, "hundredth")),
+        EnvironmentBuy("thousandth", 0, thousandth or small_buy()),
     )
 
 
-def refused_buys(reason: str | None = "paused") -> tuple[Buy, ...]:
+def refused_buys(reason: str | None = "paused") -> tuple[EnvironmentBuy, ...]:
     """Every size refused."""
-    no = Refused("buy", reason, 50_000)
+    no = RefusedCall("buy", reason, 50_000)
     return buys(no, no, no, no)
 
 
-def keeping_buys() -> tuple[Buy, ...]:
+def keeping_buys() -> tuple[EnvironmentBuy, ...]:
     """Every size paid for, and nothing had for it."""
-    nothing = Refused("arrive", "nothing arrived for what was paid", 50_000)
+    nothing = RefusedCall("arrive", "nothing arrived for what was paid", 50_000)
     return buys(nothing, nothing, nothing, nothing)
 
 
-def partial_buys() -> tuple[Buy, ...]:
+def partial_buys() -> tuple[EnvironmentBuy, ...]:
     """Every size filled in part only."""
     part = {size: bought(0, size, 5000) for size in ("probe", "tenth", "hundredth")}
     return buys(part["probe"], part["tenth"], part["hundredth"], bought(0, "thousandth", 5000))
@@ -152,13 +152,13 @@ def partial_buys() -> tuple[Buy, ...]:
 def venue(
     all_cells: tuple[Cell, ...] | None = None,
     *,
-    all_buys: tuple[Buy, ...] | None = None,
+    all_buys: tuple[EnvironmentBuy, ...] | None = None,
     facts: PoolFacts | Missing = LIQUID,
     fee_pips: int = 3000,
     impact_bps: int = 0,
     quote: Quote = "weth",
-    told_on_buy: Refused | Missing | None = None,
-    told_on_sell: Refused | Missing | None = None,
+    told_on_buy: RefusedCall | Missing | None = None,
+    told_on_sell: RefusedCall | Missing | None = None,
 ) -> VenueEvidence:
     """A venue that takes everything for a loss of 0.60 %, unless said otherwise."""
     return VenueEvidence(
@@ -171,7 +171,7 @@ def venue(
     )
 
 
-def no_trade(facts: PoolFacts | Missing, all_buys: tuple[Buy, ...] = ()) -> VenueEvidence:
+def no_trade(facts: PoolFacts | Missing, all_buys: tuple[EnvironmentBuy, ...] = ()) -> VenueEvidence:
     """A venue of which nothing was sold, so nothing was asked a second time."""
     return venue((), all_buys=all_buys, facts=facts)
 
@@ -187,7 +187,7 @@ TOKEN_FACTS = TokenFacts(
     proxy_admin=None,
 )
 
-MARKET = Market(block_number=100, usdg_per_eth_raw=3_000 * 10**6, pool_fee_pips=500, feed_usd_e8=None)
+MARKET = MarketRates(block_number=100, usdg_per_eth_raw=3_000 * 10**6, pool_fee_pips=500, feed_usd_e8=None)
 
 EMPTY = Evidence(
     schema=1,
@@ -203,7 +203,9 @@ EMPTY = Evidence(
 )
 
 
-def evidence(*venues: VenueEvidence, facts: TokenFacts = TOKEN_FACTS, market: Market = MARKET) -> Evidence:
+def evidence(
+    *venues: VenueEvidence, facts: TokenFacts = TOKEN_FACTS, market: MarketRates = MARKET
+) -> Evidence:
     """A check of an ordinary token with these venues."""
     return replace(EMPTY, venues=venues, facts=facts, market=market)
 

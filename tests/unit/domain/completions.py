@@ -13,16 +13,16 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
-    Bought,
-    Buy,
     BuyOutcome,
     Carried,
     Cell,
     CellOutcome,
+    CompletedBuy,
+    EnvironmentBuy,
     Evidence,
-    Launch,
+    LaunchRecord,
     Missing,
-    Refused,
+    RefusedCall,
     Size,
     Sold,
     TokenFacts,
@@ -91,7 +91,7 @@ def a_sale(rng: Random, world: World, planned_bps: int, keep_bps: int) -> CellOu
     return sold(loss, planned_bps)
 
 
-NOTHING = Refused("arrive", "nothing arrived for what was paid", 90_000)
+NOTHING = RefusedCall("arrive", "nothing arrived for what was paid", 90_000)
 """A buy that is paid for and brings nothing."""
 
 
@@ -103,7 +103,7 @@ def a_buy(rng: Random, size: Size) -> BuyOutcome:
         better = rng.choice((0, 0, 1000, 5000, 9990, -1000, -5000, -30_000, -90_000, -(10**9)))
         return NO_MONEY if draw < 0.15 else bought(better, size)
     if draw < 0.2:
-        return NOTHING if draw < 0.05 else Refused("buy", "paused", 50_000)
+        return NOTHING if draw < 0.05 else RefusedCall("buy", "paused", 50_000)
     return bought(rng.choice(_IMPACTS), size, 5000 if draw < 0.3 else BPS)
 
 
@@ -112,7 +112,7 @@ def kept_for_sure(where: Venue) -> int:
     return keep_of(where.fee_pips) if where.hook is None else 0
 
 
-def carried_past(rng: Random, one: VenueEvidence) -> Carried | Refused | Missing | None:
+def carried_past(rng: Random, one: VenueEvidence) -> Carried | RefusedCall | Missing | None:
     """What became of tokens moved past a pool: often just what makes its hook keep a certain share."""
     if not one.venue.keeps_by_hook():
         return None
@@ -127,7 +127,7 @@ def carried_past(rng: Random, one: VenueEvidence) -> Carried | Refused | Missing
 
 def at_a_price(outcome: BuyOutcome, price: int) -> BuyOutcome:
     """The same buy where tokens are so many times cheaper: pools need not agree on the price."""
-    if not isinstance(outcome, Bought):
+    if not isinstance(outcome, CompletedBuy):
         return outcome
     return replace(outcome, received_raw=outcome.received_raw * price)
 
@@ -167,15 +167,20 @@ def a_venue(rng: Random, world: World) -> VenueEvidence:
         return venue((), all_buys=(), facts=ABSENT, fee_pips=fee_pips)
     sizes: tuple[Size, ...] = (*_SIZES, "thousandth")
     if kind < 0.2:
-        no: BuyOutcome = Refused("buy", "paused", 50_000) if kind < 0.15 else bought(0, "probe", 5000)
+        no: BuyOutcome = RefusedCall("buy", "paused", 50_000) if kind < 0.15 else bought(0, "probe", 5000)
         no = NOTHING if kind < 0.11 else no
-        found = venue((), all_buys=tuple(Buy(s, 0, no) for s in sizes), facts=rng.choice((LIQUID, DRY)))
+        found = venue(
+            (), all_buys=tuple(EnvironmentBuy(s, 0, no) for s in sizes), facts=rng.choice((LIQUID, DRY))
+        )
         return found if where is None else at(where, found)
     if kind < 0.3:
-        all_buys = tuple(Buy(size, 0, a_buy(rng, size)) for size in sizes)
+        all_buys = tuple(EnvironmentBuy(size, 0, a_buy(rng, size)) for size in sizes)
     else:
         impact = rng.choice(_IMPACTS)
-        all_buys = (*(Buy(s, 0, bought(impact, s)) for s in _SIZES), Buy("thousandth", 0, small_buy()))
+        all_buys = (
+            *(EnvironmentBuy(s, 0, bought(impact, s)) for s in _SIZES),
+            EnvironmentBuy("thousandth", 0, small_buy()),
+        )
     found = venue((), all_buys=all_buys, fee_pips=fee_pips)
     return _with_cells(rng, world, found if where is None else at(where, found))
 
@@ -186,7 +191,7 @@ def _with_cells(rng: Random, world: World, found: VenueEvidence) -> VenueEvidenc
     if not isinstance(size, str):
         return replace(found, cells=(), carried=None)
     keep = kept_for_sure(found.venue)
-    small = any(b.size == "thousandth" and isinstance(b.outcome, Bought) for b in found.buys)
+    small = any(b.size == "thousandth" and isinstance(b.outcome, CompletedBuy) for b in found.buys)
     if not found.cells:
         asked = replace(found, cells=asked_cells(rng, world, size, small, keep))
         return replace(asked, carried=carried_past(rng, asked))
@@ -208,7 +213,7 @@ def _one_gap(rng: Random, found: Evidence) -> Evidence:
     if draw < 0.06 or not found.venues:
         name = rng.choice(("code_bytes", "balance_answers", "total_supply_raw"))
         return replace(found, facts=replace(found.facts, **{name: NODE}))
-    if draw > 0.85 and isinstance(found.launch, Launch) and found.launch.phase == "curve":
+    if draw > 0.85 and isinstance(found.launch, LaunchRecord) and found.launch.phase == "curve":
         return replace(found, launch=replace(found.launch, curve_state=NODE))
     index = rng.randrange(len(found.venues))
     one = found.venues[index]
@@ -232,7 +237,7 @@ def _one_gap(rng: Random, found: Evidence) -> Evidence:
     return replace(found, venues=(*found.venues[:index], one, *found.venues[index + 1 :]))
 
 
-def _lose(buy: Buy, lost: bool) -> Buy:
+def _lose(buy: EnvironmentBuy, lost: bool) -> EnvironmentBuy:
     return replace(buy, outcome=NODE) if lost else buy
 
 
@@ -269,7 +274,7 @@ def filled(rng: Random, gappy: Evidence, world: World) -> Evidence:
 
 
 def _filled_launch(rng: Random, known: AnyLaunch | Missing | None) -> AnyLaunch | Missing | None:
-    if not isinstance(known, Launch) or not isinstance(known.curve_state, Missing):
+    if not isinstance(known, LaunchRecord) or not isinstance(known.curve_state, Missing):
         return known
     return replace(known, curve_state=state(snipe_bps=rng.choice(_SNIPES)))
 
@@ -303,7 +308,7 @@ def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidenc
         for b in one.buys
     )
     pool = a_pool(rng) if isinstance(one.facts, Missing) else one.facts
-    if not pool.exists and any(isinstance(b.outcome, Bought) for b in all_buys):
+    if not pool.exists and any(isinstance(b.outcome, CompletedBuy) for b in all_buys):
         pool = LIQUID
     all_cells = tuple(replace(cell, outcome=outcome_of(cell)) for cell in one.cells)
     full = _with_cells(rng, world, replace(one, buys=all_buys, facts=pool, cells=all_cells))

@@ -4,10 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.holders.book import Beginning, HolderBook, Holding, LaunchBuy, LaunchTold, Ledger
+from roundtrip.domain.holders.book import (
+    Beginning,
+    HolderBook,
+    HolderColumns,
+    InsiderLedger,
+    LaunchBuy,
+    LaunchTold,
+)
 from roundtrip.domain.holders.deployer import Maker, Source
-from roundtrip.domain.holders.findings import Told, Wallet, outside
-from roundtrip.domain.holders.token_flows import Places
+from roundtrip.domain.holders.findings import HolderInputs, KnownWallet, outside
+from roundtrip.domain.holders.token_flows import NonWallets
 
 
 def address(number: int) -> Address:
@@ -19,7 +26,7 @@ def tx(number: int) -> TxHash:
 
 
 TOKEN, POOL, LOCKER, DEPLOYER, CREATOR = (address(0xF00 + number) for number in range(5))
-PLACES = Places(frozenset({POOL}), frozenset({LOCKER}))
+PLACES = NonWallets(frozenset({POOL}), frozenset({LOCKER}))
 BLOCK, AT_S = 1_000, 1_760_000_000
 MAKER = Maker(DEPLOYER, "launchpad", (CREATOR,), tx(1))
 
@@ -49,14 +56,14 @@ class FilledBook(HolderBook):
 
 
 def book(
-    wallets: Mapping[Address, Holding | int],
+    wallets: Mapping[Address, HolderColumns | int],
     launched: LaunchTold | None = None,
-    ledgers: Mapping[Address, Ledger] | None = None,
+    ledgers: Mapping[Address, InsiderLedger] | None = None,
 ) -> FilledBook:
     """A number: so much came to it and stayed."""
     beginning = Beginning(TOKEN, PLACES, frozenset(), BLOCK, None, frozenset({DEPLOYER, CREATOR}))
     held = {
-        wallet: Holding(balance_raw=one, received_raw=max(one, 0)) if isinstance(one, int) else one
+        wallet: HolderColumns(balance_raw=one, received_raw=max(one, 0)) if isinstance(one, int) else one
         for wallet, one in wallets.items()
     }
     return FilledBook(beginning, wallets=held, ledgers=dict(ledgers or {}), launched=launched)
@@ -68,12 +75,12 @@ def told(
     balances: Mapping[Address, int] | None = None,
     drifts: bool = False,
     maker: Maker | None = MAKER,
-    wallets: Mapping[Address, Wallet] | None = None,
+    wallets: Mapping[Address, KnownWallet] | None = None,
     families: Mapping[Address, int] | None = None,
     winners: Iterable[Address] = (),
     never: Iterable[str] = (),
-) -> Told:
-    return Told(
+) -> HolderInputs:
+    return HolderInputs(
         book=of,
         supply_raw=supply_raw,
         balances=balances or {},
@@ -96,9 +103,9 @@ def launch(*buys: tuple[Address, int] | tuple[Address, int, int]) -> LaunchTold:
     return LaunchTold(BLOCK, AT_S, tuple(made))
 
 
-def paid_by(funder: Address, *wallets: Address) -> dict[Address, Wallet]:
+def paid_by(funder: Address, *wallets: Address) -> dict[Address, KnownWallet]:
     """Wallets of one funder."""
-    return {wallet: Wallet(funder=funder, funder_known=True, funded_tx=tx(0xFA)) for wallet in wallets}
+    return {wallet: KnownWallet(funder=funder, funder_known=True, funded_tx=tx(0xFA)) for wallet in wallets}
 
 
 def maker(source: Source = "launchpad", creator: Address | None = None) -> Maker:
@@ -107,9 +114,9 @@ def maker(source: Source = "launchpad", creator: Address | None = None) -> Maker
 
 def deeds(
     held: int, received: int = 0, sold: int = 0, moved: int = 0, pooled: int = 0, burned: int = 0
-) -> Told:
+) -> HolderInputs:
     """A deployer who did so much of each, and has so much."""
-    ledger = Ledger(received, 0, sold, moved, pooled, burned)
+    ledger = InsiderLedger(received, 0, sold, moved, pooled, burned)
     return told(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}))
 
 

@@ -8,7 +8,7 @@ from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Curve,
     Evidence,
-    Launch,
+    LaunchRecord,
     Missing,
     PoolLaunch,
     VenueEvidence,
@@ -42,7 +42,7 @@ STATE = Curve(
 )
 """A curve of the usual make in the block after its launch."""
 
-LAUNCH = Launch(
+LAUNCH = LaunchRecord(
     phase="curve",
     curve=CURVE_ADDRESS,
     deployer=OWNER,
@@ -75,12 +75,12 @@ def state(**changes: object) -> Curve:
     return replace(STATE, **changes)  # type: ignore[arg-type]
 
 
-def launch(curve_state: Curve | Missing | None = STATE, **changes: object) -> Launch:
+def launch(curve_state: Curve | Missing | None = STATE, **changes: object) -> LaunchRecord:
     """The launch with this state of its curve, and other fields otherwise."""
     return replace(LAUNCH, curve_state=curve_state, **changes)  # type: ignore[arg-type]
 
 
-def gone(phase: str, swept_at_s: int = 0) -> Launch:
+def gone(phase: str, swept_at_s: int = 0) -> LaunchRecord:
     """A launch that has left its curve behind."""
     return launch(None, phase=phase, swept_at_s=swept_at_s)
 

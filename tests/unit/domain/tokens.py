@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.holders.book import Beginning, HolderBook
-from roundtrip.domain.holders.token_flows import Fill, Move, Places, TokenTx
+from roundtrip.domain.holders.token_flows import Move, NonWallets, TokenTx, VenueFill
 
 
 def address(number: int) -> Address:
@@ -15,7 +15,7 @@ TOKEN, CURVE, MANAGER, HOOK, ROUTER, LOCKER = (address(0xF0 + number) for number
 ANN, BOB, CAT, DAN = (address(0xA0 + number) for number in range(4))
 WALLETS = (ANN, BOB, CAT, DAN)
 ETH = ZERO_ADDRESS
-PLACES = Places(frozenset({CURVE, MANAGER, HOOK}), frozenset({ROUTER, LOCKER}))
+PLACES = NonWallets(frozenset({CURVE, MANAGER, HOOK}), frozenset({ROUTER, LOCKER}))
 NOBODY = {ZERO_ADDRESS, BURN_ADDRESS}
 EVERYONE = (*WALLETS, TOKEN, CURVE, MANAGER, ROUTER, LOCKER, ZERO_ADDRESS, BURN_ADDRESS)
 
@@ -37,15 +37,15 @@ def tx(
 ) -> TokenTx:
     """One transaction, with at most one fill to each side: in a v4 pool where nothing leaves the curve."""
     at = CURVE if any(sender == CURVE for sender, _, _ in moves) else POOL_ID
-    fills = [Fill(at, True, buys, ETH, quote_raw)] if buys else []
-    fills += [Fill(CURVE, False, sells, ETH, quote_raw)] if sells else []
+    fills = [VenueFill(at, True, buys, ETH, quote_raw)] if buys else []
+    fills += [VenueFill(CURVE, False, sells, ETH, quote_raw)] if sells else []
     tx_hash = TxHash(f"0x{number:064x}")
     return TokenTx(tx_hash, block, at_s, [Move(*move) for move in moves], fills)
 
 
 amounts = st.one_of(st.integers(0, 6), st.integers(0, 2**256 - 1))
 fills = st.lists(
-    st.builds(Fill, st.sampled_from([CURVE, POOL_ID]), st.booleans(), amounts, st.just(ETH), amounts),
+    st.builds(VenueFill, st.sampled_from([CURVE, POOL_ID]), st.booleans(), amounts, st.just(ETH), amounts),
     max_size=3,
 )
 

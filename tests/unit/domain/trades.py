@@ -5,7 +5,7 @@ from random import Random
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Probe, Refused, VenueEvidence
+from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Probe, RefusedCall, VenueEvidence
 from roundtrip.domain.trade.judge import Allowance, CallResult, Exit, Ran
 from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, TOKEN, buys, sold, venue
 
@@ -64,7 +64,7 @@ def a_sale(rng: Random, planned_bps: int) -> CellOutcome:
     """One outcome of a sell: refused, in part, or whole, at some loss."""
     draw = rng.random()
     if draw < 0.3:
-        return rng.choice((NO_MONEY, Refused("approve", "no", 1), Refused("transfer", "cooldown", 1)))
+        return rng.choice((NO_MONEY, RefusedCall("approve", "no", 1), RefusedCall("transfer", "cooldown", 1)))
     loss = rng.choice(_LOSSES)
     if draw < 0.5:
         return sold(loss, max(1, planned_bps * rng.choice(_SHARES) // BPS), planned_bps)

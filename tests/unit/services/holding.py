@@ -5,9 +5,9 @@ from fractions import Fraction
 from typing import Any
 
 from roundtrip.domain.base.types import BURN_ADDRESS, Address, BlockRef
-from roundtrip.domain.holders.book import Holding, Ledger
-from roundtrip.domain.holders.findings import Told, Wallet
-from roundtrip.services.holders.findings import Crowd, Gathered, Win, Winner
+from roundtrip.domain.holders.book import HolderColumns, InsiderLedger
+from roundtrip.domain.holders.findings import HolderInputs, KnownWallet
+from roundtrip.services.holders.findings import HolderRecord, HolderWin, LaunchCrowd, WinFinding
 from unit.domain.holding import (
     AT_S,
     DEPLOYER,
@@ -35,35 +35,35 @@ def the_book(**changes: Any) -> FilledBook:
     """A, B and C bought at the launch with eth of one funder; B sold out. D came later."""
     made = book(
         {
-            A: Holding(300 * UNIT, 300 * UNIT, 300 * UNIT, 0, 0, 30 * 10**6, AT_S, AT_S),
-            B: Holding(0, 200 * UNIT, 200 * UNIT, 200 * UNIT, 0, 20 * 10**6, AT_S, AT_S),
-            C: Holding(50 * UNIT, 100 * UNIT, 100 * UNIT, 50 * UNIT, 0, None, AT_S, AT_S),
-            D: Holding(1000 * UNIT, 1000 * UNIT, 0, 0, 0, 0, AT_S, None),
+            A: HolderColumns(300 * UNIT, 300 * UNIT, 300 * UNIT, 0, 0, 30 * 10**6, AT_S, AT_S),
+            B: HolderColumns(0, 200 * UNIT, 200 * UNIT, 200 * UNIT, 0, 20 * 10**6, AT_S, AT_S),
+            C: HolderColumns(50 * UNIT, 100 * UNIT, 100 * UNIT, 50 * UNIT, 0, None, AT_S, AT_S),
+            D: HolderColumns(1000 * UNIT, 1000 * UNIT, 0, 0, 0, 0, AT_S, None),
             DEPLOYER: 40 * UNIT,
             POOL: 8000 * UNIT,
             LOCKER: 500 * UNIT,
             BURN_ADDRESS: 100 * UNIT,
         },
         LAUNCHED,
-        {DEPLOYER: Ledger(50 * UNIT, 50 * UNIT, 10 * UNIT, 0, 0, 0)},
+        {DEPLOYER: InsiderLedger(50 * UNIT, 50 * UNIT, 10 * UNIT, 0, 0, 0)},
     )
     for name, value in changes.items():
         setattr(made, name, value)
     return made
 
 
-def the_told(**changes: Any) -> Told:
+def the_told(**changes: Any) -> HolderInputs:
     wallets = paid_by(FUNDER, A, B, C)
     wallets[A] = replace(wallets[A], first_s=AT_S - DAY_S)
-    wallets[D] = Wallet(first_s=NOW_S - 100 * DAY_S, is_contract=True)
+    wallets[D] = KnownWallet(first_s=NOW_S - 100 * DAY_S, is_contract=True)
     return replace(
         told(the_book(), SUPPLY_RAW, wallets=wallets, families={FUNDER: 3}, winners=(A,)), **changes
     )
 
 
-def gathered(**changes: Any) -> Gathered:
+def gathered(**changes: Any) -> HolderRecord:
     """A token whose every transfer was read."""
-    whole = Gathered(
+    whole = HolderRecord(
         chain_id=4663,
         token=TOKEN,
         symbol="PEPE",
@@ -77,13 +77,13 @@ def gathered(**changes: Any) -> Gathered:
         launch=LAUNCHED,
         market_cap_micro_usd=Fraction(5_000 * 10**6),
         winners=(),
-        crowd=Crowd({}, 4),
+        crowd=LaunchCrowd({}, 4),
     )
     return replace(whole, **changes)
 
 
-WIN = Win(address(0xC0FFEE), "W\u202eIN", 3 * UNIT, 2 * UNIT, AT_S)
+WIN = WinFinding(address(0xC0FFEE), "W\u202eIN", 3 * UNIT, 2 * UNIT, AT_S)
 
 
-def winner(wallet: Address, **changes: Any) -> Winner:
-    return replace(Winner(wallet, "24h", 3, 2 * UNIT, 3, 4, WIN), **changes)
+def winner(wallet: Address, **changes: Any) -> HolderWin:
+    return replace(HolderWin(wallet, "24h", 3, 2 * UNIT, 3, 4, WIN), **changes)

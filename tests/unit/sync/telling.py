@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address
 from roundtrip.sync.batch import Batch
-from roundtrip.sync.fold_context import Known
-from roundtrip.sync.ledger import Ledger, list_wanted, told_by
+from roundtrip.sync.fold_context import FoldContext
+from roundtrip.sync.ledger import BatchFold, list_wanted, told_by
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 from support.told_blocks import Chain, Sent
@@ -26,7 +26,7 @@ class Story:
     """A chain and what is known at its end."""
 
     contracts: Contracts = NETWORK
-    known: Known = field(default_factory=Known)
+    known: FoldContext = field(default_factory=FoldContext)
     chain: Chain = field(default_factory=Chain)
     eth_usd_pool: Address | None = None
 
@@ -41,7 +41,9 @@ class Story:
         self.known.pools |= dict.fromkeys(want.pools)
         self.known.launched |= dict.fromkeys(want.tokens, False)
         parent_hash = blocks[0].parent_hash
-        return Ledger(self.known, self.contracts, parent_hash, transfers_from_s, self.eth_usd_pool).fold(told)
+        return BatchFold(self.known, self.contracts, parent_hash, transfers_from_s, self.eth_usd_pool).fold(
+            told
+        )
 
 
 def traders(batch: Batch) -> list[Address]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.base.events import Trade
+from roundtrip.domain.base.events import TradeEvent
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from support.told_blocks import (
@@ -31,7 +31,7 @@ POOL = v4_at(HIGH, ZERO_ADDRESS, HOOK)
 """A launchpad's: eth is currency 0."""
 
 
-def traded(*transactions: Sent, story: Story | None = None) -> list[Trade]:
+def traded(*transactions: Sent, story: Story | None = None) -> list[TradeEvent]:
     """The trades of a block, once every place is there."""
     story = story or Story()
     openings = (
@@ -43,7 +43,7 @@ def traded(*transactions: Sent, story: Story | None = None) -> list[Trade]:
     return story.block(*transactions).trades
 
 
-def figures(trade: Trade) -> tuple[bool, int, int]:
+def figures(trade: TradeEvent) -> tuple[bool, int, int]:
     return trade.buys, trade.token_raw, trade.quote_raw
 
 

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.tour.redact import (
     CUT,
     WIDTH,
-    Words,
+    Placeholders,
     fits,
     lines,
     shape,
@@ -19,7 +19,9 @@ from roundtrip.tour.redact import (
 )
 
 OLD, NEW = "0x" + "a" * 64, "0x" + "b" * 64
-KNOWN = Words(head=1291, head_s=1_760_000_000, hashes=frozenset({OLD}), names={"127.0.0.1:41": "receiver"})
+KNOWN = Placeholders(
+    head=1291, head_s=1_760_000_000, hashes=frozenset({OLD}), names={"127.0.0.1:41": "receiver"}
+)
 WALLET = "0x" + "c" * 40
 
 

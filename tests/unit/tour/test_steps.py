@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.tour.steps import STEPS, Step
+from roundtrip.tour.steps import STEPS, TourStep
 from roundtrip.tour.walk import has_something
 
 
@@ -22,7 +22,7 @@ from roundtrip.tour.walk import has_something
     ],
 )
 def test_a_step_shows_something_or_nothing(shows: str, answer: dict[str, Any], is_shown: bool) -> None:
-    assert has_something(Step("x", "y", lambda ground: {}, shows), answer) is is_shown
+    assert has_something(TourStep("x", "y", lambda ground: {}, shows), answer) is is_shown
 
 
 def test_the_tour_has_thirty_six_steps_and_each_says_why() -> None:

@@ -14,7 +14,7 @@ from roundtrip.domain.base.events import (
     Event,
     Executing,
     HookFeeTaken,
-    Launched,
+    LaunchedToken,
     LaunchMoved,
     LiquidityMoved,
     Operated,
@@ -124,12 +124,12 @@ CASES = (
     Case(
         "a launch on a curve",
         logs.LAUNCHED.log(FACTORY, TOKEN, CURVE, OWNER, NVDA, 3, 41600000000000000000),
-        Launched(TOKEN, OWNER, NVDA, CURVE, 2, 41600000000000000000),
+        LaunchedToken(TOKEN, OWNER, NVDA, CURVE, 2, 41600000000000000000),
     ),
     Case(
         "a launch for eth",
         logs.LAUNCHED.log(FACTORY, TOKEN, CURVE, OWNER, ZERO_ADDRESS, 0, 42 * 10**17),
-        Launched(TOKEN, OWNER, ZERO_ADDRESS, CURVE, 2, 42 * 10**17),
+        LaunchedToken(TOKEN, OWNER, ZERO_ADDRESS, CURVE, 2, 42 * 10**17),
     ),
     Case(
         "a curve's first buy",
@@ -177,7 +177,7 @@ CASES = (
         logs.V1_LAUNCHED.log(
             logs.V1_FACTORIES[0], TOKEN, OWNER, ETHEREUM_FACTORY, WETH, USDC_WETH, 1, 2, 3, 4, 5
         ),
-        Launched(TOKEN, OWNER, WETH, USDC_WETH, 1, None),
+        LaunchedToken(TOKEN, OWNER, WETH, USDC_WETH, 1, None),
     ),
     Case(
         "a transfer",

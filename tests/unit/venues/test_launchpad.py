@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import Address
 from roundtrip.venues import launchpad
 from roundtrip.venues.base import Call
-from roundtrip.venues.launchpad import Record, read_record
+from roundtrip.venues.launchpad import FactoryRecord, read_record
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
 FIELDS = {
@@ -50,7 +50,7 @@ SAID: dict[str, Any] = {
     "sweptAt": 1_760_000_000,
     "exists": True,
 }
-RECORD = Record(
+RECORD = FactoryRecord(
     CURVE, DEPLOYER, address(0xFE), ABOVE, 41_600_000_000_000_000_002, 3000, 200, 100, "curve", 1_760_000_000
 )
 

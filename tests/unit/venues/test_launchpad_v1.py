@@ -17,9 +17,9 @@ from roundtrip.config.networks import ROBINHOOD
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Launch, Missing, PoolLaunch
+from roundtrip.domain.check.evidence import LaunchRecord, Missing, PoolLaunch
 from roundtrip.venues import BY_KIND, amm_v3, launchpad_v1
-from roundtrip.venues.base import Call, Contracts, Listed, Log
+from roundtrip.venues.base import Call, Contracts, Log, VenueListing
 from unit.chain.launch_records import record as record_of_v2
 from unit.chain.samples import ENVIRONMENT, did, refused
 from unit.venues.network import ABOVE, BELOW, address
@@ -101,7 +101,7 @@ def test_the_real_chains_own_launch_is_found_at_its_pool() -> None:
     contracts = ROBINHOOD.contracts
     log = launched(PONS, contracts.weth, PONS_POOL, contracts.launchpad_v1_factories[0], contracts)
     venue = Venue("amm_v3", "weth", contracts.weth, PONS_POOL, 10_000)
-    assert launchpad_v1.decode_listings(log, contracts) == (Listed(PONS, venue),)
+    assert launchpad_v1.decode_listings(log, contracts) == (VenueListing(PONS, venue),)
 
 
 @pytest.mark.parametrize("fee", amm_v3.FEE_TIERS_PIPS)
@@ -267,4 +267,4 @@ def test_a_launch_of_the_second_generation_comes_first() -> None:
     found = read_launch(
         told(did(record()), did(status()), v2=did(record_of_v2())), TOKEN, (), None, CONTRACTS
     )
-    assert isinstance(found, Launch)
+    assert isinstance(found, LaunchRecord)

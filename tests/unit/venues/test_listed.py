@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import VENUES, amm_v3, amm_v4, launchpad_curve, launchpad_pool
-from roundtrip.venues.base import Contracts, Listed, Log
+from roundtrip.venues.base import Contracts, Log, VenueListing
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
 CREATED = "PoolCreated(address,address,uint24,int24,address)"
@@ -68,8 +68,8 @@ def test_a_v3_pool_is_listed_for_either_side(one: Address, two: Address, fee: in
     low, high = sorted((one, two))
     pool = amm_v3.pool_address(CONTRACTS.v3_factory, low, high, fee)
     assert amm_v3.decode_listings(created(low, high, fee), CONTRACTS) == (
-        Listed(low, Venue("amm_v3", high, high, pool, fee)),
-        Listed(high, Venue("amm_v3", low, low, pool, fee)),
+        VenueListing(low, Venue("amm_v3", high, high, pool, fee)),
+        VenueListing(high, Venue("amm_v3", low, low, pool, fee)),
     )
 
 
@@ -102,8 +102,8 @@ def test_a_v4_pool_is_listed_for_either_side(
     pool_id = id_of(low, high, fee, spacing, hook)
     hooked = None if hook == ZERO_ADDRESS else hook
     assert amm_v4.decode_listings(initialized(low, high, fee, spacing, hook), CONTRACTS) == (
-        Listed(low, Venue("amm_v4", high, high, None, fee, spacing, hooked, pool_id)),
-        Listed(high, Venue("amm_v4", low, low, None, fee, spacing, hooked, pool_id)),
+        VenueListing(low, Venue("amm_v4", high, high, None, fee, spacing, hooked, pool_id)),
+        VenueListing(high, Venue("amm_v4", low, low, None, fee, spacing, hooked, pool_id)),
     )
 
 
@@ -169,8 +169,8 @@ def test_the_launchpads_pool_of_the_real_chain_is_found_by_its_log() -> None:
     log = initialized(token, quote, 0, 200, hook)
     first, second = launchpad_pool.decode_listings(log, replace(CONTRACTS, launchpad_hook=hook))
     pool_id = "0x6eb457f0729bd458608099505990f03d8a6af91202f936124f72ad76c96f6fe1"
-    assert first == Listed(token, Venue("launchpad_pool", quote, quote, None, 0, 200, hook, pool_id))
-    assert second == Listed(quote, Venue("launchpad_pool", token, token, None, 0, 200, hook, pool_id))
+    assert first == VenueListing(token, Venue("launchpad_pool", quote, quote, None, 0, 200, hook, pool_id))
+    assert second == VenueListing(quote, Venue("launchpad_pool", token, token, None, 0, 200, hook, pool_id))
 
 
 def test_the_usual_launchpad_pools_are_listed_as_the_candidates_they_are() -> None:
@@ -196,12 +196,12 @@ def test_where_there_is_no_launchpad_nobody_tells_of_launches() -> None:
 def test_a_launch_is_listed_at_its_curve(quote: Address, name: Any) -> None:
     curve = address(0xC0)
     (found,) = launchpad_curve.decode_listings(launched(BELOW, curve, quote), CONTRACTS)
-    assert found == Listed(BELOW, Venue("launchpad_curve", name, quote, curve, 0))
+    assert found == VenueListing(BELOW, Venue("launchpad_curve", name, quote, curve, 0))
 
 
 # --- logs that are none ----------------------------------------------------------------------------
 
-Reader = Callable[[Log, Contracts], tuple[Listed, ...]]
+Reader = Callable[[Log, Contracts], tuple[VenueListing, ...]]
 CUTS: list[tuple[Reader, Log, int]] = [
     (amm_v3.decode_listings, created(BELOW, ABOVE), 0),
     (amm_v4.decode_listings, initialized(BELOW, ABOVE, hook=HOOK), 96),

@@ -15,7 +15,7 @@ from roundtrip.domain.base.venue import Quote, Venue
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, Terms, VenueFile
 from roundtrip.verify import Network, Report, Request, lines, verify
-from roundtrip.verify.routers import Pool, v3_pool_address, v4_pool_id
+from roundtrip.verify.routers import PoolKey, v3_pool_address, v4_pool_id
 from unit.verify.samples import (
     ABOVE,
     BELOW,
@@ -116,10 +116,10 @@ def test_fees_and_hooks_are_named() -> None:
 def test_pools_of_the_real_chain() -> None:
     """Weth and usdg in a v3 pool, and a launch against a stock: made again as public logs show them."""
     factory, weth = "0x1f7d7550b1b028f7571e69a784071f0205fd2efa", "0x0bd7d308f8e1639fab988df18a8011f41eacad73"
-    pool = Pool("0x5fc5360d0400a0fd4f2af552add042d716f1d168", 100)
+    pool = PoolKey("0x5fc5360d0400a0fd4f2af552add042d716f1d168", 100)
     assert v3_pool_address(factory, weth, pool) == "0x52e65b17fb6e5ba00ed806f37afcd2daa50271ca"
     token, hook = "0xc9e9ab90654f82893d7fd18b62f694992e8cef29", 0xE5E702641EA86F4AE6CC3CDAED2B886F976BE044
-    launch = Pool("0xd0601ce157db5bdc3162bbac2a2c8af5320d9eec", 0, 200, hook)
+    launch = PoolKey("0xd0601ce157db5bdc3162bbac2a2c8af5320d9eec", 0, 200, hook)
     assert v4_pool_id(token, launch) == "0x6eb457f0729bd458608099505990f03d8a6af91202f936124f72ad76c96f6fe1"
 
 

@@ -14,7 +14,7 @@ import structlog
 from roundtrip.api.request.request_ids import begin_for_all
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import call_counts
-from roundtrip.store.accounts.call_counts import KEPT_MS, Call, HandedBack, Live
+from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, HandedBack, LiveKey
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .dedicated_connection import STATEMENT_S, OwnConnection
@@ -42,8 +42,8 @@ class Writes(Protocol):
     """Who counts: see ``store.counting``. Raises one of DATABASE_FAULTS."""
 
     async def write(
-        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
-    ) -> list[Live | None]: ...
+        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[LiveKey | None]: ...
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]: ...
 
@@ -51,7 +51,7 @@ class Writes(Protocol):
 
 
 @dataclass(slots=True)
-class Ledger:
+class CallLedger:
     """Counts in the database, over one connection of its own: every call of everybody waits for it."""
 
     pool: asyncpg.Pool
@@ -61,8 +61,8 @@ class Ledger:
         self.own = OwnConnection(self.pool)
 
     async def write(
-        self, calls: Sequence[Call], handed_back: Sequence[HandedBack], forget_before_ms: int
-    ) -> list[Live | None]:
+        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+    ) -> list[LiveKey | None]:
         """What came of each call. Raises one of DATABASE_FAULTS."""
         async with self.own.acquire(STATEMENT_S) as connection:
             came = await call_counts.write(connection, calls, handed_back)
@@ -89,11 +89,11 @@ class Ledger:
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingCall:
     """A call of a flush that has not begun, and who waits for what comes of it."""
 
-    call: Call
-    came: "asyncio.Future[Live | None]"
+    call: CountedCall
+    came: "asyncio.Future[LiveKey | None]"
 
 
 @dataclass(slots=True)
@@ -108,10 +108,10 @@ class GroupCommit:
     ledger: Writes
     now_ms: Callable[[], int]
     clock: Callable[[], float] = time.monotonic
-    _waiting: deque[_Waiting] = field(default_factory=deque)
-    _later: deque[Call] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    _waiting: deque[_WaitingCall] = field(default_factory=deque)
+    _later: deque[CountedCall] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
     _backs: deque[HandedBack] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
-    _looking: "dict[bytes, asyncio.Future[Live | None]]" = field(default_factory=dict)
+    _looking: "dict[bytes, asyncio.Future[LiveKey | None]]" = field(default_factory=dict)
     _owed: Loads | None = None
     _flushing: asyncio.Task[None] | None = None
     _gone_until_s: float | None = None
@@ -131,16 +131,16 @@ class GroupCommit:
             self._owed = late
             return []
 
-    async def look_up(self, key_hash: bytes, known: bool) -> Live | None:
+    async def look_up(self, key_hash: bytes, known: bool) -> LiveKey | None:
         """Whose a key is, by the next statement: one question for everybody who asks it meanwhile. ``known``:
         it was live once; else it waits among the callers without a key. Raises ServiceFull (busy)."""
         came = self._looking.get(key_hash)
         if came is None:
-            came = self._asked(Call(None, self.now_ms(), key_hash), known)
+            came = self._asked(CountedCall(None, self.now_ms(), key_hash), known)
             self._looking[key_hash] = came
         return await asyncio.shield(came)
 
-    async def count(self, call: Call) -> Live | None:
+    async def count(self, call: CountedCall) -> LiveKey | None:
         """Counts a call, and comes back when that is written; None: its key is not live, or it showed none.
         Raises ServiceFull (busy): a key cannot be known, or too many wait."""
         if call.key_hash is None and self._is_gone():
@@ -148,17 +148,17 @@ class GroupCommit:
             return None
         return await self._asked(call, call.key_hash is not None)
 
-    def _asked(self, call: Call, first: bool) -> "asyncio.Future[Live | None]":
+    def _asked(self, call: CountedCall, first: bool) -> "asyncio.Future[LiveKey | None]":
         if self._is_gone():
             raise _unknown()
         if len(self._waiting) >= (MOST_WAITING if first else MOST_WAITING * 3 // 4):
             raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
-        came: asyncio.Future[Live | None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Waiting(call, came))
+        came: asyncio.Future[LiveKey | None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_WaitingCall(call, came))
         self._begin()
         return came
 
-    def count_later(self, call: Call) -> None:
+    def count_later(self, call: CountedCall) -> None:
         """Counts a call without a key, and waits for nothing."""
         self._later.append(call)
         self._begin()
@@ -222,8 +222,8 @@ class GroupCommit:
                 self._owed(await self.ledger.recent(now_ms))
                 self._owed = None
 
-    def _still_wanted(self, now_ms: int, most: int) -> list[Call]:
-        found: list[Call] = []
+    def _still_wanted(self, now_ms: int, most: int) -> list[CountedCall]:
+        found: list[CountedCall] = []
         while self._later and len(found) < most:
             call = self._later.popleft()
             if _matters(call.taken_ms, now_ms):
@@ -231,7 +231,7 @@ class GroupCommit:
         return found
 
     def _failed(
-        self, fault: Exception, waiting: list[_Waiting], later: list[Call], backs: list[HandedBack]
+        self, fault: Exception, waiting: list[_WaitingCall], later: list[CountedCall], backs: list[HandedBack]
     ) -> None:
         if self._gone_until_s is None:
             log.warning("calls cannot be counted in the database", fault=type(fault).__name__)

@@ -8,18 +8,18 @@ from datetime import UTC, date, datetime
 from typing import Literal
 from uuid import UUID
 
-from roundtrip.api.request.callers import Asking
+from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Allowance, Allowances, Mite
+from roundtrip.domain.accounts.account import Allowances, CallAllowance, Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
-from roundtrip.store.accounts.call_counts import Call, HandedBack, Live
+from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey
 from roundtrip.store.accounts.credit_holds import Hold
 
-from .call_counter import GroupCommit, Ledger
+from .call_counter import CallLedger, GroupCommit
 from .credit_spending import Credits, Spending
-from .minute_limits import MinuteLimits, Minutes, OwnMinutes, Ticket
+from .minute_limits import MinuteCounter, MinuteLimits, OwnMinutes, Ticket
 
 Counts = Literal["day", "minute", "never"]
 
@@ -30,7 +30,7 @@ _MOST_LOOK_UPS = 60
 _DAY_MS = 86_400_000
 
 
-class Refused(Exception):
+class CallRefused(Exception):
     """A call that was not let in: why, and what is left of the caller's minute, where it is known."""
 
     def __init__(self, error: RoundtripError, ticket: Ticket | None) -> None:
@@ -45,7 +45,7 @@ class Admitted:
     ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead.
     ``beside``: what it took of its address and the networks around it."""
 
-    allowance: Allowance
+    allowance: CallAllowance
     mite: Mite | None = None
     ticket: Ticket | None = None
     day: date | None = None
@@ -63,10 +63,10 @@ class Gate:
     allowances: Allowances
     commit: GroupCommit
     is_holder: IsHolder = nobody_holds
-    across: Minutes | None = None
+    across: MinuteCounter | None = None
     spending: Spending | None = None
     can_be_paid: bool = False
-    minutes: Minutes = field(init=False)
+    minutes: MinuteCounter = field(init=False)
     _around: MinuteLimits = field(init=False)
     """Addresses with keys, and networks: counted by each process for itself."""
     # Whose a key is never changes; whether it is live is asked with every call.
@@ -90,7 +90,7 @@ class Gate:
                 if self.spending is not None:
                     await self.spending.close()
 
-    async def admit(self, asking: Asking, counts: Counts, needs_key: bool) -> Admitted:
+    async def admit(self, asking: CallerRequest, counts: Counts, needs_key: bool) -> Admitted:
         """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
         busy."""
         if counts == "never" and not needs_key:
@@ -101,17 +101,17 @@ class Gate:
             return await self._with_key(asking, asking.key, counts)
         if needs_key:
             why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
-            raise Refused(why, await self._noted(asking))
+            raise CallRefused(why, await self._noted(asking))
         ticket = await self._take(asking.name, self.allowances.anonymous)
         beside = self._taken_around(asking, ticket)
         if not self.minutes.is_lasting:
             try:
-                await self.commit.count(Call(ticket.caller, ticket.taken_ms))
+                await self.commit.count(CountedCall(ticket.caller, ticket.taken_ms))
             except RoundtripError as error:
-                raise Refused(error, self.minutes.hand_back(ticket)) from None
+                raise CallRefused(error, self.minutes.hand_back(ticket)) from None
         return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
 
-    async def look_at(self, asking: Asking) -> None:
+    async def look_at(self, asking: CallerRequest) -> None:
         """Only whether the key that is shown is live; one that is not counts. Raises Refused: bad_key,
         busy."""
         if asking.two_keys:
@@ -146,7 +146,7 @@ class Gate:
         """Under which minute a call is written down."""
         return None if self.minutes.is_lasting else ticket.caller
 
-    async def _with_key(self, asking: Asking, shown: str, counts: Counts) -> Admitted:
+    async def _with_key(self, asking: CallerRequest, shown: str, counts: Counts) -> Admitted:
         hashed = await self._hashed(asking, shown)
         mite = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
@@ -155,22 +155,22 @@ class Gate:
         beside = self._taken_with_keys(asking, allowance)
         try:
             ticket = await self._take(f"mite:{mite.id}", allowance)
-        except Refused:
+        except CallRefused:
             # A key that was revoked is told so, whatever its minute is like.
             await self._look_up(asking, hashed)
             raise
         # Not of a clock of its own: one that was put back gives no call to a day that is over.
         day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
-        call = Call(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
+        call = CountedCall(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
         live = await self._counted(asking, call, ticket)
         if live.has_room:
             return Admitted(allowance, live.mite, ticket, day, beside=beside)
         held = await self._held(live, ticket)
         if held is None:
-            raise Refused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
+            raise CallRefused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
         return Admitted(allowance, live.mite, ticket, hold=held, beside=beside)
 
-    async def _held(self, live: Live, ticket: Ticket) -> Hold | None:
+    async def _held(self, live: LiveKey, ticket: Ticket) -> Hold | None:
         if self.spending is None or not live.may_pay:
             return None
         try:
@@ -178,28 +178,28 @@ class Gate:
         except BaseException as error:
             left = self.minutes.hand_back(ticket)
             if isinstance(error, RoundtripError):
-                raise Refused(error, left) from None
+                raise CallRefused(error, left) from None
             raise
 
-    async def _hashed(self, asking: Asking, shown: str) -> bytes:
+    async def _hashed(self, asking: CallerRequest, shown: str) -> bytes:
         if not (keys.is_session if asking.by_cookie else keys.is_key)(shown):
             raise await self._bad_key(asking)
         return keys.hash_of(shown)
 
-    async def _counted(self, asking: Asking, call: Call, ticket: Ticket) -> Live:
+    async def _counted(self, asking: CallerRequest, call: CountedCall, ticket: Ticket) -> LiveKey:
         try:
             live = await self.commit.count(call)
         except BaseException as error:
             left = self.minutes.hand_back(ticket)
             if isinstance(error, RoundtripError):
-                raise Refused(error, left) from None
+                raise CallRefused(error, left) from None
             raise
         if live is None:
             self.minutes.hand_back(ticket)
             raise await self._dead(asking, call.key_hash)
         return live
 
-    async def _look_up(self, asking: Asking, hashed: bytes) -> Mite:
+    async def _look_up(self, asking: CallerRequest, hashed: bytes) -> Mite:
         """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
         key that this process does not know yet may be, so it is not called dead unasked."""
         known = hashed in self._known
@@ -209,7 +209,7 @@ class Gate:
         except BaseException as error:
             self._not_dead(looked)
             if isinstance(error, RoundtripError):
-                raise Refused(error, None) from None
+                raise CallRefused(error, None) from None
             raise
         if live is not None:
             self._not_dead(looked)
@@ -221,28 +221,28 @@ class Gate:
             self._known.popitem(last=False)
         return live.mite
 
-    def _look_up_taken(self, asking: Asking) -> Ticket:
+    def _look_up_taken(self, asking: CallerRequest) -> Ticket:
         try:
             return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
         except LimitReached as error:
             said = "Too many keys from this address are not live; wait a little."
             wait_s, limit = error.retry_after_s or 1, self.allowances.anonymous.per_minute
             why = LimitReached("rate_limited", said, wait_s, limit)
-            raise Refused(why, Ticket(asking.name, 0, limit, 0)) from None
+            raise CallRefused(why, Ticket(asking.name, 0, limit, 0)) from None
 
     def _not_dead(self, looked: Ticket | None) -> None:
         if looked is not None:
             self.limits.hand_back(looked)
 
-    async def _dead(self, asking: Asking, hashed: bytes | None) -> Refused:
+    async def _dead(self, asking: CallerRequest, hashed: bytes | None) -> CallRefused:
         if hashed is not None:
             self._known.pop(hashed, None)
         return await self._bad_key(asking)
 
-    async def _bad_key(self, asking: Asking, said: str = "This key is not live.") -> Refused:
-        return Refused(CallerFault("bad_key", said), await self._noted(asking))
+    async def _bad_key(self, asking: CallerRequest, said: str = "This key is not live.") -> CallRefused:
+        return CallRefused(CallerFault("bad_key", said), await self._noted(asking))
 
-    async def _noted(self, asking: Asking) -> Ticket:
+    async def _noted(self, asking: CallerRequest) -> Ticket:
         """Counts a call that is refused anyway under its address, as long as there is room."""
         limit = self.allowances.anonymous.per_minute
         try:
@@ -250,21 +250,21 @@ class Gate:
         except LimitReached:
             return Ticket(asking.name, 0, limit, 0)
         if not self.minutes.is_lasting:
-            self.commit.count_later(Call(ticket.caller, ticket.taken_ms))
+            self.commit.count_later(CountedCall(ticket.caller, ticket.taken_ms))
         return ticket
 
-    async def _take(self, caller: str, allowance: Allowance) -> Ticket:
+    async def _take(self, caller: str, allowance: CallAllowance) -> Ticket:
         try:
             return await self.minutes.take(caller, allowance.per_minute)
         except LimitReached as error:
-            raise Refused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
+            raise CallRefused(error, Ticket(caller, 0, allowance.per_minute, 0)) from None
 
-    def is_bound(self, asking: Asking) -> bool:
+    def is_bound(self, asking: CallerRequest) -> bool:
         """Whether what holds for one address holds for this one: not on the service's own machine, unless it
         is set so."""
         return self.allowances.address.loopback or not asking.is_local
 
-    def _taken_around(self, asking: Asking, ticket: Ticket) -> tuple[Ticket, ...]:
+    def _taken_around(self, asking: CallerRequest, ticket: Ticket) -> tuple[Ticket, ...]:
         """One call of each network around an address. Raises Refused (rate_limited)."""
         taken: list[Ticket] = []
         if not self.is_bound(asking):
@@ -277,10 +277,10 @@ class Gate:
                     self._around.hand_back(one)
                 said = "Your network made too many calls without a key in a minute; use a key, or wait."
                 why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
-                raise Refused(why, self.minutes.hand_back(ticket)) from None
+                raise CallRefused(why, self.minutes.hand_back(ticket)) from None
         return tuple(taken)
 
-    def _taken_with_keys(self, asking: Asking, allowance: Allowance) -> tuple[Ticket, ...]:
+    def _taken_with_keys(self, asking: CallerRequest, allowance: CallAllowance) -> tuple[Ticket, ...]:
         """One call of an address that shows a key. Raises Refused (rate_limited)."""
         if not self.is_bound(asking):
             return ()
@@ -289,9 +289,9 @@ class Gate:
         except LimitReached as error:
             said = f"Your address made more than {error.limit} calls with keys in a minute; wait a little."
             why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
-            raise Refused(why, Ticket(asking.name, 0, allowance.per_minute, 0)) from None
+            raise CallRefused(why, Ticket(asking.name, 0, allowance.per_minute, 0)) from None
 
-    def _day_is_over(self, ticket: Ticket, allowance: Allowance) -> LimitReached:
+    def _day_is_over(self, ticket: Ticket, allowance: CallAllowance) -> LimitReached:
         wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)
         said = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
         if self.can_be_paid:
@@ -299,7 +299,7 @@ class Gate:
         return LimitReached("daily_limit", said, wait_s, allowance.per_minute)
 
 
-def gate_over(ctx: Context, across: Minutes | None = None) -> Gate:
+def gate_over(ctx: Context, across: MinuteCounter | None = None) -> Gate:
     """The gate of a service. ``across``: who counts minutes for several processes together."""
 
     def now_ms() -> int:
@@ -308,7 +308,7 @@ def gate_over(ctx: Context, across: Minutes | None = None) -> Gate:
     def new_id() -> UUID:
         return UUID(bytes=ctx.entropy()[-16:], version=4)
 
-    commit = GroupCommit(Ledger(ctx.pool), now_ms)
+    commit = GroupCommit(CallLedger(ctx.pool), now_ms)
     spending = Spending(Credits(ctx.pool), now_ms, new_id)
     return Gate(
         MinuteLimits(now_ms),

@@ -97,7 +97,7 @@ class MinuteLimits:
         return caller if caller.startswith("mite:") else _OVERFLOW
 
 
-class Minutes(Protocol):
+class MinuteCounter(Protocol):
     """Who counts calls by the minute. ``is_lasting``: it remembers them beyond this process by itself; else
     the gate writes them down."""
 

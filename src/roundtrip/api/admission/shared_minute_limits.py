@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from roundtrip.api.request.request_ids import begin_for_all
-from roundtrip.api.sharing.valkey import NAMESPACE, Gone, Script, Valkey
+from roundtrip.api.sharing.valkey import NAMESPACE, Script, StoreUnavailable, Valkey
 
 from .minute_limits import WINDOW_MS, MinuteLimits, Ticket, over
 
@@ -74,7 +74,7 @@ class _Across(Ticket):
 
 
 @dataclass(slots=True)
-class _Waiting:
+class _WaitingLimit:
     """A call of a script that has not begun. What comes: when it was taken and what is left, or -1 and how
     long to wait; None: the store is gone."""
 
@@ -97,7 +97,7 @@ class SharedMinutes:
     now_ms: Callable[[], int] | None = None
     service: str = ""
     is_lasting: bool = True
-    _waiting: deque[_Waiting] = field(default_factory=deque)
+    _waiting: deque[_WaitingLimit] = field(default_factory=deque)
     _backs: deque[tuple[str, int]] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
     _flushing: asyncio.Task[None] | None = None
 
@@ -107,7 +107,7 @@ class SharedMinutes:
         own = self.limits.take(caller, limit)
         if self.valkey.is_gone() or len(self._waiting) >= _MOST_WAITING:
             return own
-        waiting = _Waiting(own.caller, limit, asyncio.get_running_loop().create_future())
+        waiting = _WaitingLimit(own.caller, limit, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._begin()
         try:
@@ -141,7 +141,7 @@ class SharedMinutes:
             self._backs.append((caller, taken_ms))
             self._begin()
 
-    def _left(self, own: Ticket, waiting: _Waiting) -> None:
+    def _left(self, own: Ticket, waiting: _WaitingLimit) -> None:
         """Who went away before it was let in has made no call."""
 
         def return_place(done: asyncio.Future[tuple[int, int] | None]) -> None:
@@ -157,7 +157,7 @@ class SharedMinutes:
             self._flushing = begin_for_all(self._flush(), "minutes")
 
     async def _flush(self) -> None:
-        waiting: list[_Waiting] = []
+        waiting: list[_WaitingLimit] = []
         try:
             while self._waiting or self._backs:
                 backs = [self._backs.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._backs)))]
@@ -169,7 +169,7 @@ class SharedMinutes:
             self._waiting.clear()
 
     async def _counted(
-        self, backs: list[tuple[str, int]], waiting: list[_Waiting]
+        self, backs: list[tuple[str, int]], waiting: list[_WaitingLimit]
     ) -> list[tuple[int, int]] | None:
         keys = [self._key(caller) for caller, _ in backs] + [self._key(one.caller) for one in waiting]
         args: list[str | int] = ["" if self.now_ms is None else self.now_ms()]
@@ -179,7 +179,7 @@ class SharedMinutes:
             args += [0, one.limit]
         try:
             came = await self.valkey.run(_COUNT, keys, args)
-        except Gone:
+        except StoreUnavailable:
             return None
         told = came if isinstance(came, list) else [came]
         if len(told) != 2 * len(waiting) or not all(_could_be(number) for number in told):
@@ -191,7 +191,7 @@ class SharedMinutes:
         return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
 
 
-def _tell(waiting: list[_Waiting], came: list[tuple[int, int]] | None) -> None:
+def _tell(waiting: list[_WaitingLimit], came: list[tuple[int, int]] | None) -> None:
     for at, one in enumerate(waiting):
         if not one.came.done():
             one.came.set_result(None if came is None else came[at])

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.dispatch import Dispatch, Reply, Unexpected, error_reply, render_error
+from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply, render_error
 from roundtrip.api.documents.landing import FRONT, wants_page
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
@@ -28,7 +28,7 @@ from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.mcp.server import McpDoor
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.api.request.callers import Asking, Callers, anonymous, is_loopback
+from roundtrip.api.request.callers import CallerRequest, Callers, anonymous, is_loopback
 from roundtrip.api.request.idempotency import given_once
 from roundtrip.api.request.min_block import given_min_block
 from roundtrip.api.request.request_ids import HEADER, begin_request
@@ -53,7 +53,7 @@ from roundtrip.services.runtime.context import Context
 MOST_BODY_BYTES = 64 * 1024
 
 log = structlog.get_logger(__name__)
-_NOBODY = Asking("")
+_NOBODY = CallerRequest("")
 """Of whom nothing is counted."""
 _NO_QUERY: Mapping[str, str] = {}
 _CUT, _SQUEEZED = "http", "http gzip"
@@ -93,7 +93,7 @@ async def _read_body(receive: Receive) -> bytes:
             return bytes(received)
 
 
-def _cut(reply: Reply, operation: AnyOperation) -> Reply:
+def _cut(reply: DoorReply, operation: AnyOperation) -> DoorReply:
     """As much of an answer as this door gives; of a shared one that is cut once."""
     if operation.path_answer is None or reply.error is not None:
         return reply
@@ -105,7 +105,7 @@ def _cut(reply: Reply, operation: AnyOperation) -> Reply:
     return replace(reply, body=body)
 
 
-async def _squeezed(reply: Reply, asked: Iterable[tuple[bytes, bytes]]) -> Reply:
+async def _squeezed(reply: DoorReply, asked: Iterable[tuple[bytes, bytes]]) -> DoorReply:
     """The reply, compressed beside the loop where the caller reads that; a shared one once."""
     headers = {**reply.headers, "vary": "accept-encoding"}
     if not takes_gzip(asked):
@@ -119,7 +119,7 @@ async def _squeezed(reply: Reply, asked: Iterable[tuple[bytes, bytes]]) -> Reply
 
 
 @dataclass(frozen=True, slots=True)
-class Endpoint:
+class OperationEndpoint:
     """One row of the table as an ASGI application."""
 
     operation: AnyOperation
@@ -169,7 +169,7 @@ class Endpoint:
 class PathEndpoint:
     """All that one path serves, by method."""
 
-    by_method: Mapping[str, Endpoint]
+    by_method: Mapping[str, OperationEndpoint]
 
     def methods(self) -> list[str]:
         """What it takes."""
@@ -260,10 +260,10 @@ def create_app(
 
 
 def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
-    by_path: dict[str, dict[str, Endpoint]] = {}
+    by_path: dict[str, dict[str, OperationEndpoint]] = {}
     for operation in OPERATIONS:
         if operation.path is not None:
-            endpoint = Endpoint(operation, dispatch, callers)
+            endpoint = OperationEndpoint(operation, dispatch, callers)
             by_path.setdefault(operation.path, {})[operation.method] = endpoint
     return {path: PathEndpoint(by_method) for path, by_method in by_path.items()}
 

@@ -129,7 +129,7 @@ def _agrees(told: Mapping[bytes, bytes | None], tool: str, version: str, meta: o
     return rest == {types.PROTOCOL_VERSION_META_KEY: version, types.CLIENT_CAPABILITIES_META_KEY: {}}
 
 
-class Recording:
+class SendRecorder:
     """A ``send`` that passes on what the library sends, and keeps what may be sent again."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:

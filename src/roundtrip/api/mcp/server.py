@@ -17,13 +17,13 @@ from starlette.requests import Request
 from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
-from roundtrip.api.admission.gate import Refused
-from roundtrip.api.dispatch import Dispatch, Named, Reply, error_reply, with_request_id
+from roundtrip.api.admission.gate import CallRefused
+from roundtrip.api.dispatch import Dispatch, DoorReply, Named, error_reply, with_request_id
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.api.request.callers import Asking, Callers
+from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.api.request.idempotency import given_once
 from roundtrip.api.request.min_block import given_min_block
 from roundtrip.api.request.secret_paths import PATH_KEY
@@ -31,7 +31,7 @@ from roundtrip.api.server.responses import NO_STORE, send_reply, takes_gzip
 from roundtrip.domain.base.errors import CallerFault
 
 from .envelope import Unfit, read_envelope, read_headers, send_unfit
-from .prepared_answers import Listing, Plain, Recording, canonical_listing, plain_request, send_kept
+from .prepared_answers import Listing, Plain, SendRecorder, canonical_listing, plain_request, send_kept
 
 _LISTING_TTL_MS = 60_000
 _REPLY = "roundtrip.reply"
@@ -80,7 +80,7 @@ class McpDoor:
             return
         try:
             await self._dispatch.gate.look_at(self._asking(scope))
-        except Refused as refused:
+        except CallRefused as refused:
             error = with_request_id(refused.error)
             measures = self._dispatch.ctx.measures
             measures.count("requests", "mcp", "failed" if error.status >= 500 else "refused")
@@ -127,7 +127,7 @@ class McpDoor:
         listing = self._listings.get(plain.version)
         if listing is None:
             canonical, request_id = canonical_listing(plain.version)
-            recording = Recording(_nowhere, request_id)
+            recording = SendRecorder(_nowhere, request_id)
             await self._app(scope, _again(canonical, receive), recording)
             if recording.kept is None:
                 await self._app(scope, _again(body, receive), send)
@@ -147,7 +147,7 @@ class McpDoor:
         if kept is not None:
             await send_kept(kept, plain.id, send)
             return
-        recording = Recording(send, plain.id)
+        recording = SendRecorder(send, plain.id)
         await self._app({**scope, _REPLY: reply}, again, recording)
         if reply.forms is not None and recording.kept is not None:
             reply.forms[form] = recording.kept
@@ -182,10 +182,12 @@ class McpDoor:
         server.middleware.clear()
         return server
 
-    def _asking(self, scope: Scope) -> Asking:
+    def _asking(self, scope: Scope) -> CallerRequest:
         return self._callers.identify(scope["headers"], scope.get("client"), scope.get(PATH_KEY))
 
-    async def _reply(self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope) -> Reply:
+    async def _reply(
+        self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
+    ) -> DoorReply:
         given = _no_object if _UNFIT in scope else arguments
         asking = self._asking(scope)
         once, least = scope[_ONCE], scope[_MIN_BLOCK]
@@ -195,7 +197,7 @@ class McpDoor:
         self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> types.CallToolResult:
         ran = scope.get(_REPLY)
-        reply = ran if isinstance(ran, Reply) else await self._reply(operation, arguments, scope)
+        reply = ran if isinstance(ran, DoorReply) else await self._reply(operation, arguments, scope)
         if reply.error is not None:
             return types.CallToolResult(
                 content=_text(error_text(reply.error.code, reply.error.message)), is_error=True

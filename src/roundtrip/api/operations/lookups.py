@@ -3,7 +3,7 @@
 from roundtrip.services.lookup.explain import explain
 from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation
 from roundtrip.services.lookup.look_up import find, shared_as
-from roundtrip.services.lookup.look_up_schema import Found, LookUpParams
+from roundtrip.services.lookup.look_up_schema import LookUpAnswer, LookUpParams
 
 from .operation import AnyOperation, Operation
 
@@ -36,7 +36,7 @@ LOOKUPS: tuple[AnyOperation, ...] = (
             "looked for where no launch bears that symbol."
         ),
         params=LookUpParams,
-        answer=Found,
+        answer=LookUpAnswer,
         handler=lambda call: find(call.ctx, call.params),
         lane="checks",
         shared_by=shared_as,

@@ -2,7 +2,7 @@
 
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
-from roundtrip.services.check.proof_schema import Proof
+from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import Check, CheckParams
 from roundtrip.services.holders.handlers import launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
@@ -48,7 +48,7 @@ TOKENS: tuple[AnyOperation, ...] = (
             "them to a node of your own and judges again."
         ),
         params=CheckParams,
-        answer=Proof,
+        answer=CheckProof,
         handler=lambda call: check_proof(call.ctx, call.params),
         lane="checks",
         path="/v1/check/{address}/proof",

@@ -7,7 +7,7 @@ from roundtrip.services.watch.inbox import Inbox, inbox
 from roundtrip.services.watch.rule_backtest import replay_rule
 from roundtrip.services.watch.rules import create_rule, delete_rule, list_rules
 from roundtrip.services.watch.schema import (
-    Followed,
+    FollowedWallet,
     FollowParams,
     RuleDropped,
     RuleIdParams,
@@ -47,7 +47,7 @@ WATCH: tuple[AnyOperation, ...] = (
             "list_rules lists them."
         ),
         params=FollowParams,
-        answer=Followed,
+        answer=FollowedWallet,
         handler=lambda call: follow_wallet(call.ctx, call.params, call.owner()),
         key=True,
         writes=True,

@@ -15,7 +15,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
+class CallerRequest:
     """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown.
     ``two_keys``: it showed different ones, and none of them counts. ``by_cookie``: what it shows is a
     session's, which is good nowhere else. ``networks``: those around its address, each with how
@@ -37,7 +37,7 @@ class Callers:
 
     def identify(
         self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
-    ) -> Asking:
+    ) -> CallerRequest:
         """The caller; ``path_key``: the key at the end of the address it was given."""
         keys = set() if path_key is None else {path_key.encode()}
         host = self.host(headers, client)
@@ -53,9 +53,9 @@ class Callers:
                     keys.add(value.strip())
         around, is_local = networks(host), is_loopback(host)
         if len(keys) > 1:
-            return Asking(anonymous(host), two_keys=True, networks=around, is_local=is_local)
+            return CallerRequest(anonymous(host), two_keys=True, networks=around, is_local=is_local)
         key = next((key.decode("latin-1") for key in keys), None)
-        return Asking(anonymous(host), key, networks=around, is_local=is_local)
+        return CallerRequest(anonymous(host), key, networks=around, is_local=is_local)
 
     def host(self, headers: Headers, client: tuple[str, int] | None) -> str | None:
         """The address that a request came from: behind proxies of ours the one that they name."""

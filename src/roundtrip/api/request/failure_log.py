@@ -10,7 +10,7 @@ MOST_A_SECOND = 20
 log = structlog.get_logger(__name__)
 
 
-class Told(Protocol):
+class LoggedFailure(Protocol):
     """A failure that its caller was told of."""
 
     code: str
@@ -28,7 +28,7 @@ class Failures:
     _said: int = 0
     _left_out: int = 0
 
-    def tell(self, error: Told, operation: str, door: str) -> None:
+    def tell(self, error: LoggedFailure, operation: str, door: str) -> None:
         """One more."""
         second = int(self.clock())
         if second != self._second:

@@ -12,7 +12,7 @@ from typing import cast
 import uvicorn
 
 from .accept import Accepting
-from .protocol import BoundedProtocol, Places
+from .protocol import BoundedProtocol, ConnectionPlaces
 
 DRAIN_S = 5.0
 """So long requests are still taken on connections that are open. A client that keeps one open and asks
@@ -56,7 +56,11 @@ class DrainingServer(uvicorn.Server):
     when it serves. ``takes_turns``: others accept from the same sockets."""
 
     def __init__(
-        self, config: uvicorn.Config, places: Places, ready: Callable[[], None], takes_turns: bool = False
+        self,
+        config: uvicorn.Config,
+        places: ConnectionPlaces,
+        ready: Callable[[], None],
+        takes_turns: bool = False,
     ) -> None:
         super().__init__(config)
         self._places = places

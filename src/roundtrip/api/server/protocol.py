@@ -73,7 +73,7 @@ def spare_files(most_connections: int) -> int:
     )
 
 
-class Places:
+class ConnectionPlaces:
     """Who is connected. Of more than ``most`` connections, and of more than a tenth of that from one address,
     one that is idle makes room, else the one whose request has been awaited longest, else the newest is
     refused. ``proxies`` stand for many: for them only ``most`` counts. ``measures``: where it is told."""
@@ -167,7 +167,7 @@ class BoundedProtocol(HttpToolsProtocol):
     """Ends a connection whose request head passes the bound, whose request does not come, behind which too
     many wait, whose answer is not taken, or for which there is no place in ``places``."""
 
-    def __init__(self, *given: Any, places: Places, **named: Any) -> None:
+    def __init__(self, *given: Any, places: ConnectionPlaces, **named: Any) -> None:
         super().__init__(*given, **named)
         self._places = places
         self._head_bytes = 0

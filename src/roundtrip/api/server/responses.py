@@ -7,7 +7,7 @@ from gzip import compress
 
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.dispatch import Reply
+from roundtrip.api.dispatch import DoorReply
 from roundtrip.domain.base.errors import CallerFault
 
 CORS = (
@@ -45,7 +45,7 @@ class BodyUnread(CallerFault):
         super().__init__("bad_input", message)
 
 
-async def send_reply(reply: Reply, send: Send, cors: bool) -> None:
+async def send_reply(reply: DoorReply, send: Send, cors: bool) -> None:
     """Writes a reply as JSON."""
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(reply.body))]
     headers += [NO_STORE, *((name.encode(), value.encode()) for name, value in reply.headers.items())]

@@ -11,8 +11,8 @@ import msgspec
 
 from roundtrip.domain.base.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
 
-from .single_flight import Makes, Shared, TookTooLong
-from .valkey import NAMESPACE, Gone, Script, Valkey
+from .single_flight import Makes, SharedAnswer, TookTooLong
+from .valkey import NAMESPACE, Script, StoreUnavailable, Valkey
 
 MOST_BYTES = 1_000_000
 """Of an answer that is put into the store."""
@@ -75,7 +75,7 @@ _Outcome = _Made | _Failed
 _OUTCOMES: msgspec.msgpack.Decoder[_Outcome] = msgspec.msgpack.Decoder(_Outcome)
 _INTERNAL = _Failed("internal", "", None)
 
-Found = tuple[Shared, int, Literal[True]]
+Found = tuple[SharedAnswer, int, Literal[True]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +106,20 @@ class SharedInValkey:
     clock: Callable[[], float]
     spans: Spans = Spans()
 
-    async def get(self, key: str, make: Makes) -> tuple[Shared, int, bool]:
+    async def get(self, key: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
         """As ``answers.Across.get``. Raises also FailedElsewhere."""
         token = self.token()
         until_s = self.clock() + self.spans.wait_s
         found = None
         # Whoever finds it gone runs, and hands round what comes of it if it is back by then.
-        with contextlib.suppress(Gone):
+        with contextlib.suppress(StoreUnavailable):
             found = await self._found(key, token, until_s)
         return await self._run(key, token, self._in_time(make, until_s)) if found is None else found
 
     def _in_time(self, make: Makes, until_s: float) -> Makes:
         """The run in the time that waiting has left."""
 
-        async def making() -> Shared:
+        async def making() -> SharedAnswer:
             limit = asyncio.timeout(until_s - self.clock())
             try:
                 async with limit:
@@ -151,7 +151,7 @@ class SharedInValkey:
                         return found
                 case _:
                     self.valkey.distrust("an answer that is none")
-                    raise Gone
+                    raise StoreUnavailable
         raise _late()
 
     async def _waited_for(self, key: str, holder: bytes, until_s: float) -> Found | None:
@@ -177,10 +177,10 @@ class SharedInValkey:
                     return _shared(outcome), outcome.ttl_ms - max(0, age_ms), True
                 case _:
                     self.valkey.distrust("an outcome that is none")
-                    raise Gone
+                    raise StoreUnavailable
         return None
 
-    async def _run(self, key: str, token: str, make: Makes) -> tuple[Shared, int, bool]:
+    async def _run(self, key: str, token: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
         try:
             async with self._held(key, token):
                 shared = await make()
@@ -218,7 +218,7 @@ class SharedInValkey:
             try:
                 await self.valkey.run(_RENEW, (self._key("lease", key),), (token, self.spans.lease_ms))
                 pause_s = self.spans.renew_s
-            except Gone:
+            except StoreUnavailable:
                 # It may be back before the lease is over.
                 pause_s = self.spans.renew_s / 4
 
@@ -231,7 +231,7 @@ class SharedInValkey:
         keys = (self._key("answer", key), self._key("lease", key), self._key("outcome", token))
         try:
             came = await self.valkey.run(_FINISH, keys, (token, encoded, ttl_ms, self.spans.outcome_ms))
-        except Gone:
+        except StoreUnavailable:
             return True
         return came != 0
 
@@ -252,8 +252,8 @@ def _read(encoded: bytes) -> _Made | _Failed | None:
         return None
 
 
-def _shared(made: _Made) -> Shared:
-    return Shared(made.body, made.ttl_ms, made.counted, made.block, made.is_absence)
+def _shared(made: _Made) -> SharedAnswer:
+    return SharedAnswer(made.body, made.ttl_ms, made.counted, made.block, made.is_absence)
 
 
 def _late() -> ServiceFull:

@@ -18,7 +18,7 @@ SETTLE_S, _BREAK_OFF_S = 2.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedAnswer:
     """An encoded answer that is handed to everyone who asks within its time. ``block``: the one that it is
     of, where that matters. ``is_absence``: it is handed to those only who ask while that block is the newest.
     ``forms``: what doors made of it, by names of their own, so that each form is made once."""
@@ -49,7 +49,7 @@ class TookTooLong(ServiceFull):
         super().__init__("busy", "This took too long; ask again in a moment.", 1)
 
 
-Makes = Callable[[], Awaitable[Shared]]
+Makes = Callable[[], Awaitable[SharedAnswer]]
 
 
 async def never_newest(block: int) -> bool:
@@ -60,14 +60,14 @@ async def never_newest(block: int) -> bool:
 class Across(Protocol):
     """What other processes have made, or are making."""
 
-    async def get(self, key: str, make: Makes) -> tuple[Shared, int, bool]:
+    async def get(self, key: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
         """The answer, for how many milliseconds it may be shared from now on, and whether another process
         made it; else ``make`` did. Raises what ``make`` raises, also in another process, and ServiceFull
         (busy)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class FlightCaller:
     """Who asks: whether with a key, and whose; from which ``address``, None where that bounds nothing."""
 
     keyed: bool = False
@@ -83,8 +83,8 @@ class Asker:
 class _Flight:
     """A question that is being answered. ``askers``: those who wait for it, in the order that they came."""
 
-    askers: dict["Asker", None]
-    task: asyncio.Task[tuple[Shared, bool]] = field(init=False)
+    askers: dict["FlightCaller", None]
+    task: asyncio.Task[tuple[SharedAnswer, bool]] = field(init=False)
 
 
 @dataclass(slots=True)
@@ -104,7 +104,7 @@ class SharedAnswers:
     across: Across | None = None
     allowed: Callable[[], int] | None = None
     is_newest: Callable[[int], Awaitable[bool]] = never_newest
-    _kept: OrderedDict[str, tuple[float, Shared]] = field(default_factory=OrderedDict)
+    _kept: OrderedDict[str, tuple[float, SharedAnswer]] = field(default_factory=OrderedDict)
     _flights: dict[str, _Flight] = field(default_factory=dict)
     _running: int = 0
     _of: Counter[int | str] = field(default_factory=Counter)
@@ -117,7 +117,7 @@ class SharedAnswers:
         """Answers that are kept to be shared; some may be too old."""
         return len(self._kept)
 
-    def fresh(self, key: str) -> Shared | None:
+    def fresh(self, key: str) -> SharedAnswer | None:
         """The kept answer, if it is not too old."""
         kept = self._kept.get(key)
         if kept is None:
@@ -127,7 +127,9 @@ class SharedAnswers:
             return None
         return kept[1]
 
-    async def get(self, key: str, make: Makes, asker: Asker = Asker()) -> tuple[Shared, bool]:
+    async def get(
+        self, key: str, make: Makes, asker: FlightCaller = FlightCaller()
+    ) -> tuple[SharedAnswer, bool]:
         """The answer, and whether it was there already (a run that was under way counts as there).
 
         A caller that goes away does not end the run: others may be waiting for it.
@@ -141,7 +143,7 @@ class SharedAnswers:
         # Whatever this comes to was begun after the caller asked.
         return await self._get(key, make, asker)
 
-    async def _get(self, key: str, make: Makes, asker: Asker) -> tuple[Shared, bool]:
+    async def _get(self, key: str, make: Makes, asker: FlightCaller) -> tuple[SharedAnswer, bool]:
         kept = self.fresh(key)
         if kept is not None:
             return kept, True
@@ -163,7 +165,7 @@ class SharedAnswers:
         return await asyncio.shield(flight.task)
 
     @contextlib.contextmanager
-    def alone(self, asker: Asker = Asker()) -> Iterator[None]:
+    def alone(self, asker: FlightCaller = FlightCaller()) -> Iterator[None]:
         """A run among as many as may be under way. Raises ServiceFull (busy)."""
         self._check_room(asker)
         self._running += 1
@@ -177,7 +179,7 @@ class SharedAnswers:
                 if not self._of[name]:
                     del self._of[name]
 
-    def _roomy(self, askers: Collection[Asker]) -> Asker:
+    def _roomy(self, askers: Collection[FlightCaller]) -> FlightCaller:
         """The first of them who has room for a run. Raises NoPlace, which is true of each of them."""
         for asker in askers:
             try:
@@ -189,7 +191,7 @@ class SharedAnswers:
                 return asker
         raise NoPlace
 
-    def _check_room(self, asker: Asker) -> None:
+    def _check_room(self, asker: FlightCaller) -> None:
         for name, whose, share in ((asker.account, "account", 8), (asker.address, "address", 10)):
             most = max(_LEAST_OF_ONE, self.most_running // share)
             if name is not None and self._of[name] >= most:
@@ -204,7 +206,7 @@ class SharedAnswers:
 
     async def _run(
         self, key: str, make: Makes, place: contextlib.AbstractContextManager[None]
-    ) -> tuple[Shared, bool]:
+    ) -> tuple[SharedAnswer, bool]:
         try:
             shared = await make()
             self._keep(key, shared, shared.ttl_ms)
@@ -215,8 +217,8 @@ class SharedAnswers:
 
     async def _run_across(
         self, key: str, make: Makes, across: Across, flight: _Flight
-    ) -> tuple[Shared, bool]:
-        async def make_in_turn() -> Shared:
+    ) -> tuple[SharedAnswer, bool]:
+        async def make_in_turn() -> SharedAnswer:
             with self.alone(self._roomy(flight.askers)):
                 return await make()
 
@@ -227,7 +229,7 @@ class SharedAnswers:
         finally:
             del self._flights[key]
 
-    def _keep(self, key: str, shared: Shared, left_ms: int) -> None:
+    def _keep(self, key: str, shared: SharedAnswer, left_ms: int) -> None:
         if left_ms <= 0:
             return
         self._kept[key] = (self.clock() + left_ms / 1000, shared)
@@ -245,8 +247,8 @@ class SharedAnswers:
 
 
 async def _late(
-    tasks: set[asyncio.Task[tuple[Shared, bool]]], within_s: float
-) -> set[asyncio.Task[tuple[Shared, bool]]]:
+    tasks: set[asyncio.Task[tuple[SharedAnswer, bool]]], within_s: float
+) -> set[asyncio.Task[tuple[SharedAnswer, bool]]]:
     """Those that are not over then. How the others ended is nobody's concern."""
     if not tasks:
         return tasks

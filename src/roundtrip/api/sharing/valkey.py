@@ -36,7 +36,7 @@ _WORD = re.compile("[A-Z]{1,20}")
 Word = bytes | str | int
 
 
-class Gone(Exception):
+class StoreUnavailable(Exception):
     """The store does not answer, or not as it should."""
 
 
@@ -61,7 +61,7 @@ class Script:
 
 
 @dataclass(slots=True)
-class _Asked:
+class _QueuedCommand:
     """A command of a group that has not begun, and who waits for its reply."""
 
     command: Sequence[Word]
@@ -99,7 +99,7 @@ class Valkey:
         self._client = client
         self._clock = clock
         self._bound_s = bound_s
-        self._waiting: deque[_Asked] = deque()
+        self._waiting: deque[_QueuedCommand] = deque()
         self._flushing: asyncio.Task[None] | None = None
         self._gone_until_s: float | None = None
         self._closed = False
@@ -127,7 +127,7 @@ class Valkey:
         """Has a script run, if that can be, and waits for nothing."""
         try:
             came = self._put(("EVAL", script.text, len(keys), *keys, *args))
-        except Gone:
+        except StoreUnavailable:
             return
         came.add_done_callback(_unheard)
 
@@ -148,15 +148,15 @@ class Valkey:
 
     def _put(self, command: Sequence[Word]) -> asyncio.Future[object]:
         if self.is_gone() or len(self._waiting) >= _MOST_WAITING:
-            raise Gone
+            raise StoreUnavailable
         came: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_Asked(command, came))
+        self._waiting.append(_QueuedCommand(command, came))
         if self._flushing is None:
             self._flushing = begin_for_all(self._flush(), "valkey")
         return came
 
     async def _flush(self) -> None:
-        group: list[_Asked] = []
+        group: list[_QueuedCommand] = []
         try:
             while self._waiting:
                 group = [self._waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._waiting)))]
@@ -176,7 +176,7 @@ class Valkey:
             _refuse([*group, *self._waiting])
             self._waiting.clear()
 
-    async def _replies(self, group: list[_Asked]) -> list[object]:
+    async def _replies(self, group: list[_QueuedCommand]) -> list[object]:
         loop, is_over = asyncio.get_running_loop(), False
 
         def late(turns: int) -> None:
@@ -197,7 +197,7 @@ class Valkey:
                 is_over = True
                 timer.cancel()
 
-    def _came(self, group: list[_Asked], replies: list[object]) -> None:
+    def _came(self, group: list[_QueuedCommand], replies: list[object]) -> None:
         wrong = next((one for one in replies if _is_fault(one)), None)
         if wrong is not None:
             self._failed(_word(wrong))
@@ -210,7 +210,7 @@ class Valkey:
             if isinstance(reply, NoScriptError):
                 one.came.set_exception(_NotLoaded())
             elif isinstance(reply, Exception):
-                one.came.set_exception(Gone())
+                one.came.set_exception(StoreUnavailable())
             else:
                 one.came.set_result(reply)
 
@@ -243,10 +243,10 @@ def _word(fault: Exception) -> str:
     return told if isinstance(told, str) and _WORD.fullmatch(told) else type(fault).__name__
 
 
-def _refuse(asked: Sequence[_Asked] | deque[_Asked]) -> None:
+def _refuse(asked: Sequence[_QueuedCommand] | deque[_QueuedCommand]) -> None:
     for one in asked:
         if not one.came.done():
-            one.came.set_exception(Gone())
+            one.came.set_exception(StoreUnavailable())
 
 
 def _unheard(came: asyncio.Future[object]) -> None:

@@ -10,7 +10,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 
-from .spans import NodeLied, Tx
+from .spans import NodeLied, SpanTx
 
 _Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
 _Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
@@ -19,7 +19,7 @@ _Data = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
 Answer = msgspec.Raw | RpcError
 
 
-class Unreadable(NodeFault):
+class UnreadableBlock(NodeFault):
     """What it gave has another form than is known: it will have it the next time, too."""
 
 
@@ -28,22 +28,22 @@ class FullBlock(msgspec.Struct):
 
     number: _Quantity
     hash: _Word
-    transactions: tuple[Tx, ...]
+    transactions: tuple[SpanTx, ...]
 
 
-class _RawLog(msgspec.Struct):
+class _BlockRawLog(msgspec.Struct):
     address: _Address
     topics: Annotated[list[_Word], msgspec.Meta(max_length=4)]
     data: _Data
 
 
-class _Receipt(msgspec.Struct, rename="camel"):
+class _BlockLogs(msgspec.Struct, rename="camel"):
     block_hash: _Word
     transaction_hash: _Word
-    logs: list[_RawLog]
+    logs: list[_BlockRawLog]
 
 
-class Receipt(msgspec.Struct, frozen=True):
+class BlockReceipt(msgspec.Struct, frozen=True):
     """What a transaction logged, in order, and in which block."""
 
     block_hash: str
@@ -51,7 +51,7 @@ class Receipt(msgspec.Struct, frozen=True):
 
 
 _BLOCKS = msgspec.json.Decoder(FullBlock)
-_RECEIPTS = msgspec.json.Decoder(_Receipt)
+_RECEIPTS = msgspec.json.Decoder(_BlockLogs)
 
 
 def block_call(number: int) -> RpcCall:
@@ -66,7 +66,7 @@ def read_block(answer: Answer, number: int) -> FullBlock:
     try:
         block = _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Unreadable(f"it gave a block {number} that cannot be read") from error
+        raise UnreadableBlock(f"it gave a block {number} that cannot be read") from error
     if int(block.number, 16) != number:
         raise NodeLied(f"it gave another block for block {number}")
     return block
@@ -77,19 +77,19 @@ def receipt_call(tx_hash: str) -> RpcCall:
     return RpcCall("eth_getTransactionReceipt", [tx_hash])
 
 
-def read_receipt(answer: Answer, tx_hash: str) -> Receipt:
+def read_receipt(answer: Answer, tx_hash: str) -> BlockReceipt:
     """What ``receipt_call`` was answered. Raises NodeFault."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no receipt ({in_our_words(answer)})")
     try:
         receipt = _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise Unreadable("it gave a receipt that cannot be read") from error
+        raise UnreadableBlock("it gave a receipt that cannot be read") from error
     if receipt.transaction_hash.lower() != tx_hash.lower():
         raise NodeLied("it gave another receipt than was asked for")
-    return Receipt(receipt.block_hash.lower(), tuple(map(_log, receipt.logs)))
+    return BlockReceipt(receipt.block_hash.lower(), tuple(map(_log, receipt.logs)))
 
 
-def _log(raw: _RawLog) -> Log:
+def _log(raw: _BlockRawLog) -> Log:
     topics = tuple(topic.lower() for topic in raw.topics)
     return Log(Address(raw.address.lower()), topics, bytes.fromhex(raw.data[2:]))

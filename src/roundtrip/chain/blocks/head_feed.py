@@ -17,7 +17,7 @@ import structlog
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, entries
-from roundtrip.chain.rpc.endpoints import Endpoint, NodeUrl
+from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
 MOST_FRAME_BYTES = 2**20
@@ -41,7 +41,7 @@ _Number = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,8}$")]
 _Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
-class Seen(msgspec.Struct, frozen=True, rename="camel"):
+class FeedHeader(msgspec.Struct, frozen=True, rename="camel"):
     """As much of a header as is read here. Larger numbers than any chain has are malformed: they would
     stand above all right ones."""
 
@@ -66,7 +66,7 @@ class Heard:
         self._at_last_poll = -1
         self._fell_to = ""
 
-    def hear_poll(self, head: Seen, now_s: float) -> None:
+    def hear_poll(self, head: FeedHeader, now_s: float) -> None:
         """The newest block by HTTP. It is lower when it is below what was the newest one poll earlier, from
         whomever: a websocket may be a moment ahead. A node that stays where it fell to is told of once."""
         if head.hash == self._fell_to:
@@ -77,7 +77,7 @@ class Heard:
         self.hear_head(head, now_s, fell)
         self._at_last_poll = self.newest
 
-    def hear_head(self, head: Seen, now_s: float, fell: bool = False) -> None:
+    def hear_head(self, head: FeedHeader, now_s: float, fell: bool = False) -> None:
         """A head. ``fell``: whoever told it had told a higher one. That is a reorganisation to a shorter
         chain, or a node that fell behind: a removed hint of the head's own number. A hash that contradicts
         what was heard is one, too, of the first block that it contradicts."""
@@ -162,7 +162,7 @@ class Patience:
         return min(self.longest_wait_s, doubled) * (1 - chance / 2)
 
 
-class _Told(msgspec.Struct):
+class _Notification(msgspec.Struct):
     subscription: str
     result: msgspec.Raw
 
@@ -171,7 +171,7 @@ class _Frame(msgspec.Struct):
     id: int | None = None
     result: msgspec.Raw = msgspec.Raw()
     error: RpcError | None = None
-    params: _Told | None = None
+    params: _Notification | None = None
 
 
 class _RemovedLog(msgspec.Struct, rename="camel"):
@@ -202,7 +202,7 @@ class Feed:
         self._clock, self._chance = clock, chance
         self._topics = tuple(topics)
         self._patience = patience or Patience()
-        self._host = Endpoint.of(NodeUrl(ws_url)).host if ws_url else ""
+        self._host = NodeEndpoint.of(NodeUrl(ws_url)).host if ws_url else ""
         self._heard = Heard()
         self._news = asyncio.Event()
         self._poll_now = asyncio.Event()
@@ -267,7 +267,7 @@ class Feed:
         if isinstance(answer, RpcError):
             raise NodeFault("it gave no newest block")
         try:
-            head = msgspec.json.decode(answer, type=Seen)
+            head = msgspec.json.decode(answer, type=FeedHeader)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise NodeFault("its newest block has no header that can be read") from error
         now_s = self._clock()
@@ -324,7 +324,7 @@ class Feed:
             if frame.params is None:
                 self._subscribed(frame, kinds)
             elif kinds.get(frame.params.subscription) == _HEADS:
-                self._head(msgspec.json.decode(frame.params.result, type=Seen))
+                self._head(msgspec.json.decode(frame.params.result, type=FeedHeader))
             elif kinds.get(frame.params.subscription) == _LOGS:
                 entry = msgspec.json.decode(frame.params.result, type=_RemovedLog)
                 if entry.removed:
@@ -350,7 +350,7 @@ class Feed:
                 self._wait_for_a_head(self._patience.silence_s)
                 self._poll_now.set()
 
-    def _head(self, head: Seen) -> None:
+    def _head(self, head: FeedHeader) -> None:
         assert self._ear is not None
         self._failures = 0
         self._heard.hear_head(head, self._clock(), self._ear.note_head(head.at()))

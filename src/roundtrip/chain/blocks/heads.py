@@ -18,7 +18,7 @@ from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import in_our_words
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.check.evidence import Market, Missing
+from roundtrip.domain.check.evidence import MarketRates, Missing
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """The newest block the node told of, and when it was heard (monotonic seconds). ``dialect``: how the
     node's simulations speak; None: not known yet."""
 
@@ -41,7 +41,7 @@ class Head:
     base_fee_wei: int
     coinbase: Address
     prev_randao: str
-    market: Market
+    market: MarketRates
     heard_s: float
     dialect: Dialect | None = None
 
@@ -56,7 +56,7 @@ _Quantity = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{1,64}$")]
 _Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
-class Header(msgspec.Struct, rename="camel"):
+class HeadHeader(msgspec.Struct, rename="camel"):
     """As much of a block's header as is read here."""
 
     number: _Quantity
@@ -70,9 +70,9 @@ class Header(msgspec.Struct, rename="camel"):
         """The block it is of."""
         return BlockRef(int(self.number, 16), self.hash, int(self.timestamp, 16))
 
-    def head(self, market: Market, heard_s: float, dialect: Dialect | None = None) -> "Head":
+    def head(self, market: MarketRates, heard_s: float, dialect: Dialect | None = None) -> "ChainHead":
         """It as a head."""
-        return Head(
+        return ChainHead(
             block=self.block(),
             base_fee_wei=int(self.base_fee_per_gas, 16),
             coinbase=Address(self.miner.lower()),
@@ -120,15 +120,15 @@ class Heads:
         self.book = book
         self._dialect = dialect
         self._probed_s = -1e9
-        self._head: Head | None = None
+        self._head: ChainHead | None = None
         self._last_number = 0
         self._answered_s = self._moved_s = -1e9
-        self._market: tuple[float, Market] | None = None
+        self._market: tuple[float, MarketRates] | None = None
         self._fault: RoundtripError = NodeFault("no block was heard of yet")
         self._asking, self._begun = asyncio.Lock(), 0
-        self._came: tuple[int, Head | RoundtripError] | None = None
+        self._came: tuple[int, ChainHead | RoundtripError] | None = None
 
-    def current(self) -> Head:
+    def current(self) -> ChainHead:
         """The newest head. Raises NodeFault when the node has not answered for a while."""
         if self._head is None or self._clock() - self._answered_s > self._stale_s:
             raise self._fault
@@ -165,7 +165,7 @@ class Heads:
                 # Whatever a node answers, the following goes on: without it there are no checks at all.
                 log.exception("the newest block could not be read")
 
-    async def refresh(self) -> Head:
+    async def refresh(self) -> ChainHead:
         """Asks the node once. Raises NodeFault when it is of another chain or gives no header.
 
         The answer is of a request that began after this call did; those who wait meanwhile share the next.
@@ -180,14 +180,14 @@ class Heads:
             raise came
         return came
 
-    async def _outcome(self) -> Head | RoundtripError:
+    async def _outcome(self) -> ChainHead | RoundtripError:
         try:
             return await self._refresh()
         except RoundtripError as fault:
             self._fault = fault
             return fault
 
-    async def _refresh(self) -> Head:
+    async def _refresh(self) -> ChainHead:
         calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", ["latest", False])]
         chain, latest = await self._node.batch(calls, budgeted=False)
         if quantity(chain) != self._chain_id:
@@ -255,7 +255,7 @@ class Heads:
             if not self.book.read(answer, head):
                 return
 
-    async def _market_at(self, block: BlockRef) -> Market:
+    async def _market_at(self, block: BlockRef) -> MarketRates:
         now = self._clock()
         if self._market is not None and now - self._market[0] < self._market_age_s:
             return self._market[1]
@@ -263,7 +263,7 @@ class Heads:
             answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)
             market = read_market(answers, self._contracts, block)
         except RoundtripError as fault:
-            market = Market(block.number, Missing("node", fault.message), None, None)
+            market = MarketRates(block.number, Missing("node", fault.message), None, None)
         self._market = (now, market)
         return market
 
@@ -275,12 +275,12 @@ async def newest(node: Asks) -> tuple[BlockRef, int]:
     return header.block(), int(header.base_fee_per_gas, 16)
 
 
-def read_header(answer: msgspec.Raw | RpcError) -> Header:
+def read_header(answer: msgspec.Raw | RpcError) -> HeadHeader:
     """A block's header. Raises NodeFault when there is none that can be read."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
     try:
-        return msgspec.json.decode(answer, type=Header)
+        return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("its newest block has no header that can be read") from error
 
@@ -302,7 +302,7 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
     return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
 
 
-def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> Market:
+def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> MarketRates:
     """The market from the pool that gives most for an ordinary trade. What a pool holds, and the price it
     stands at, cost nobody anything; what it really gives away does."""
     best: tuple[int, int, int] | None = None
@@ -316,8 +316,8 @@ def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, blo
         feed = _uint(answers[-1], 1)
     if best is None:
         gap = Missing("node", "no pool tells what an eth is worth")
-        return Market(block.number, gap, None, feed)
-    return Market(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
+        return MarketRates(block.number, gap, None, feed)
+    return MarketRates(block.number, _usdg_per_eth(best[1], contracts), best[2], feed)
 
 
 def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:

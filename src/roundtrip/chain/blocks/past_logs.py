@@ -68,7 +68,7 @@ _Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
 _Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
 
 
-class _RawLog(msgspec.Struct, rename="camel", gc=False):
+class _PastRawLog(msgspec.Struct, rename="camel", gc=False):
     address: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
     topics: Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=4)]
     data: Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
@@ -93,7 +93,7 @@ class _Placed(NamedTuple):
     log_index: int
 
 
-_LOGS = msgspec.json.Decoder(list[_RawLog])
+_LOGS = msgspec.json.Decoder(list[_PastRawLog])
 
 
 async def read_past(node: Asks, whose: Whose, first: int, last: int) -> Past:
@@ -129,7 +129,7 @@ def _placed(logs: msgspec.Raw) -> list[_Placed]:
         raise NodeFault("it gave logs that cannot be read") from error
 
 
-def _read(raw: _RawLog) -> _Placed:
+def _read(raw: _PastRawLog) -> _Placed:
     number = int(raw.block_number, 16)
     if raw.removed:
         raise NodeLied(f"it gave a removed log of block {number}")

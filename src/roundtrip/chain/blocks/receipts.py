@@ -24,19 +24,19 @@ class _Transaction(msgspec.Struct):
     hash: _Word
 
 
-class _Block(msgspec.Struct):
+class _BlockHashes(msgspec.Struct):
     hash: _Word
     transactions: tuple[_Transaction, ...]
 
 
-class _Receipt(msgspec.Struct, rename="camel"):
+class _ReceiptHashes(msgspec.Struct, rename="camel"):
     block_hash: str
     transaction_hash: str
     logs: msgspec.Raw
 
 
-_BLOCKS = msgspec.json.Decoder(_Block)
-_RECEIPTS = msgspec.json.Decoder(_Receipt)
+_BLOCKS = msgspec.json.Decoder(_BlockHashes)
+_RECEIPTS = msgspec.json.Decoder(_ReceiptHashes)
 
 
 async def read_alone(node: Asks, number: int) -> BlockRead:
@@ -75,7 +75,7 @@ async def _logs_of(node: Asks, block_hash: str, tx_hashes: Sequence[str]) -> lis
     return logs
 
 
-def _read_block(answer: msgspec.Raw | RpcError) -> _Block:
+def _read_block(answer: msgspec.Raw | RpcError) -> _BlockHashes:
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
     try:
@@ -84,7 +84,7 @@ def _read_block(answer: msgspec.Raw | RpcError) -> _Block:
         raise NodeFault("it gave a block that cannot be read") from error
 
 
-def _read_receipt(answer: msgspec.Raw | RpcError) -> _Receipt:
+def _read_receipt(answer: msgspec.Raw | RpcError) -> _ReceiptHashes:
     if isinstance(answer, RpcError):
         refused = concern(answer) in ("batch", "range")
         raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({in_our_words(answer)})")

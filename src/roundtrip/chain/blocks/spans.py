@@ -61,7 +61,7 @@ _Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
 _Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
 
 
-class Tx(msgspec.Struct, frozen=True, gc=False):
+class SpanTx(msgspec.Struct, frozen=True, gc=False):
     """As much of a transaction as is read here, hex as the node gives it, in lower case."""
 
     hash: _Word
@@ -82,7 +82,7 @@ class Tx(msgspec.Struct, frozen=True, gc=False):
         return self.value != "0x0" and int(self.value, 16) > 0
 
 
-class Entry(NamedTuple):
+class BlockLog(NamedTuple):
     """One log of a block, and where in it: ``log_index`` counts from the block's first log."""
 
     log: Log
@@ -96,11 +96,11 @@ class BlockRead:
 
     ref: BlockRef
     parent_hash: str
-    transactions: tuple[Tx, ...]
-    entries: tuple[Entry, ...]
+    transactions: tuple[SpanTx, ...]
+    entries: tuple[BlockLog, ...]
 
 
-class _Header(msgspec.Struct, rename="camel"):
+class _SpanHeader(msgspec.Struct, rename="camel"):
     number: _Quantity
     hash: _Word
     parent_hash: _Word
@@ -113,12 +113,12 @@ class _Header(msgspec.Struct, rename="camel"):
         return BlockRef(int(self.number, 16), self.hash.lower(), timestamp_s)
 
 
-class _Block(_Header):
+class _SpanBlock(_SpanHeader):
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
-    transactions: tuple[Tx, ...]
+    transactions: tuple[SpanTx, ...]
 
 
-class _RawLog(msgspec.Struct, rename="camel", gc=False):
+class _SpanRawLog(msgspec.Struct, rename="camel", gc=False):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
     data: str
@@ -130,9 +130,9 @@ class _RawLog(msgspec.Struct, rename="camel", gc=False):
     removed: bool = False
 
 
-_HEADERS = msgspec.json.Decoder(_Header)
-_BLOCKS = msgspec.json.Decoder(_Block)
-_LOGS = msgspec.json.Decoder(list[_RawLog])
+_HEADERS = msgspec.json.Decoder(_SpanHeader)
+_BLOCKS = msgspec.json.Decoder(_SpanBlock)
+_LOGS = msgspec.json.Decoder(list[_SpanRawLog])
 
 
 # --- asking ----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ async def check_answers(
         headers = [_block(answer) for answer in blocks]
         refs = [header.ref() for header in headers]
         _check_links(headers, refs, numbers)
-        found: list[_RawLog] = []
+        found: list[_SpanRawLog] = []
         for answer in given:
             await asyncio.sleep(0)
             found += _LOGS.decode(answer)
@@ -227,7 +227,7 @@ async def check_answers(
         raise NodeFault("it gave blocks or logs that cannot be read") from error
 
 
-def _block(answer: msgspec.Raw | RpcError) -> _Block:
+def _block(answer: msgspec.Raw | RpcError) -> _SpanBlock:
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
     return _BLOCKS.decode(answer)
@@ -250,7 +250,7 @@ def read_ref(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str
     return ref, header.parent_hash.lower()
 
 
-def _check_links(headers: list[_Block], refs: list[BlockRef], numbers: Sequence[int] | None) -> None:
+def _check_links(headers: list[_SpanBlock], refs: list[BlockRef], numbers: Sequence[int] | None) -> None:
     for number, ref in zip(numbers or (), refs, strict=numbers is not None):
         if ref.number != number:
             raise NodeLied(f"it gave block {ref.number} for block {number}")
@@ -261,8 +261,8 @@ def _check_links(headers: list[_Block], refs: list[BlockRef], numbers: Sequence[
             raise NodeLied(f"its block {ref.number} is from before its block {before.number}")
 
 
-async def _by_block(logs: list[_RawLog], refs: list[BlockRef]) -> list[list[_RawLog]]:
-    found: list[list[_RawLog]] = [[] for _ in refs]
+async def _by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list[list[_SpanRawLog]]:
+    found: list[list[_SpanRawLog]] = [[] for _ in refs]
     places = {hex(ref.number): own for ref, own in zip(refs, found, strict=True)}
     for place, log in enumerate(logs):
         if place % _LOGS_IN_A_ROW == 0:
@@ -276,18 +276,18 @@ async def _by_block(logs: list[_RawLog], refs: list[BlockRef]) -> list[list[_Raw
     return found
 
 
-async def _read(ref: BlockRef, header: _Block, logs: list[_RawLog]) -> BlockRead:
+async def _read(ref: BlockRef, header: _SpanBlock, logs: list[_SpanRawLog]) -> BlockRead:
     transactions = _in_lower_case(header.transactions)
     entries = await _entries(ref, header, transactions, logs)
     return BlockRead(ref, header.parent_hash.lower(), transactions, entries)
 
 
 async def _entries(
-    ref: BlockRef, header: _Block, transactions: tuple[Tx, ...], logs: list[_RawLog]
-) -> tuple[Entry, ...]:
+    ref: BlockRef, header: _SpanBlock, transactions: tuple[SpanTx, ...], logs: list[_SpanRawLog]
+) -> tuple[BlockLog, ...]:
     """A block's logs in order. Raises NodeLied when they are not all of it, or not only of it."""
     bloom = 0
-    entries: list[Entry] = []
+    entries: list[BlockLog] = []
     hashes = [tx.hash for tx in transactions]
     for place, raw in enumerate(logs):
         if place % _LOGS_IN_A_ROW == 0:
@@ -309,7 +309,7 @@ async def _entries(
             bloom |= own
             topics.append(topic)
         log = Log(address, tuple(topics), _data(raw.data))
-        entries.append(Entry(log, tx_index, int(raw.log_index, 16)))
+        entries.append(BlockLog(log, tx_index, int(raw.log_index, 16)))
     if len(entries) > _LOGS_IN_A_ROW:
         await asyncio.sleep(0)
     _check_order(ref, entries)
@@ -318,7 +318,7 @@ async def _entries(
     return tuple(entries)
 
 
-def _check_order(ref: BlockRef, entries: list[Entry]) -> None:
+def _check_order(ref: BlockRef, entries: list[BlockLog]) -> None:
     entries.sort(key=itemgetter(2))
     if [entry.log_index for entry in entries] != list(range(len(entries))):
         raise NodeLied(f"the logs it gave of block {ref.number} are not numbered one by one")
@@ -335,11 +335,11 @@ def _data(text: str) -> bytes:
     return data
 
 
-def _in_lower_case(transactions: tuple[Tx, ...]) -> tuple[Tx, ...]:
+def _in_lower_case(transactions: tuple[SpanTx, ...]) -> tuple[SpanTx, ...]:
     if all((tx.hash + tx.sender + (tx.to or "")).islower() for tx in transactions):
         return transactions
     return tuple(
-        Tx(
+        SpanTx(
             tx.hash.lower(),
             tx.sender.lower(),
             tx.to and tx.to.lower(),

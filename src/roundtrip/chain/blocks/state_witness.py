@@ -39,7 +39,7 @@ class State(NamedTuple):
         return self == (0, 0)
 
 
-class Bounds(NamedTuple):
+class NonceBounds(NamedTuple):
     """What a sender's nonce has to be, by its transactions in the blocks around; ``most`` None: unknown."""
 
     least: int
@@ -51,7 +51,7 @@ _Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 _Address = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
-class Tx(msgspec.Struct):
+class WitnessTx(msgspec.Struct):
     """What is read of a transaction here."""
 
     sender: _Address = msgspec.field(name="from")
@@ -66,7 +66,7 @@ class Tx(msgspec.Struct):
         return int(self.type, 16) < _FIRST_UNSIGNED
 
 
-class Header(msgspec.Struct):
+class WitnessHeader(msgspec.Struct):
     """What is read of a header here."""
 
     number: _Quantity
@@ -75,15 +75,15 @@ class Header(msgspec.Struct):
     parent_hash: _Word = msgspec.field(name="parentHash")
 
 
-class Block(Header):
+class WitnessBlock(WitnessHeader):
     """A block in full."""
 
-    transactions: list[Tx]
+    transactions: list[WitnessTx]
 
 
 async def read_witnessed(
     node: Asks, number: int, edge: int, high: BlockRef, deciding: Sequence[RpcCall]
-) -> tuple[Block, list[Answer]]:
+) -> tuple[WitnessBlock, list[Answer]]:
     """The block ``number``, which is one of those around ``edge``, and the answers to the calls that decided:
     they are asked once more, in one trip with what shows that the node has the state at the end of ``edge``
     and that ``high`` is still there. Raises NodeFault where any of it is otherwise, NoArchive where that
@@ -109,25 +109,25 @@ async def read_witnessed(
     return block, answers[: len(deciding)]
 
 
-def bounds(blocks: Sequence[Block], edge: int) -> dict[Address, Bounds]:
+def bounds(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, NonceBounds]:
     """Some senders around the end of the block ``edge``, those that were there before it first. A nonce is
     above that of every transaction until then, and not above that of any later one."""
-    found: dict[Address, Bounds] = {}
+    found: dict[Address, NonceBounds] = {}
     for block in blocks:
         for tx in block.transactions:
             if not tx.is_signed():
                 continue
             sender, nonce = Address(tx.sender.lower()), int(tx.nonce, 16)
-            known = found.get(sender, Bounds(0, None))
+            known = found.get(sender, NonceBounds(0, None))
             if int(block.number, 16) <= edge:
-                found[sender] = Bounds(max(known.least, nonce + 1), None)
+                found[sender] = NonceBounds(max(known.least, nonce + 1), None)
             elif known.most is None:
-                found[sender] = Bounds(known.least, nonce)
+                found[sender] = NonceBounds(known.least, nonce)
     chosen = sorted(found.items(), key=lambda one: (one[1].least == 0, one[1].most is None))[:WITNESSES]
     return dict(chosen)
 
 
-def _has_state(witnesses: Sequence[Bounds], found: Sequence[State]) -> bool:
+def _has_state(witnesses: Sequence[NonceBounds], found: Sequence[State]) -> bool:
     """Whether every sender is as it has to be, and one at least is not empty."""
     return any(not state.is_empty() for state in found) and all(
         bound.least <= state.nonce and (bound.most is None or state.nonce <= bound.most)
@@ -158,25 +158,25 @@ def states(answers: Sequence[Answer]) -> list[State]:
     return [State(nonce, balance) for nonce, balance in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def header(answer: Answer) -> Header:
+def header(answer: Answer) -> WitnessHeader:
     """Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
     try:
-        return msgspec.json.decode(answer, type=Header)
+        return msgspec.json.decode(answer, type=WitnessHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("its block has no header that can be read") from error
 
 
-def read_blocks(answers: Sequence[Answer], start: int) -> list[Block]:
+def read_blocks(answers: Sequence[Answer], start: int) -> list[WitnessBlock]:
     """Blocks in full, from the number ``start`` on. Raises NodeFault, also where one is not the child of the
     one before."""
-    blocks: list[Block] = []
+    blocks: list[WitnessBlock] = []
     for number, answer in enumerate(answers, start):
         if isinstance(answer, RpcError):
             raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
         try:
-            block = msgspec.json.decode(answer, type=Block)
+            block = msgspec.json.decode(answer, type=WitnessBlock)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise NodeFault("its block cannot be read") from error
         if int(block.number, 16) != number or (

@@ -30,7 +30,7 @@ FEWEST_BLOCKS_A_CALL = 128
 _TOPIC_CHARACTERS = 2 + 2 * abi.WORD
 
 
-class _RawLog(msgspec.Struct, rename="camel"):
+class _VenueRawLog(msgspec.Struct, rename="camel"):
     address: str
     topics: list[str]
     data: str
@@ -117,7 +117,7 @@ class Book:
         if isinstance(answer, RpcError):
             return self.narrow_span()
         try:
-            raw = msgspec.json.decode(answer, type=list[_RawLog])
+            raw = msgspec.json.decode(answer, type=list[_VenueRawLog])
             logs = [_log(one) for one in raw]
         except (msgspec.DecodeError, ValueError, RecursionError):
             return self.narrow_span()
@@ -193,7 +193,7 @@ class Book:
             self._others.popitem(last=False)
 
 
-def _log(raw: _RawLog) -> Log:
+def _log(raw: _VenueRawLog) -> Log:
     topics = tuple("0x" + bytes.fromhex(topic.removeprefix("0x")).hex() for topic in raw.topics)
     if any(len(topic) != _TOPIC_CHARACTERS for topic in topics):
         raise ValueError("a topic is a word")

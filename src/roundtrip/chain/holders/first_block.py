@@ -14,7 +14,7 @@ import msgspec
 from roundtrip.chain.blocks.bisect_points import between
 from roundtrip.chain.blocks.full_blocks import (
     FullBlock,
-    Unreadable,
+    UnreadableBlock,
     block_call,
     read_block,
     read_receipt,
@@ -140,7 +140,7 @@ async def maker_of(
                 return Made(sender, TxHash(tx.hash.lower()), "deployment")
         tx_hash = first_tx or await _first_tx(node, token, first)
         return None if tx_hash is None else await _launched_by(node, token, block, tx_hash)
-    except Unreadable:
+    except UnreadableBlock:
         return None
 
 
@@ -153,7 +153,7 @@ def contract_address(sender: Address, nonce: int) -> Address:
     return Address("0x" + abi.keccak(bytes([0xC0 + len(body)]) + body)[12:].hex())
 
 
-class _Log(msgspec.Struct, rename="camel"):
+class _CreationLog(msgspec.Struct, rename="camel"):
     address: str
     block_hash: str
     transaction_hash: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
@@ -166,7 +166,7 @@ async def _first_tx(node: Asks, token: Address, first: BlockRef) -> TxHash | Non
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gives no logs of the block ({in_our_words(answer)})")
     try:
-        logs = msgspec.json.decode(answer, type=list[_Log])
+        logs = msgspec.json.decode(answer, type=list[_CreationLog])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it gave logs that cannot be read") from error
     if any((log.address.lower(), log.block_hash.lower()) != (token, first.hash) for log in logs):

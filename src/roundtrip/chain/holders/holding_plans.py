@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 from roundtrip.chain.simulate import legs, outcomes
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
-from roundtrip.chain.simulate.legs import Place, Setting, cast, gas_float
+from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast, gas_float
 from roundtrip.chain.simulate.outcomes import Had
 from roundtrip.chain.simulate.probe_plans import buy_block
-from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
-from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, Refused, Sold
+from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, RefusedCall, Sold
 from roundtrip.venues import abi
 
 _NEXT_S = 1
@@ -81,7 +81,7 @@ def read_look(results: Results | Missing, number: int, seller: Seller) -> int | 
 # --- its sell --------------------------------------------------------------------------------------
 
 
-def sell_plan(place: Place, setting: Setting, seller: Seller, fund: bool) -> Plan:
+def sell_plan(place: VenuePlace, setting: Setting, seller: Seller, fund: bool) -> Plan:
     """All that it sells, in the next blocks. ``fund``: it is given eth for gas; who was given tokens always
     is."""
     env, own = seller.environment, seller.wallet()
@@ -90,7 +90,7 @@ def sell_plan(place: Place, setting: Setting, seller: Seller, fund: bool) -> Pla
     )
     sweep = place.file.plan_sweep(setting.contracts, env.reader)
     limit = setting.policy.transfer_gas_limit
-    swept = () if sweep is None or sweep.to == own else (Step("sweep", env.reader, sweep, limit),)
+    swept = () if sweep is None or sweep.to == own else (SimulatedStep("sweep", env.reader, sweep, limit),)
     balances: tuple[tuple[Address, int], ...] = ((env.reader, WEI_PER_ETH),)
     if fund or seller.slot is not None:
         balances = (*balances, (own, 2 * gas_float(setting.policy, env)))
@@ -101,7 +101,7 @@ def sell_plan(place: Place, setting: Setting, seller: Seller, fund: bool) -> Pla
     return Plan(env, (replace(first, storage=seller.storage_given()), *rest))
 
 
-def read_sell(results: Results | Missing, place: Place, seller: Seller, held_raw: int) -> CellOutcome:
+def read_sell(results: Results | Missing, place: VenuePlace, seller: Seller, held_raw: int) -> CellOutcome:
     """What it came to. ``held_raw``: what it held before."""
     if isinstance(results, Missing):
         return results
@@ -117,13 +117,13 @@ def _whole(environment: Environment) -> Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class HoldingTrade:
     """So many tokens were sold for so much."""
 
     sold_raw: int
     back_raw: int
 
-    def pays_less(self, other: "Trade", by_bps: int) -> bool:
+    def pays_less(self, other: "HoldingTrade", by_bps: int) -> bool:
         """Whether a token brings less here than there, by at least so much."""
         return self.back_raw * other.sold_raw * BPS < other.back_raw * self.sold_raw * (BPS - by_bps)
 
@@ -133,12 +133,12 @@ class Control:
     """``bought``: what the sell of a wallet came to that really bought before. ``given``: sells of some parts
     by wallets that were given them; nothing where nobody can be given any."""
 
-    bought: Trade | Refused | Missing
+    bought: HoldingTrade | RefusedCall | Missing
     given: tuple[CellOutcome, ...]
 
 
 def control_plan(
-    place: Place,
+    place: VenuePlace,
     setting: Setting,
     env: Environment,
     amount_raw: int,
@@ -152,15 +152,17 @@ def control_plan(
     policy = setting.policy
     known_gas = policy.hook_gas_limit if place.venue.rival_hook() else _BUY_GAS
     bought = buy_block(place, setting, env, "thousandth", paid_raw, known_gas)
-    approvals: list[Step] = []
+    approvals: list[SimulatedStep] = []
     attempts = [legs.quote_read("held", place, setting, env, env.buyer)]
     for number, tried_raw in enumerate(rungs(amount_raw)):
         calls = place.file.plan_sell(place.venue, setting.token, setting.contracts, tried_raw, env.buyer)
         if number == 0:
             limit = env.approve_gas_limit
-            approvals = [Step(f"approve-{n}", env.buyer, call, limit) for n, call in enumerate(calls[:-1])]
+            approvals = [
+                SimulatedStep(f"approve-{n}", env.buyer, call, limit) for n, call in enumerate(calls[:-1])
+            ]
             approvals += _again(approvals)
-        attempts.append(Step(f"sell-{number}", env.buyer, calls[-1], policy.hook_gas_limit))
+        attempts.append(SimulatedStep(f"sell-{number}", env.buyer, calls[-1], policy.hook_gas_limit))
         attempts.append(legs.quote_read(f"after-{number}", place, setting, env, env.buyer))
     attempts.append(legs.token_read("after-token", setting, env, env.buyer))
     early_s = max(1, wait_s - env.approved_s)
@@ -170,7 +172,7 @@ def control_plan(
     return Plan(env, tuple(blocks))
 
 
-def _again(steps: Iterable[Step]) -> list[Step]:
+def _again(steps: Iterable[SimulatedStep]) -> list[SimulatedStep]:
     """The approvals among these once more, with as little gas as wallets send: a token may want the one or
     the other. Where the second is refused the first one stands."""
     return [
@@ -191,11 +193,11 @@ def _small(env: Environment, amount_raw: int, slot: BalanceSlot | None) -> list[
 
 
 def _given_blocks(
-    place: Place, setting: Setting, env: Environment, slot: BalanceSlot, amount_raw: int
+    place: VenuePlace, setting: Setting, env: Environment, slot: BalanceSlot, amount_raw: int
 ) -> list[PlannedBlock]:
     """The smallest part first: it is hardly pushed down by the others."""
-    early: list[Step] = []
-    late: list[Step] = []
+    early: list[SimulatedStep] = []
+    late: list[SimulatedStep] = []
     sellers = _small(env, amount_raw, slot)
     # Nobody pays for more gas than that, and what burns it all costs the node the less.
     frugal = replace(env, sell_gas_ladder=(setting.policy.hook_gas_limit,))
@@ -215,7 +217,7 @@ def _given_blocks(
 
 
 def read_control(
-    results: Results | Missing, place: Place, plan: Plan, slot: BalanceSlot | None, amount_raw: int
+    results: Results | Missing, place: VenuePlace, plan: Plan, slot: BalanceSlot | None, amount_raw: int
 ) -> Control:
     """What both came to."""
     if isinstance(results, Missing):
@@ -233,8 +235,8 @@ NOT_BOUGHT = "nobody can buy it now, so what a wallet that bought it gets is not
 
 
 def _read_bought(
-    results: Results, place: Place, env: Environment, tried_raw: tuple[int, ...]
-) -> Trade | Refused | Missing:
+    results: Results, place: VenuePlace, env: Environment, tried_raw: tuple[int, ...]
+) -> HoldingTrade | RefusedCall | Missing:
     if any(not told.ok for label, told in results.items() if label.startswith(("fund", "allow-", "buy"))):
         return Missing("token", NOT_BOUGHT)
     done = next((n for n in range(len(tried_raw)) if results[f"sell-{n}"].ok), None)
@@ -245,7 +247,7 @@ def _read_bought(
             return Missing("token", "the token does not tell balances")
         if left_raw < tried_raw[-1]:
             return Missing("token", "a small buy brings too little of it to be sold again")
-        return Refused("sell", last.reason(), last.gas_used)
+        return RefusedCall("sell", last.reason(), last.gas_used)
     before = "held" if done == 0 else f"after-{done - 1}"
     own = {
         "held-quote": results[f"{before}-quote"],
@@ -254,31 +256,31 @@ def _read_bought(
         "after-token": results["after-token"],
     }
     found = outcomes.read_exit(own, place, env, _whole(env), Had(0, tried_raw[done], 0))
-    return Trade(tried_raw[done], found.back_raw) if isinstance(found, Sold) else found
+    return HoldingTrade(tried_raw[done], found.back_raw) if isinstance(found, Sold) else found
 
 
 # --- what it is worth ------------------------------------------------------------------------------
 
 
-def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -> int | Refused | Missing:
+def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -> int | RefusedCall | Missing:
     """What a sell brings a wallet that really holds the tokens, in the venue's money. ``control``: None where
     the seller's sell is the truth itself. Where wallets that bought get a worse price than those that were
     given theirs, it is worth as much less. ``least_sold_bps``: who keeps more than the rest has not sold."""
     if not isinstance(sold, Sold):
         return sold if isinstance(sold, Missing) else _refused(sold, control)
     if sold.back_raw <= 0:
-        return Refused("sell", "nothing comes back for it", sold.sell_gas)
+        return RefusedCall("sell", "nothing comes back for it", sold.sell_gas)
     if sold.sold_raw * BPS < sold.held_raw * least_sold_bps:
-        return Refused("sell", "most of it stays unsold", sold.sell_gas)
+        return RefusedCall("sell", "most of it stays unsold", sold.sell_gas)
     if control is None:
         return sold.back_raw
     real = control.bought
-    if not isinstance(real, Trade):
+    if not isinstance(real, HoldingTrade):
         return real
     if real.back_raw <= 0:
-        return Refused("sell", "nothing comes back for it", 0)
-    whole = Trade(sold.planned_raw, sold.back_raw)
-    told = [Trade(one.planned_raw, one.back_raw) for one in control.given if isinstance(one, Sold)]
+        return RefusedCall("sell", "nothing comes back for it", 0)
+    whole = HoldingTrade(sold.planned_raw, sold.back_raw)
+    told = [HoldingTrade(one.planned_raw, one.back_raw) for one in control.given if isinstance(one, Sold)]
     fair = whole
     for one in told:
         fair = one if fair.pays_less(one, 0) else fair
@@ -287,10 +289,10 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     return sold.back_raw * real.back_raw * fair.sold_raw // (real.sold_raw * fair.back_raw)
 
 
-def _refused(sold: Refused, control: Control | None) -> Refused | Missing:
+def _refused(sold: RefusedCall, control: Control | None) -> RefusedCall | Missing:
     """A refusal stands where something tells that it is not the giving that is refused: who bought is refused
     too, or others sell who were given some. Else it tells of nobody who bought."""
-    if control is None or isinstance(control.bought, Refused):
+    if control is None or isinstance(control.bought, RefusedCall):
         return sold
     if any(isinstance(one, Sold) for one in control.given):
         return sold

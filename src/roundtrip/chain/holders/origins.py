@@ -18,9 +18,9 @@ from typing import NamedTuple
 from roundtrip.chain.blocks.bisect_points import between
 from roundtrip.chain.blocks.state_witness import (
     Answer,
-    Block,
     NoArchive,
     State,
+    WitnessBlock,
     read_witnessed,
     state_calls,
     states,
@@ -35,7 +35,7 @@ PROBES = 16
 """States asked for in one trip."""
 
 
-class Found(NamedTuple):
+class FoundOrigin(NamedTuple):
     """The first block after which the wallet had a nonce or a balance, and its time in seconds since 1970.
     ``funder``: who sent it eth in that block, in a plain transfer, before anything else that is seen gave it
     any and before it sent anything; None where nobody did, since money also comes out of contracts and
@@ -52,7 +52,7 @@ class Never(NamedTuple):
     searched_number: int
 
 
-async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found | Never | None:
+async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> FoundOrigin | Never | None:
     """Searches the blocks from ``low`` to ``high``, which should be one that stays; None: could not find out,
     also where the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
     try:
@@ -61,7 +61,7 @@ async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> 
         return None
 
 
-async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> Found | Never:
+async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> FoundOrigin | Never:
     """The same. Raises NoArchive where the node has no states that old, NodeFault where else it could not
     find out."""
     if not 0 <= low <= high.number:
@@ -71,7 +71,7 @@ async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> 
         await _confirm(node, wallet, None, high)
         return Never(high.number)
     block = await _confirm(node, wallet, first, high)
-    return Found(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
+    return FoundOrigin(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
 
 
 # --- the search ------------------------------------------------------------------------------------
@@ -121,7 +121,7 @@ def is_monotone(seen: dict[int, State]) -> bool:
 # --- that it is so ---------------------------------------------------------------------------------
 
 
-async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRef) -> Block:
+async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRef) -> WitnessBlock:
     """The block ``first``, or ``high`` where there is none. What decided is asked for once more, with what
     shows that the node still has the state on which it rests. Raises NodeFault where any of it is
     otherwise."""
@@ -137,7 +137,7 @@ async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRe
     return block
 
 
-def _funder(block: Block, wallet: Address) -> Address | None:
+def _funder(block: WitnessBlock, wallet: Address) -> Address | None:
     """As the sync tells it: whatever the wallet did or was given first decides."""
     for tx in block.transactions:
         sender, to = Address(tx.sender.lower()), (tx.to or "").lower()

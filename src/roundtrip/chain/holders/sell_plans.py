@@ -7,7 +7,7 @@ Nobody is given tokens. Eth is given only to who has too little for gas.
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.owner.owner_plans import Sell
+from roundtrip.chain.owner.owner_plans import OwnerProbeSell
 from roundtrip.chain.simulate import legs, outcomes
 from roundtrip.chain.simulate.legs import (
     GET_ETH_BALANCE,
@@ -19,10 +19,10 @@ from roundtrip.chain.simulate.legs import (
 )
 from roundtrip.chain.simulate.outcomes import Had
 from roundtrip.chain.simulate.probe_plans import trade_plan
-from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
-from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, Refused
+from roundtrip.domain.check.evidence import CellOutcome, Environment, Missing, Probe, RefusedCall
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Call
 
@@ -30,7 +30,7 @@ NO_BALANCE = Missing("token", "the token does not tell what its holders hold")
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class PinnedHolder:
     """A holder as he stands at the pinned block: ``wei`` of eth, and the tokens that he is told to hold after
     each delay of the policy. None: not told."""
 
@@ -73,9 +73,9 @@ def look_plan(setting: Setting, environment: Environment, holders: tuple[Address
         for who, holder in enumerate(holders):
             if number == 0:
                 eth = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, holder))
-                steps.append(Step(f"eth-{who}", reader, eth, policy.read_gas_limit))
+                steps.append(SimulatedStep(f"eth-{who}", reader, eth, policy.read_gas_limit))
             tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, holder))
-            steps.append(Step(f"held-{number}-{who}", reader, tokens, policy.read_gas_limit))
+            steps.append(SimulatedStep(f"held-{number}-{who}", reader, tokens, policy.read_gas_limit))
         balances = ((reader, WEI_PER_ETH),) if number == 0 else ()
         blocks.append(PlannedBlock(delay_s - passed_s, tuple(steps), balances))
         passed_s = delay_s
@@ -86,7 +86,7 @@ _BUY_S = 1
 """The buy that a sell waits after stands in the next block, a second on."""
 
 
-def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) -> tuple[Holder, ...]:
+def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) -> tuple[PinnedHolder, ...]:
     """What ``look_plan`` came to."""
 
     def word(label: str) -> int | None:
@@ -94,12 +94,12 @@ def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) ->
 
     delays = range(len(_delays_s(policy)))
     return tuple(
-        Holder(holder, word(f"eth-{who}"), tuple(word(f"held-{number}-{who}") for number in delays))
+        PinnedHolder(holder, word(f"eth-{who}"), tuple(word(f"held-{number}-{who}") for number in delays))
         for who, holder in enumerate(holders)
     )
 
 
-def plans(sell: Sell, holders: Iterable[Holder]) -> tuple[PlannedSell, ...]:
+def plans(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[PlannedSell, ...]:
     """Of each who holds so much that what it brings tells something, at least a hundredth of what the check's
     own wallet sells."""
     policy = sell.setting.policy
@@ -122,7 +122,7 @@ def _had(held_raw: int, own_raw: int) -> Had:
     return Had(0, amount_raw, 0, prior_raw=held_raw - amount_raw)
 
 
-def _plan(sell: Sell, holder: Holder, had: Had, had_later: Had) -> Plan:
+def _plan(sell: OwnerProbeSell, holder: PinnedHolder, had: Had, had_later: Had) -> Plan:
     """The same buy by a fresh wallet, so that the pool is as the check's own sell finds it; then the holder
     sells in that wallet's place, and once more a day on, which tells who only has to wait. What he allowed
     long ago is taken back first, as some tokens want it."""
@@ -157,7 +157,9 @@ def _later(block: PlannedBlock) -> PlannedBlock:
     return replace(block, steps=steps)
 
 
-def read(one: PlannedSell, sell: Sell, results: Results | Missing) -> tuple[CellOutcome, CellOutcome | None]:
+def read(
+    one: PlannedSell, sell: OwnerProbeSell, results: Results | Missing
+) -> tuple[CellOutcome, CellOutcome | None]:
     """What a holder's sell came to, and where it did not go through, what it came to a day on."""
     if one.plan is None:
         return NO_BALANCE, None
@@ -171,10 +173,10 @@ def read(one: PlannedSell, sell: Sell, results: Results | Missing) -> tuple[Cell
     now = {label: told for label, told in results.items() if not label.startswith(_LATER)}
     then = {label.removeprefix(_LATER): told for label, told in results.items() if label.startswith(_LATER)}
     first = _read(one, sell, now, one.had)
-    again = bool(then) and isinstance(first, Refused)
+    again = bool(then) and isinstance(first, RefusedCall)
     return first, _read(one, sell, then, one.had_later) if again else None
 
 
-def _read(one: PlannedSell, sell: Sell, results: Results, had: Had) -> CellOutcome:
+def _read(one: PlannedSell, sell: OwnerProbeSell, results: Results, had: Had) -> CellOutcome:
     assert one.plan is not None
     return outcomes.read_exit(results, sell.place, one.plan.environment, _whole(sell.probe), had)

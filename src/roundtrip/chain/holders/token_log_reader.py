@@ -17,7 +17,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import CurveTraded
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS, VenueKind
-from roundtrip.domain.holders.token_flows import Fill, Move, TokenTx
+from roundtrip.domain.holders.token_flows import Move, TokenTx, VenueFill
 from roundtrip.venues import SWAPS, abi, amm_v4
 from roundtrip.venues.base import Contracts, Log, SwapReader
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
@@ -105,7 +105,7 @@ def merge_logs(lists: Sequence[list[RawLog]]) -> list[RawLog]:
 
 
 @dataclass(slots=True)
-class Block:
+class LogBlock:
     """One that has some of the logs. ``at_s`` None: not told."""
 
     number: int
@@ -113,7 +113,7 @@ class Block:
     at_s: int | None
 
 
-class Reader:
+class TokenLogReader:
     """Takes the logs of a range in their order, hex in lower case. ``txs``: at 0 seconds where the time of
     their block is not told; some may have neither moves nor fills."""
 
@@ -130,7 +130,7 @@ class Reader:
             for topic, read in SWAPS[quoted.kind].items()
         }
         self._topics = {TRANSFER_TOPIC, *(topic for _, topic in self._read)}
-        self.blocks: list[Block] = []
+        self.blocks: list[LogBlock] = []
         self.txs: list[TokenTx] = []
         self.transfers = self.unreadable = 0
         self._wallets: dict[str, Address] = {}
@@ -197,7 +197,7 @@ class Reader:
             if block_hash == before.hash:
                 raise NodeLied(f"its block {before.number} has another number, too")
         self._words.append(block_hash)
-        self.blocks.append(Block(number, block_hash, None if told is None else int(told, 16)))
+        self.blocks.append(LogBlock(number, block_hash, None if told is None else int(told, 16)))
         self._log_index = self._tx_index = -1
 
     def _go_on_in_block(self, raw: RawLog) -> None:
@@ -250,7 +250,7 @@ class Reader:
             return
         quoted = self._sources.venues[at]
         if isinstance(event, CurveTraded):
-            fill = Fill(at, event.buys, event.token_raw, quoted.quote, event.quote_raw)
+            fill = VenueFill(at, event.buys, event.token_raw, quoted.quote, event.quote_raw)
         else:
             token, money = event.amount0, event.amount1
             if not quoted.token_is_low:
@@ -258,7 +258,7 @@ class Reader:
             # The launchpad's hook converts its own fees: nobody's trade.
             if token * money > 0 or event.sender == self._sources.contracts.launchpad_hook:
                 return
-            fill = Fill(at, token < 0, abs(token), quoted.quote, abs(money))
+            fill = VenueFill(at, token < 0, abs(token), quoted.quote, abs(money))
         if fill.token_raw:
             self.txs[-1].fills.append(fill)  # type: ignore[attr-defined]
 
@@ -278,7 +278,7 @@ def _check_words(words: Sequence[str]) -> None:
         raise ValueError("a word is 0x and 64 hex digits")
 
 
-def times_of(blocks: Sequence[Block], begun: BlockRef, over: BlockRef) -> dict[int, int] | None:
+def times_of(blocks: Sequence[LogBlock], begun: BlockRef, over: BlockRef) -> dict[int, int] | None:
     """When each block was made, those not told read off the line between the times around them; None: all
     were told. ``begun``, ``over``: headers of the range's first and last block. Raises NodeLied where times
     fall, or blocks are not those of the headers."""
@@ -297,7 +297,7 @@ def times_of(blocks: Sequence[Block], begun: BlockRef, over: BlockRef) -> dict[i
     return None if len(told) == len(blocks) else _between(blocks, begun, over)
 
 
-def _between(blocks: Sequence[Block], begun: BlockRef, over: BlockRef) -> dict[int, int]:
+def _between(blocks: Sequence[LogBlock], begun: BlockRef, over: BlockRef) -> dict[int, int]:
     known = {block.number: block.at_s for block in blocks if block.at_s is not None}
     known |= {begun.number: begun.timestamp_s, over.number: over.timestamp_s}
     numbers = sorted(known)

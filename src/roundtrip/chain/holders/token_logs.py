@@ -34,7 +34,7 @@ from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.venues import SWAPS, amm_v4
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
-from .token_log_reader import Quoted, Reader, Sources, decode_logs, is_contract, merge_logs, times_of
+from .token_log_reader import Quoted, Sources, TokenLogReader, decode_logs, is_contract, merge_logs, times_of
 
 __all__ = [
     "HistoryPruned",
@@ -102,7 +102,7 @@ async def read_tokens(node: Asks, sources: Sources, first: int, last: int) -> To
         given.append(answer)
     (begun, parent_hash), (over, _) = _header(start, first), _header(end, last)
     lists = [decode_logs(answer) for answer in given]
-    reader = Reader(sources, first, last)
+    reader = TokenLogReader(sources, first, last)
     try:
         logs = merge_logs(lists)
         for start_at in range(0, len(logs), _LOGS_IN_A_ROW):

@@ -21,7 +21,7 @@ _OWN_TRADES = [amm_v3.SWAP, launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SEL
 _LOGS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class Traded(NamedTuple):
+class CountedTrades(NamedTuple):
     """How many there were in a range, and the last block of that."""
 
     last: int
@@ -30,11 +30,11 @@ class Traded(NamedTuple):
 
 async def venue_trades(
     node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int, width: Width
-) -> AsyncGenerator[Traded]:
+) -> AsyncGenerator[CountedTrades]:
     """Blocks ``first`` to ``last`` in ranges that follow each other, as ``ranges`` asks for them, and raising
     what it does; HistoryPruned, BlockTooLarge, too. Close it (``contextlib.aclosing``)."""
 
-    async def read(low: int, high: int) -> Traded:
+    async def read(low: int, high: int) -> CountedTrades:
         return await _read(node, sources, venues, low, high)
 
     stream = ranges(read, lambda one: one.trades, first, last, width)
@@ -43,7 +43,7 @@ async def venue_trades(
             yield one
 
 
-async def _read(node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int) -> Traded:
+async def _read(node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int) -> CountedTrades:
     try:
         *answers, end = await ask(node, _calls(sources, venues, first, last))
     except NodeAnswerTooLarge as fault:
@@ -63,7 +63,7 @@ async def _read(node: Asks, sources: Sources, venues: Sequence[str], first: int,
     # One that has not got so far gives nothing of what it does not have.
     if read_ref(end, last) is None:
         raise NodeFault(f"it has no block {last}")
-    return Traded(last, count)
+    return CountedTrades(last, count)
 
 
 def _calls(sources: Sources, venues: Sequence[str], first: int, last: int) -> list[RpcCall]:

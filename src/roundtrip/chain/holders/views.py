@@ -132,7 +132,7 @@ async def entry_point_txs(node: Asks, tx_hashes: Iterable[TxHash], meter: Meter)
     return found
 
 
-class Funding(NamedTuple):
+class FirstFunding(NamedTuple):
     """Who is known to have sent a wallet its first eth, and in which block."""
 
     funder: Address
@@ -140,20 +140,22 @@ class Funding(NamedTuple):
     block_number: int
 
 
-class Payment(NamedTuple):
+class FunderPayment(NamedTuple):
     """The first plain transfer from the funder in that block, and what all of them brought in wei."""
 
     tx_hash: TxHash
     paid_wei: int
 
 
-async def funding_txs(node: Asks, wanted: Sequence[Funding], meter: Meter) -> dict[Address, Payment | None]:
+async def funding_txs(
+    node: Asks, wanted: Sequence[FirstFunding], meter: Meter
+) -> dict[Address, FunderPayment | None]:
     """What each was paid, by wallet. None: it could not be found out, or there is none; of the blocks behind
     the first MOST_BLOCKS none is read. Raises ServiceFull."""
     numbers = list(dict.fromkeys(one.block_number for one in wanted))[:MOST_BLOCKS]
     groups = _cut(numbers, BLOCKS_A_BATCH)
     given = await node.batches([[block_call(one) for one in group] for group in groups], meter)
-    paid: dict[tuple[int, str, str], Payment] = {}
+    paid: dict[tuple[int, str, str], FunderPayment] = {}
     for group, answers in zip(groups, given, strict=True):
         if isinstance(answers, NodeFault):
             continue
@@ -165,7 +167,7 @@ async def funding_txs(node: Asks, wanted: Sequence[Funding], meter: Meter) -> di
             for tx in block.transactions:
                 if tx.to is not None and tx.is_transfer():
                     place = number, tx.sender.lower(), tx.to.lower()
-                    first = paid.get(place, Payment(TxHash(tx.hash.lower()), 0))
+                    first = paid.get(place, FunderPayment(TxHash(tx.hash.lower()), 0))
                     paid[place] = first._replace(paid_wei=first.paid_wei + int(tx.value, 16))
     return {one.wallet: paid.get((one.block_number, one.funder, one.wallet)) for one in wanted}
 

@@ -147,7 +147,7 @@ _NOT_THE_OWNERS = """
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownSetter:
     """A function by its signature, its place among all of them (the most hostile first), and how it is called
     first. ``stopping``: it stops or taxes sells as a rule."""
 
@@ -162,16 +162,16 @@ class Known:
         return tuple(inner.split(",")) if inner else ()
 
 
-def _known() -> dict[str, Known]:
-    found: dict[str, Known] = {}
+def _known() -> dict[str, KnownSetter]:
+    found: dict[str, KnownSetter] = {}
     for stopping, table in ((True, _STOPPING), (False, _OTHER)):
         for manner, signatures in table:
             for signature in signatures.split():
-                found.setdefault(selector(signature), Known(signature, len(found), manner, stopping))
+                found.setdefault(selector(signature), KnownSetter(signature, len(found), manner, stopping))
     return found
 
 
-KNOWN: MappingProxyType[str, Known] = MappingProxyType(_known())
+KNOWN: MappingProxyType[str, KnownSetter] = MappingProxyType(_known())
 """By selector, ``0x`` and eight hex digits."""
 
 HOLDERS: frozenset[str] = frozenset(map(selector, _NOT_THE_OWNERS.split()))

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from roundtrip.chain.simulate import outcomes
-from roundtrip.chain.simulate.legs import Place, Setting, cast, sellable
+from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast, sellable
 from roundtrip.chain.simulate.probe_plans import trade_plan
-from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep
 from roundtrip.chain.simulate.token_facts import IMPLEMENTATION_SLOT
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
-from roundtrip.domain.check.evidence import Bought, CellOutcome, Environment, OwnerCall, Probe
+from roundtrip.domain.check.evidence import CellOutcome, CompletedBuy, Environment, OwnerCall, Probe
 from roundtrip.venues import abi
 from roundtrip.venues.base import Call
 
@@ -41,7 +41,7 @@ class Actor:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class OwnerTry:
     """One simulation: a function, how it is called, and by whom."""
 
     setter: Setter
@@ -50,15 +50,15 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Sell:
+class OwnerProbeSell:
     """The trade that the calls are put into."""
 
-    place: Place
+    place: VenuePlace
     setting: Setting
     environment: Environment
     probe: Probe
     amount_raw: int
-    bought: Bought
+    bought: CompletedBuy
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +73,24 @@ class Passed:
 class Planned:
     """A try as it is run. ``attempt`` None: the control, in which nothing that changes anything is called."""
 
-    attempt: Try | None
+    attempt: OwnerTry | None
     plan: Plan
     passed: tuple[Passed, ...]
     stand_in: Address
 
 
-def tries(setters: tuple[Setter, ...], owner: Actor, upgrader: Actor, most: int) -> tuple[Try, ...]:
+def tries(setters: tuple[Setter, ...], owner: Actor, upgrader: Actor, most: int) -> tuple[OwnerTry, ...]:
     """At most so many: every function in its most hostile manner before any in its second."""
     left = [(setter, list(setter.manners())) for setter in setters]
-    found: list[Try] = []
+    found: list[OwnerTry] = []
     while left and len(found) < most:
         for setter, manners in left:
-            found.append(Try(setter, manners.pop(0), upgrader if setter.upgrades() else owner))
+            found.append(OwnerTry(setter, manners.pop(0), upgrader if setter.upgrades() else owner))
         left = [(setter, manners) for setter, manners in left if manners]
     return tuple(found[:most])
 
 
-def plan(sell: Sell, actor: Actor, attempt: Try | None) -> Planned:
+def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> Planned:
     """The buy, the calls in a block of their own a second later, and the sell when it comes without them."""
     label = "control" if attempt is None else f"{attempt.setter.selector} {attempt.manner}"
     env = cast(sell.environment, f"owner {label}")
@@ -100,7 +100,9 @@ def plan(sell: Sell, actor: Actor, attempt: Try | None) -> Planned:
         passed = _calls(attempt, env, sell)
     limit = policy.owner_call_gas_limit
     sender = (attempt.actor if attempt is not None else actor).address
-    steps = (Step(f"owner-{n}", sender, Call(token, one.data), limit) for n, one in enumerate(passed))
+    steps = (
+        SimulatedStep(f"owner-{n}", sender, Call(token, one.data), limit) for n, one in enumerate(passed)
+    )
     # Who receives nothing in this trade stands for a contract.
     codes = ((env.receiver, STAND_IN_CODE),) if attempt is not None and attempt.manner == "code" else ()
     between = PlannedBlock(1, tuple(steps), ((sender, _OWNER_WEI),), codes=codes)
@@ -111,12 +113,12 @@ def plan(sell: Sell, actor: Actor, attempt: Try | None) -> Planned:
 _TOTAL_SUPPLY = "0x18160ddd"
 
 
-def read_control(planned: Planned, sell: Sell, results: Results) -> CellOutcome:
+def read_control(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
     """What the sell comes to when the owner does nothing."""
     return _sold(planned, sell, results)
 
 
-def read(planned: Planned, sell: Sell, results: Results) -> OwnerCall:
+def read(planned: Planned, sell: OwnerProbeSell, results: Results) -> OwnerCall:
     """What was taken of the calls, and what the sell came to."""
     attempt = planned.attempt
     assert attempt is not None
@@ -133,7 +135,7 @@ def read(planned: Planned, sell: Sell, results: Results) -> OwnerCall:
     )
 
 
-def _sold(planned: Planned, sell: Sell, results: Results) -> CellOutcome:
+def _sold(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
     env, policy = planned.plan.environment, sell.setting.policy
     return outcomes.read_sell(results, sell.place, env, sell.probe, sell.bought, policy)
 
@@ -141,7 +143,7 @@ def _sold(planned: Planned, sell: Sell, results: Results) -> CellOutcome:
 # --- hostile values -------------------------------------------------------------------------------
 
 
-def _calls(attempt: Try, env: Environment, sell: Sell) -> tuple[Passed, ...]:
+def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[Passed, ...]:
     """The calls of one manner, in the order they are made in; what is not taken changes nothing."""
     setter, manner = attempt.setter, attempt.manner
     held_raw = max(1, sellable(sell.bought, sell.probe, sell.setting.policy))
@@ -164,7 +166,7 @@ def _calls(attempt: Try, env: Environment, sell: Sell) -> tuple[Passed, ...]:
     return tuple(found)
 
 
-def _people(manner: Manner, env: Environment, sell: Sell) -> tuple[tuple[Address, str], ...]:
+def _people(manner: Manner, env: Environment, sell: OwnerProbeSell) -> tuple[tuple[Address, str], ...]:
     if manner == "code":
         return ((env.receiver, "a contract without functions"),)
     contracts, token, place = sell.setting.contracts, sell.setting.token, sell.place

@@ -44,7 +44,7 @@ class Setter:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class OwnerSetters:
     """Functions in the order of their hostility. ``unread``: so many more whose arguments are not known."""
 
     setters: tuple[Setter, ...]
@@ -63,7 +63,7 @@ def bits(part: str) -> int:
     return int(found[2]) * (8 if found[1] == "bytes" else 1)
 
 
-def find(*codes: bytes) -> Found:
+def find(*codes: bytes) -> OwnerSetters:
     """What these codes, a proxy's and its implementation's, can be called with. Blocks while it reads; raises
     ``functions.Unreadable``."""
     setters: dict[str, Setter] = {}
@@ -74,7 +74,7 @@ def find(*codes: bytes) -> Found:
             setters.setdefault(setter.selector, setter)
         unread |= own.unread
     ordered = sorted(setters.values(), key=_hostility)
-    return Found(tuple(ordered), len(unread - setters.keys()))
+    return OwnerSetters(tuple(ordered), len(unread - setters.keys()))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ print(json.dumps({one.selector: one.arguments for one in told if len(one.argumen
 _MOST_S = 3.0
 
 
-class Unreadable(Exception):
+class UnreadableCode(Exception):
     """Not even what functions there are could be told."""
 
 
@@ -58,14 +58,14 @@ def read(code: bytes) -> tuple[Function, ...]:
     except subprocess.TimeoutExpired as late:
         told = late.stdout or b""
     except OSError as error:
-        raise Unreadable(str(error)) from error
+        raise UnreadableCode(str(error)) from error
     first, _, rest = told.partition(b"\n")
     whole = rest.endswith(b"}\n")
     try:
         functions: list[tuple[str, int]] = json.loads(first)
         arguments: dict[str, str | None] = json.loads(rest) if whole else {}
     except ValueError as error:
-        raise Unreadable("its functions could not be read") from error
+        raise UnreadableCode("its functions could not be read") from error
     found = tuple(Function(f"0x{name}", offset, arguments.get(name)) for name, offset in functions)
     if not whole:
         raise CutShort(found)

@@ -16,7 +16,7 @@ _CHANGES = frozenset({0x55, *range(0xA0, 0xA5), 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0x
 
 
 @dataclass(slots=True)
-class _Block:
+class _BasicBlock:
     start: int
     leads_to: set[int] = field(default_factory=set)
     changes: bool = False
@@ -45,13 +45,13 @@ def changing(code: bytes, entries: Iterable[int]) -> frozenset[int]:
     return frozenset(entry for entry in entries if bisect_right(starts, entry) - 1 in found)
 
 
-def _blocks(code: bytes) -> list[_Block]:
-    blocks = [_Block(0)]
+def _blocks(code: bytes) -> list[_BasicBlock]:
+    blocks = [_BasicBlock(0)]
     at = 0
     while at < len(code):
         op, block = code[at], blocks[-1]
         if op == _JUMPDEST[0] and at != block.start:
-            block = _Block(at)
+            block = _BasicBlock(at)
             blocks.append(block)
         block.changes |= op in _CHANGES
         at += 1
@@ -62,5 +62,5 @@ def _blocks(code: bytes) -> list[_Block]:
             at += size
         elif op in _ENDS or op == _JUMPI:
             block.falls_through = op == _JUMPI
-            blocks.append(_Block(at))
+            blocks.append(_BasicBlock(at))
     return blocks

@@ -73,7 +73,7 @@ REVERTED = 3
 """The code of a call that reverted, as geth and anvil answer eth_call."""
 
 
-class _Answer(msgspec.Struct):
+class _RpcAnswer(msgspec.Struct):
     id: int | str | None = None
     result: msgspec.Raw = msgspec.Raw()
     error: RpcError | None = None
@@ -317,7 +317,7 @@ def _refused(raw: bytes, status: int, retry_after: str | None = None) -> NodeRef
     if not raw.lstrip().startswith(b"{"):
         return NodeRefused(f"it answered with HTTP status {status}", status, None, wait_s)
     try:
-        error = msgspec.json.decode(raw, type=_Answer).error
+        error = msgspec.json.decode(raw, type=_RpcAnswer).error
     except (msgspec.DecodeError, ValueError, RecursionError):
         error = None
     return NodeRefused(_NO_BATCH, status, error, wait_s)
@@ -325,7 +325,7 @@ def _refused(raw: bytes, status: int, retry_after: str | None = None) -> NodeRef
 
 def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
     try:
-        answers = msgspec.json.decode(raw, type=list[_Answer])
+        answers = msgspec.json.decode(raw, type=list[_RpcAnswer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if raw.lstrip().startswith(b"{"):
             raise _refused(raw, 200) from error

@@ -8,7 +8,7 @@ OUT_OF_GAS = -32015
 """geth: an error of the virtual machine other than a revert; its message tells which."""
 
 
-class CallAnswer(Protocol):
+class SimulatedCallAnswer(Protocol):
     """The parts of a simulated call's answer that a dialect reads."""
 
     @property
@@ -68,11 +68,11 @@ class Dialect:
         """True where a simulation of blocks so far apart lets as many numbers pass as the chain does."""
         return self.own_numbers and self.numbers(delays_s) == tuple(map(self.number_after, delays_s))
 
-    def revert_data(self, answer: CallAnswer) -> bytes:
+    def revert_data(self, answer: SimulatedCallAnswer) -> bytes:
         """The bytes a failed call reverted with: geth puts them in error.data, anvil in returnData."""
         return answer.error_data if answer.error_data is not None else answer.return_data
 
-    def out_of_gas(self, answer: CallAnswer, gas_limit: int) -> bool:
+    def out_of_gas(self, answer: SimulatedCallAnswer, gas_limit: int) -> bool:
         """Whether a failed call ran out of gas. Nodes without an error of its own for that show it by the gas
         used, when nothing was said."""
         if self.tells_machine_errors:

@@ -42,7 +42,7 @@ class _Call(msgspec.Struct, rename="camel"):
     error: _Error | None = None
 
 
-class _Block(msgspec.Struct, rename="camel"):
+class _SimulatedBlock(msgspec.Struct, rename="camel"):
     number: str
     timestamp: str
     calls: list[_Call]
@@ -111,7 +111,9 @@ def read_probe(answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError,
     if isinstance(answer, RpcError):
         raise NodeFault(f"it does not simulate ({in_our_words(answer)})")
     try:
-        blocks = {int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_Block])}
+        blocks = {
+            int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_SimulatedBlock])
+        }
         last = blocks[pinned.number + 1 + _NUMBERS_LATER]
         told, reverted, starved = last.calls
         number, time_s = _words(told)

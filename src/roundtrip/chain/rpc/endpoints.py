@@ -68,7 +68,7 @@ class EndpointState:
 
 
 @dataclass(slots=True)
-class Endpoint:
+class NodeEndpoint:
     """One node. It rests after a fault, longer after each, and is then tried with one request at a time; a
     resting one is asked only where no better is left. While it is told to wait it is not asked at all."""
 
@@ -98,12 +98,12 @@ class Endpoint:
     _left_at_s: float = -math.inf
 
     @staticmethod
-    def of(node: NodeUrl) -> "Endpoint":
+    def of(node: NodeUrl) -> "NodeEndpoint":
         """The one behind a url, about which nothing is known yet."""
         parts = urlsplit(node.url)
         host = (parts.hostname or "?") + (f":{parts.port}" if parts.port else "")
         most = node.calls_a_request or MOST_CALLS_A_REQUEST
-        return Endpoint(host, node.calls_per_second, Budget(node.calls_per_day), most)
+        return NodeEndpoint(host, node.calls_per_second, Budget(node.calls_per_day), most)
 
     # --- what it may be asked -------------------------------------------------------------------------
 
@@ -282,7 +282,7 @@ class Hedging:
 # --- whom to ask -----------------------------------------------------------------------------------
 
 
-class Choice(NamedTuple):
+class EndpointChoice(NamedTuple):
     """The one to ask, by its number, in ``wait_s``. ``well``: it does not rest and lacks nothing."""
 
     number: int
@@ -291,13 +291,13 @@ class Choice(NamedTuple):
 
 
 def choose(
-    endpoints: Sequence[Endpoint],
+    endpoints: Sequence[NodeEndpoint],
     methods: frozenset[str],
     calls: int,
     now: Moment,
     within_s: float,
     asked: frozenset[int] = frozenset(),
-) -> Choice | None:
+) -> EndpointChoice | None:
     """Whom to ask next, of those not ``asked`` yet; None where nobody may be asked within ``within_s``.
 
     First those that serve every method and are well, in the order they were configured: so that one check
@@ -314,10 +314,10 @@ def choose(
     if not ranked:
         return None
     kind, wait_s, _, number = min(ranked)
-    return Choice(number, wait_s, kind == 0)
+    return EndpointChoice(number, wait_s, kind == 0)
 
 
-def _kind(endpoint: Endpoint, methods: frozenset[str], now: Moment) -> int:
+def _kind(endpoint: NodeEndpoint, methods: frozenset[str], now: Moment) -> int:
     if now.steady_s < endpoint.waits_until_s:
         return 3
     if endpoint.lacks(methods, now):
@@ -325,7 +325,7 @@ def _kind(endpoint: Endpoint, methods: frozenset[str], now: Moment) -> int:
     return 1 if endpoint.rests(now) else 0
 
 
-def _preference(endpoint: Endpoint, now: Moment) -> float:
+def _preference(endpoint: NodeEndpoint, now: Moment) -> float:
     """Of equals the one that is known to be of this chain, and of those at rest the one nearest its end."""
     if endpoint.rests(now):
         return endpoint.rests_until_s

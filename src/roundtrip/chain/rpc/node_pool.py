@@ -28,13 +28,22 @@ from .client import (
     RpcError,
     quantity,
 )
-from .endpoints import SIMULATES, Choice, Endpoint, EndpointState, Hedging, Moment, NodeUrl, choose
+from .endpoints import (
+    SIMULATES,
+    EndpointChoice,
+    EndpointState,
+    Hedging,
+    Moment,
+    NodeEndpoint,
+    NodeUrl,
+    choose,
+)
 from .errors import Concern, concern
 from .request_race import (  # fmt: skip
     BLIND,
     OLD,
     Answer,
-    Asking,
+    RequestRace,
     Runner,
     about,
     guards,
@@ -72,7 +81,7 @@ class Nodes:
         **of_each: Any,
     ) -> None:
         self._nodes = [Node(one.url, session, timeout_s, **of_each) for one in urls]
-        self.endpoints = [Endpoint.of(one) for one in urls]
+        self.endpoints = [NodeEndpoint.of(one) for one in urls]
         self.chain_id = chain_id
         self.timeout_s = timeout_s
         self.budget = budget or Budget()
@@ -90,7 +99,7 @@ class Nodes:
     ) -> list[Answer]:
         """As ``Node.batch``. Raises NodeFault when no node gave anything usable, ServiceFull (budget_spent)
         when the day has no more calls anywhere, and (busy) when no limit of calls a second has room."""
-        asking = Asking(calls, self._clock() + (timeout_s or self.timeout_s), budgeted)
+        asking = RequestRace(calls, self._clock() + (timeout_s or self.timeout_s), budgeted)
         started_s = self._clock()
         self.hedging.earn()
         try:
@@ -130,7 +139,7 @@ class Nodes:
 
     # --- one request, of one node after another, or beside --------------------------------------------
 
-    async def _race(self, asking: Asking) -> None:
+    async def _race(self, asking: RequestRace) -> None:
         """Until every call is settled, or nobody is left to be asked."""
         while asking.unsettled_calls():
             if self._clock() >= asking.next_s:
@@ -149,7 +158,7 @@ class Nodes:
             for task in done:
                 self._take_in(asking, task)
 
-    def _ask_next(self, asking: Asking) -> None:
+    def _ask_next(self, asking: RequestRace) -> None:
         """Asks the next node, or puts down when one may be asked. Raises ServiceFull when it is the first and
         there is no room for it."""
         now, left = self._now(), asking.unsettled_calls()
@@ -175,16 +184,16 @@ class Nodes:
                 raise
         self._start(asking, choice.number, left, now)
 
-    def _may_hedge(self, asking: Asking, choice: Choice) -> bool:
+    def _may_hedge(self, asking: RequestRace, choice: EndpointChoice) -> bool:
         """Only with a node that is well. Beside one whose last answer was a fault it is always allowed."""
         on_trial = any(self.endpoints[runner.number].on_trial() for runner in asking.running.values())
         return choice.well and (on_trial or self.hedging.take())
 
-    def _choice(self, asking: Asking, left: list[int], now: Moment) -> Choice | None:
+    def _choice(self, asking: RequestRace, left: list[int], now: Moment) -> EndpointChoice | None:
         within_s, calls = asking.deadline_s - now.steady_s, asking.most_sent(left)
         return choose(self.endpoints, asking.methods(left), calls, now, within_s, frozenset(asking.asked))
 
-    def _start(self, asking: Asking, number: int, left: list[int], now: Moment) -> None:
+    def _start(self, asking: RequestRace, number: int, left: list[int], now: Moment) -> None:
         endpoint = self.endpoints[number]
         # Half of what time there is; the next one gets the other half.
         late_s = now.steady_s + (asking.deadline_s - now.steady_s) / 2
@@ -213,7 +222,7 @@ class Nodes:
             raise NodeFault("no node that is left simulates as the first one did")
         raise ServiceFull("busy", "The nodes may not be asked more often just now.", 1)
 
-    async def _stop(self, asking: Asking) -> None:
+    async def _stop(self, asking: RequestRace) -> None:
         """Lets go of what is still under way. Who was asked before the one that answered was late."""
         now = self._now()
         won_s = max((runner.started_s for runner in asking.over), default=-math.inf)
@@ -233,7 +242,7 @@ class Nodes:
 
     # --- one node -------------------------------------------------------------------------------------
 
-    async def _run(self, asking: Asking, runner: Runner) -> list[Answer]:
+    async def _run(self, asking: RequestRace, runner: Runner) -> list[Answer]:
         """Its answers to the runner's calls, and behind them those to what is asked for their sake."""
         endpoint, node = self.endpoints[runner.number], self._nodes[runner.number]
         try:
@@ -298,7 +307,7 @@ class Nodes:
 
     # --- what came of it ------------------------------------------------------------------------------
 
-    def _take_in(self, asking: Asking, task: asyncio.Task[list[Answer]]) -> None:
+    def _take_in(self, asking: RequestRace, task: asyncio.Task[list[Answer]]) -> None:
         """Settles what it answered, and puts down how the node stands. The next one is asked at once."""
         runner = asking.running.pop(task)
         asking.over.append(runner)
@@ -342,7 +351,7 @@ class Nodes:
             endpoint.note_failure(_ODD, now, self._chance(), runner.heavy())
             asking.note_fault(NodeFault(_ODD))
 
-    def _settle(self, asking: Asking, runner: Runner, answers: list[Answer], now: Moment) -> None:
+    def _settle(self, asking: RequestRace, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Raises NodeFault when the node is of another chain or says nothing usable. A null is no fault."""
         endpoint = self.endpoints[runner.number]
         believed = self._believed(endpoint, runner, answers, now)
@@ -367,7 +376,7 @@ class Nodes:
             endpoint.note_answer(runner.took_s, runner.heavy())
         note(endpoint, told, now)
 
-    def _believed(self, endpoint: Endpoint, runner: Runner, answers: list[Answer], now: Moment) -> bool:
+    def _believed(self, endpoint: NodeEndpoint, runner: Runner, answers: list[Answer], now: Moment) -> bool:
         """Whether it has told, now or lately, that it is of this chain. Raises NodeFault when of another."""
         told = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):

@@ -19,7 +19,7 @@ _LEVEL = 1
 
 
 @dataclass(slots=True)
-class Recording:
+class CallRecorder:
     """Asks the node, and keeps the calls: each trip packed while the node works on it."""
 
     node: Asks

@@ -10,7 +10,7 @@ import msgspec
 from roundtrip.domain.base.errors import NodeFault
 
 from .client import NO_ANSWER, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, runs_code
-from .endpoints import SIMULATES, Endpoint, Moment
+from .endpoints import SIMULATES, Moment, NodeEndpoint
 from .errors import Concern, concern
 
 Answer = msgspec.Raw | RpcError
@@ -49,7 +49,7 @@ class Runner:
 
 
 @dataclass(slots=True)
-class Asking:
+class RequestRace:
     """A request under way: what is settled, what was said by nodes that could not, and who was asked."""
 
     calls: Sequence[RpcCall]
@@ -174,7 +174,7 @@ def about(call: RpcCall, said: Answer) -> Concern:
     )
 
 
-def note(endpoint: Endpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
+def note(endpoint: NodeEndpoint, told: set[tuple[Concern, str]], now: Moment) -> None:
     """Puts down what errors say of the node: what they are about, and the method."""
     abouts = {spoken for spoken, _ in told}
     if "limited" in abouts:

@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Quote, Venue
-from roundtrip.domain.check.evidence import Bought, Environment, Hop, Market, Missing, Probe, Size
+from roundtrip.domain.check.evidence import CompletedBuy, Environment, Hop, MarketRates, Missing, Probe, Size
 from roundtrip.domain.check.price import quote_raw, rate_of
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, VenueFile
 
 from .balance_slots import BalanceSlot
-from .request import PlannedBlock, Step
+from .request import PlannedBlock, SimulatedStep
 
 GET_ETH_BALANCE = "0x4d2301cc"
 
@@ -27,14 +27,14 @@ class Setting:
 
     token: Address
     contracts: Contracts
-    market: Market
+    market: MarketRates
     policy: Policy
     slots: tuple[BalanceSlot, ...] = ()
     """Money that is given where it lies in storage, because no swap brings it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VenuePlace:
     """A venue with the module that knows its kind."""
 
     venue: Venue
@@ -52,7 +52,7 @@ def size_wei(size: Size, policy: Policy) -> int:
     return policy.large_wei if size == "large" else policy.probe_wei // divisors[size]
 
 
-def size_raw(size: Size, place: Place, setting: Setting, environment: Environment) -> int | Missing:
+def size_raw(size: Size, place: VenuePlace, setting: Setting, environment: Environment) -> int | Missing:
     """A size as this environment trades it, in the units the venue is paid in; Missing when what an eth
     buys is not known."""
     if isinstance(setting.market.usdg_per_eth_raw, Missing) and place.venue.quote == "usdg":
@@ -82,7 +82,7 @@ def planned_sell_raw(probe: Probe, bought_raw: int) -> int:
     return max(1, bought_raw * probe.share_bps // BPS)
 
 
-def sellable(bought: Bought, probe: Probe, policy: Policy) -> int:
+def sellable(bought: CompletedBuy, probe: Probe, policy: Policy) -> int:
     """What the buyer holds when this probe sells: what it was told in trip 1, else what it bought."""
     delays_s = (policy.later_s, policy.hour_s, policy.day_s)
     if probe.seller == "receiver" or len(bought.held_later_raw) != len(delays_s):
@@ -114,12 +114,12 @@ def route_to(quote: Quote, setting: Setting) -> tuple[Hop, ...]:
 
 
 def exit_blocks(
-    out: Place,
+    out: VenuePlace,
     setting: Setting,
     environment: Environment,
     probe: Probe,
     held_raw: int,
-    bought_on: Place,
+    bought_on: VenuePlace,
     clear_first: bool = False,
 ) -> tuple[PlannedBlock, ...]:
     """What comes after a buy: the probe's share of ``held_raw`` is sold on ``out``, by the buyer or by
@@ -136,7 +136,7 @@ def exit_blocks(
     approvals, sells = sell_steps(out, setting, environment, buyer, planned_raw, whole)
     if clear_first:
         nothing, *_ = out.file.plan_sell(out.venue, setting.token, setting.contracts, 1, buyer, 0)
-        approvals.insert(0, Step("clear", buyer, nothing, environment.approve_gas_limit))
+        approvals.insert(0, SimulatedStep("clear", buyer, nothing, environment.approve_gas_limit))
     held = quote_read("held", out, setting, environment, buyer)
     after = token_read("after-token", setting, environment, buyer)
     early_s = probe.delay_s + late_s(environment, probe.delay_s) - environment.approved_s
@@ -147,7 +147,7 @@ def exit_blocks(
 
 
 def company(
-    place: Place, setting: Setting, environment: Environment, size: Size, block: PlannedBlock
+    place: VenuePlace, setting: Setting, environment: Environment, size: Size, block: PlannedBlock
 ) -> PlannedBlock:
     """The block with two strangers' buys before its calls, half of the round size each. What the launchpad
     launches is its own code, which knows no trap for that."""
@@ -159,28 +159,28 @@ def company(
     )
     half_raw = max(1, (round_raw or 0) // 2)
     others = (environment.receiver, cast(environment, "company").receiver)
-    steps: list[Step] = []
+    steps: list[SimulatedStep] = []
     for number, other in enumerate(others):
         name = f"company-{number}"
         if not place.pays_eth():
             route = route_to(place.venue.quote, setting)
             fund = amm_v3.plan_eth_to(setting.contracts, route, half_raw, environment.gas_float_wei)
-            steps.append(Step(f"{name}-fund", other, fund, limit))
+            steps.append(SimulatedStep(f"{name}-fund", other, fund, limit))
         calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, half_raw, other)
-        steps += [Step(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
+        steps += [SimulatedStep(f"{name}-{n}", other, call, limit) for n, call in enumerate(calls)]
     worth_wei = size_wei("probe", setting.policy) + 2 * environment.gas_float_wei
     balances = tuple((other, worth_wei + gas_float(setting.policy, environment)) for other in others)
     return replace(block, steps=(*steps, *block.steps), balances=(*block.balances, *balances))
 
 
 def handed_blocks(
-    place: Place, setting: Setting, environment: Environment, probe: Probe, amounts_raw: tuple[int, int]
+    place: VenuePlace, setting: Setting, environment: Environment, probe: Probe, amounts_raw: tuple[int, int]
 ) -> tuple[PlannedBlock, PlannedBlock]:
     """All of it, the first amount, to another wallet, and in a later block that wallet sells the second."""
     handed_raw, sold_raw = amounts_raw
     receiver, policy = environment.receiver, setting.policy
     handed = Call(setting.token, abi.call(erc20.TRANSFER, receiver, handed_raw))
-    transfer = Step("transfer", environment.buyer, handed, policy.transfer_gas_limit)
+    transfer = SimulatedStep("transfer", environment.buyer, handed, policy.transfer_gas_limit)
     before = quote_read("handed", place, setting, environment, receiver)
     approvals, sells = sell_steps(place, setting, environment, receiver, sold_raw, whole=False)
     after = token_read("after-token", setting, environment, receiver)
@@ -189,13 +189,13 @@ def handed_blocks(
 
 
 def sell_steps(
-    place: Place,
+    place: VenuePlace,
     setting: Setting,
     environment: Environment,
     seller: Address,
     amount_raw: int,
     whole: bool,
-) -> tuple[list[Step], list[Step]]:
+) -> tuple[list[SimulatedStep], list[SimulatedStep]]:
     """Approvals, and the sell under each gas limit it is tried under, with what the seller has then: the
     first that goes through is what a wallet meets, and whatever comes of a later one nobody would send.
     """
@@ -205,33 +205,37 @@ def sell_steps(
         place.venue, setting.token, setting.contracts, max(1, amount_raw), seller, approve_raw
     )
     gas = environment.approve_gas_limit
-    steps = [Step(f"approve-{n}", seller, call, gas) for n, call in enumerate(approvals)]
+    steps = [SimulatedStep(f"approve-{n}", seller, call, gas) for n, call in enumerate(approvals)]
     limits = (environment.sell_gas_ladder or policy.sell_gas_ladder) if whole else policy.part_gas_ladder
     if place.venue.rival_hook():
         limits = tuple(dict.fromkeys(min(limit, policy.hook_gas_limit) for limit in limits))
     attempts = []
     for n, limit in enumerate(limits):
-        attempts.append(Step(f"sell-{n}", seller, sell, limit))
+        attempts.append(SimulatedStep(f"sell-{n}", seller, sell, limit))
         attempts.append(quote_read(f"after-{n}", place, setting, environment, seller))
     return steps, attempts
 
 
-def quote_read(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> Step:
+def quote_read(
+    moment: str, place: VenuePlace, setting: Setting, environment: Environment, of: Address
+) -> SimulatedStep:
     return reads(moment, place, setting, environment, of)[0]
 
 
-def reads(moment: str, place: Place, setting: Setting, environment: Environment, of: Address) -> list[Step]:
+def reads(
+    moment: str, place: VenuePlace, setting: Setting, environment: Environment, of: Address
+) -> list[SimulatedStep]:
     contracts = setting.contracts
     if place.pays_eth():
         quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
     else:
         quote = Call(place.venue.quote_address, abi.call(erc20.BALANCE_OF, of))
     return [
-        Step(f"{moment}-quote", environment.reader, quote, setting.policy.read_gas_limit),
+        SimulatedStep(f"{moment}-quote", environment.reader, quote, setting.policy.read_gas_limit),
         token_read(f"{moment}-token", setting, environment, of),
     ]
 
 
-def token_read(label: str, setting: Setting, environment: Environment, of: Address) -> Step:
+def token_read(label: str, setting: Setting, environment: Environment, of: Address) -> SimulatedStep:
     tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, of))
-    return Step(label, environment.reader, tokens, setting.policy.read_gas_limit)
+    return SimulatedStep(label, environment.reader, tokens, setting.policy.read_gas_limit)

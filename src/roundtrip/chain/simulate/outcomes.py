@@ -9,19 +9,19 @@ from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check.evidence import (
-    Bought,
     BuyOutcome,
     Carried,
     CellOutcome,
+    CompletedBuy,
     Environment,
     Missing,
     Probe,
-    Refused,
+    RefusedCall,
     Sold,
 )
 from roundtrip.venues import abi
 
-from .legs import Place, planned_sell_raw, sellable
+from .legs import VenuePlace, planned_sell_raw, sellable
 from .request import Results
 
 NO_ROUTE = "no route to the money side"
@@ -39,7 +39,7 @@ def _tokens_at(results: Results, moment: str) -> int | Missing:
     return Missing("token", "the token does not tell balances") if raw is None else raw
 
 
-def _paid(results: Results, place: Place, environment: Environment) -> int | Refused | Missing:
+def _paid(results: Results, place: VenuePlace, environment: Environment) -> int | RefusedCall | Missing:
     """What the buy cost, or why there was none."""
     refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
     if refused is not None:
@@ -54,7 +54,7 @@ def _paid(results: Results, place: Place, environment: Environment) -> int | Ref
 
 
 def read_buy(
-    results: Results | Missing, place: Place, environment: Environment, amount_raw: int
+    results: Results | Missing, place: VenuePlace, environment: Environment, amount_raw: int
 ) -> BuyOutcome:
     """What the buy of trip 1 came to."""
     if isinstance(results, Missing):
@@ -70,13 +70,13 @@ def read_buy(
     received = after - start
     if paid <= 0 < received:
         # Routers are swept of strangers' dust before, so the pool's hook paid for it: that is no trade.
-        return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+        return RefusedCall("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     later = [result for label, result in results.items() if re.fullmatch(r"held-\d+", label)]
     if received <= 0 and paid * 100 >= amount_raw * 99:
-        return Refused("arrive", "nothing arrived for what was paid", results["buy"].gas_used)
+        return RefusedCall("arrive", "nothing arrived for what was paid", results["buy"].gas_used)
     approvals = [result.gas_used for label, result in results.items() if label.startswith("approve-")]
     held = tuple(abi.uint_at(result.data, 0) if result.ok else None for result in later)
-    return Bought(
+    return CompletedBuy(
         paid_raw=max(0, paid),
         received_raw=received,
         offered_raw=amount_raw,
@@ -88,12 +88,12 @@ def read_buy(
 
 def read_sell(
     results: Results | Missing,
-    place: Place,
+    place: VenuePlace,
     environment: Environment,
     probe: Probe,
-    bought: Bought,
+    bought: CompletedBuy,
     policy: Policy,
-    sell_at: Place | None = None,
+    sell_at: VenuePlace | None = None,
     handed_raw: int | None = None,
 ) -> CellOutcome:
     """What a probe of trip 2 came to. ``bought`` is what its environment's buy came to in trip 1;
@@ -105,7 +105,7 @@ def read_sell(
     if not isinstance(paid, int):
         return paid
     if paid <= 0:
-        return Refused("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
+        return RefusedCall("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     held = sellable(bought, probe, policy)
     buy_gas = results["buy"].gas_used
     return read_exit(results, sell_at or place, environment, probe, Had(paid, held, buy_gas, handed_raw))
@@ -123,7 +123,9 @@ class Had:
     prior_raw: int = 0
 
 
-def read_exit(results: Results, out: Place, environment: Environment, probe: Probe, had: Had) -> CellOutcome:
+def read_exit(
+    results: Results, out: VenuePlace, environment: Environment, probe: Probe, had: Had
+) -> CellOutcome:
     """What the blocks after a buy came to (``legs.exit_blocks``)."""
     receiver = probe.seller == "receiver"
     refused = _first_refusal(results, (("transfer", "transfer"),))
@@ -133,7 +135,7 @@ def read_exit(results: Results, out: Place, environment: Environment, probe: Pro
     done = [number for number, result in enumerate(sells) if result.ok]
     if not done:
         approval = _first_refusal(results, (("approve-0", "approve"),))
-        return approval or Refused("sell", sells[-1].reason(), sells[-1].gas_used)
+        return approval or RefusedCall("sell", sells[-1].reason(), sells[-1].gas_used)
     held = had.held_raw
     asked = planned_sell_raw(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
@@ -176,16 +178,16 @@ def read_handed(results: Results | Missing) -> int | None:
     return None if isinstance(reached, Missing) else reached
 
 
-def read_told(results: Results | Missing, label: str) -> Refused | Missing | None:
+def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing | None:
     """What the token said to a move made directly; None when it did not object."""
     if isinstance(results, Missing):
         return results
     told = results[label]
     leg: _Leg = "sell" if label == "pull" else "buy"
-    return None if told.ok else Refused(leg, told.reason(), told.gas_used)
+    return None if told.ok else RefusedCall(leg, told.reason(), told.gas_used)
 
 
-def read_carried(results: Results | Missing, moved_raw: int) -> Carried | Refused | Missing:
+def read_carried(results: Results | Missing, moved_raw: int) -> Carried | RefusedCall | Missing:
     """What became of ``moved_raw`` tokens moved past the pool."""
     if isinstance(results, Missing):
         return results
@@ -204,15 +206,17 @@ def read_carried(results: Results | Missing, moved_raw: int) -> Carried | Refuse
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]
 
 
-def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> Refused | None:
+def _first_refusal(results: Results, legs: tuple[tuple[str, _Leg], ...]) -> RefusedCall | None:
     for label, step in legs:
         result = results.get(label)
         if result is not None and not result.ok:
-            return Refused(step, result.reason(), result.gas_used)
+            return RefusedCall(step, result.reason(), result.gas_used)
     return None
 
 
-def _gas_between(results: Results, prefixes: tuple[str, ...], place: Place, environment: Environment) -> int:
+def _gas_between(
+    results: Results, prefixes: tuple[str, ...], place: VenuePlace, environment: Environment
+) -> int:
     """What the wallet paid for gas in these calls, in wei; nothing where money is not eth."""
     if not place.pays_eth():
         return 0

@@ -15,7 +15,7 @@ from roundtrip.chain.blocks.heads import QUOTED_WEI
 from roundtrip.chain.rpc.client import REVERTED, Asks, Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
-from roundtrip.domain.check.evidence import Hop, Market, QuoteRate
+from roundtrip.domain.check.evidence import Hop, MarketRates, QuoteRate
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
@@ -26,7 +26,9 @@ _MOST_DECIMALS = 36
 class KnowsRates(Protocol):
     """Who tells what an eth is worth of other money."""
 
-    async def join(self, market: Market, assets: Iterable[Address], block: BlockRef, meter: Meter) -> Market:
+    async def join(
+        self, market: MarketRates, assets: Iterable[Address], block: BlockRef, meter: Meter
+    ) -> MarketRates:
         """The market with a rate for each of ``assets`` to which a way was found."""
         ...
 
@@ -37,7 +39,9 @@ class GivenRates:
 
     rates: tuple[QuoteRate, ...]
 
-    async def join(self, market: Market, assets: Iterable[Address], block: BlockRef, meter: Meter) -> Market:
+    async def join(
+        self, market: MarketRates, assets: Iterable[Address], block: BlockRef, meter: Meter
+    ) -> MarketRates:
         """Those of them that are of ``assets``, in the order of addresses, as ``Rates`` has them."""
         wanted = set(assets)
         found = sorted((rate for rate in self.rates if rate.asset in wanted), key=lambda rate: rate.asset)
@@ -53,7 +57,9 @@ class Rates:
     clock: Callable[[], float] = time.monotonic
     _known: dict[Address, tuple[float, QuoteRate | None]] = field(default_factory=dict)
 
-    async def join(self, market: Market, assets: Iterable[Address], block: BlockRef, meter: Meter) -> Market:
+    async def join(
+        self, market: MarketRates, assets: Iterable[Address], block: BlockRef, meter: Meter
+    ) -> MarketRates:
         """The market with a rate for each of ``assets`` to which a way was found. One trip at most; a node
         that does not answer leaves the rates away."""
         wanted = sorted(set(assets))
@@ -75,7 +81,7 @@ class Rates:
         return replace(market, rates=tuple(rate for rate in found if rate is not None))
 
 
-def rate_calls(asset: Address, contracts: Contracts, market: Market, block: BlockRef) -> list[RpcCall]:
+def rate_calls(asset: Address, contracts: Contracts, market: MarketRates, block: BlockRef) -> list[RpcCall]:
     """Decimals, then of every standard pool against weth and against usdg its price and what it gives for an
     ordinary trade."""
     calls: list[tuple[Address, str]] = [(asset, erc20.DECIMALS)]
@@ -91,7 +97,7 @@ def rate_calls(asset: Address, contracts: Contracts, market: Market, block: Bloc
 
 
 def read_rate(
-    asset: Address, answers: list[msgspec.Raw | RpcError], contracts: Contracts, market: Market
+    asset: Address, answers: list[msgspec.Raw | RpcError], contracts: Contracts, market: MarketRates
 ) -> QuoteRate | None:
     """The rate of the pool that gives most for an ordinary trade; None where there is none to go through."""
     decimals = _uint(answers[0])
@@ -113,7 +119,7 @@ def read_rate(
     return QuoteRate(asset, best[1], best[2], decimals)
 
 
-def _way_to(money: Address, contracts: Contracts, market: Market) -> tuple[int, tuple[Hop, ...]] | None:
+def _way_to(money: Address, contracts: Contracts, market: MarketRates) -> tuple[int, tuple[Hop, ...]] | None:
     """Units of weth or usdg for one eth, and the hops from weth to there."""
     if money == contracts.weth:
         return WEI_PER_ETH, ()

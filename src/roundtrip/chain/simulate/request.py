@@ -20,7 +20,7 @@ from .revert_reason import reason_in
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class SimulatedStep:
     """One call of a simulation. ``label`` is unique in its plan."""
 
     label: str
@@ -38,7 +38,7 @@ class PlannedBlock:
     """
 
     delay_s: int
-    steps: tuple[Step, ...]
+    steps: tuple[SimulatedStep, ...]
     balances: tuple[tuple[Address, int], ...] = ()
     nonces: tuple[tuple[Address, int], ...] = ()
     storage: tuple[tuple[Address, str, int], ...] = ()
@@ -155,7 +155,7 @@ class _BlockAnswer(msgspec.Struct, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _CallRead:
     gas_used: int
     return_data: bytes
     error_code: int
@@ -200,7 +200,7 @@ def _asked(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_Bl
     return found
 
 
-def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
+def _step_result(step: SimulatedStep, call: _CallAnswer, dialect: Dialect) -> StepResult:
     gas_used = int(call.gas_used, 16)
     returned = _bytes(call.return_data)
     if call.status == "0x1":
@@ -209,7 +209,7 @@ def _step_result(step: Step, call: _CallAnswer, dialect: Dialect) -> StepResult:
         raise ValueError("a call's status is neither success nor failure")
     error = call.error or _CallError()
     error_data = _bytes(error.data) if error.data else None
-    told = _Read(gas_used, returned, error.code, error.message, error_data)
+    told = _CallRead(gas_used, returned, error.code, error.message, error_data)
     return StepResult(False, gas_used, dialect.revert_data(told), dialect.out_of_gas(told, step.gas_limit))
 
 

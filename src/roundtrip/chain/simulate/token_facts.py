@@ -10,13 +10,13 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts
-from roundtrip.domain.check.evidence import AnyLaunch, Curve, Environment, Launch, Missing, TokenFacts
+from roundtrip.domain.check.evidence import AnyLaunch, Curve, Environment, LaunchRecord, Missing, TokenFacts
 from roundtrip.venues import LAUNCHPADS, abi, erc20, launchpad_curve
 from roundtrip.venues.base import Call, Contracts
 
 from .block_dependence import may_count_blocks
-from .legs import Place
-from .request import Plan, PlannedBlock, Results, Step, StepResult
+from .legs import VenuePlace
+from .request import Plan, PlannedBlock, Results, SimulatedStep, StepResult
 
 PROXY_ADMIN_SLOT = "0xb53127684a568b3173ae13b9f8a6016e243e63b6e8ee1178d6a717850b5d6103"
 """EIP-1967: keccak256("eip1967.proxy.admin") - 1."""
@@ -38,20 +38,20 @@ _MOST_TEXT_BYTES = 512
 
 
 def facts_plan(
-    token: Address, places: tuple[Place, ...], contracts: Contracts, env: Environment, policy: Policy
+    token: Address, places: tuple[VenuePlace, ...], contracts: Contracts, env: Environment, policy: Policy
 ) -> Plan:
     """One simulated block of plain reads: the token's own views, a balance, every venue's state."""
     limit = policy.read_gas_limit
-    steps = [Step(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
+    steps = [SimulatedStep(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
     balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))
-    steps.append(Step("balanceOf", env.reader, balance, limit))
+    steps.append(SimulatedStep("balanceOf", env.reader, balance, limit))
     asked = {
         f"launch-{number}": file.launch_calls(token, contracts) for number, file in enumerate(LAUNCHPADS)
     }
     for number, place in enumerate(places):
         asked[f"venue-{number}"] = place.file.fact_calls(place.venue, contracts)
     for label, calls in asked.items():
-        steps += [Step(f"{label}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
+        steps += [SimulatedStep(f"{label}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
     return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
 
 
@@ -104,7 +104,7 @@ SnipeAnswer = msgspec.Raw | RpcError | None
 """The node's answer to ``snipe_call``; None where no curve was known to ask."""
 
 
-def snipe_call(place: Place, env: Environment, pinned: BlockRef) -> RpcCall:
+def snipe_call(place: VenuePlace, env: Environment, pinned: BlockRef) -> RpcCall:
     """What share of a buy a curve takes of a wallet that nobody knows, at the pinned block itself."""
     call = launchpad_curve.snipe_call(place.venue, env.buyer)
     return RpcCall("eth_call", [{"to": call.to, "data": call.data}, {"blockHash": pinned.hash}])
@@ -113,7 +113,7 @@ def snipe_call(place: Place, env: Environment, pinned: BlockRef) -> RpcCall:
 def read_launch(
     results: Results | Missing,
     token: Address,
-    places: tuple[Place, ...],
+    places: tuple[VenuePlace, ...],
     snipe: SnipeAnswer,
     contracts: Contracts,
 ) -> AnyLaunch | Missing | None:
@@ -124,7 +124,7 @@ def read_launch(
         return results if any(counts) else None
     for number, file in enumerate(LAUNCHPADS):
         told = file.read_launch(token, _answers(results, f"launch-{number}", counts[number]), contracts)
-        if isinstance(told, Launch) and told.phase == "curve":
+        if isinstance(told, LaunchRecord) and told.phase == "curve":
             return replace(told, curve_state=_curve(results, told, places, snipe, contracts))
         if told is not None:
             return told
@@ -133,8 +133,8 @@ def read_launch(
 
 def _curve(
     results: Results,
-    launch: Launch,
-    places: tuple[Place, ...],
+    launch: LaunchRecord,
+    places: tuple[VenuePlace, ...],
     snipe: SnipeAnswer,
     contracts: Contracts,
 ) -> Curve | Missing | None:
@@ -190,7 +190,7 @@ def read_token_facts(
 
 
 def read_pool_facts(
-    results: Results | Missing, number: int, place: Place, token: Address, contracts: Contracts
+    results: Results | Missing, number: int, place: VenuePlace, token: Address, contracts: Contracts
 ) -> PoolFacts | Missing:
     """The state of venue ``number`` of the plan."""
     if isinstance(results, Missing):

@@ -6,12 +6,19 @@ Balances and allowances decide, read before and after by a wallet of its own.
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roundtrip.chain.simulate.legs import GET_ETH_BALANCE, Place, Setting, exit_blocks, gas_float, token_read
-from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step, StepResult
+from roundtrip.chain.simulate.legs import (
+    GET_ETH_BALANCE,
+    Setting,
+    VenuePlace,
+    exit_blocks,
+    gas_float,
+    token_read,
+)
+from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep, StepResult
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.check.evidence import Environment, Missing, Probe
-from roundtrip.domain.trade.judge import Allowance, CallResult, Moved, Ran
+from roundtrip.domain.trade.judge import Allowance, BalanceChange, CallResult, Ran
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 
@@ -85,7 +92,7 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchedAssets:
     """What is read before and after."""
 
     tokens: tuple[Address, ...]
@@ -97,7 +104,7 @@ class Watched:
 
 def before_plan(
     own: WalletCalls,
-    watched: Watched,
+    watched: WatchedAssets,
     setting: Setting,
     environment: Environment,
     swept: tuple[Call, ...] = (),
@@ -112,7 +119,7 @@ def before_plan(
 
 def run_plan(
     own: WalletCalls,
-    watched: Watched,
+    watched: WatchedAssets,
     setting: Setting,
     environment: Environment,
     asked: tuple[Call, ...] = (),
@@ -124,7 +131,9 @@ def run_plan(
     policy, reader = setting.policy, environment.reader
     steps = _swept(swept, setting, environment) + _first_steps(own, policy)
     # By the wallet itself: a pool's hook may price each wallet's swaps otherwise.
-    steps += [Step(f"ask-{n}", own.wallet, call, policy.hook_gas_limit) for n, call in enumerate(asked)]
+    steps += [
+        SimulatedStep(f"ask-{n}", own.wallet, call, policy.hook_gas_limit) for n, call in enumerate(asked)
+    ]
     steps += [_eth_read("eth-0", own, setting, environment)]
     for n, step in enumerate(_calls(own)):
         steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]
@@ -134,7 +143,7 @@ def run_plan(
     passed_s = 0
     for delay_s in held_delays_s(policy):
         later = (
-            Step(f"held-{delay_s}-{n}", reader, _balance(token, own.wallet), _limit(setting))
+            SimulatedStep(f"held-{delay_s}-{n}", reader, _balance(token, own.wallet), _limit(setting))
             for n, token in enumerate(watched.tokens)
         )
         blocks.append(PlannedBlock(delay_s - passed_s, tuple(later)))
@@ -152,9 +161,9 @@ def together(before: Results | Missing, run: Results | Missing) -> Results | Mis
     return {**before, **run}
 
 
-def _swept(swept: tuple[Call, ...], setting: Setting, environment: Environment) -> list[Step]:
+def _swept(swept: tuple[Call, ...], setting: Setting, environment: Environment) -> list[SimulatedStep]:
     limit = setting.policy.transfer_gas_limit
-    return [Step(f"sweep-{n}", environment.reader, call, limit) for n, call in enumerate(swept)]
+    return [SimulatedStep(f"sweep-{n}", environment.reader, call, limit) for n, call in enumerate(swept)]
 
 
 def held_delays_s(policy: Policy) -> tuple[int, int, int]:
@@ -165,7 +174,7 @@ def held_delays_s(policy: Policy) -> tuple[int, int, int]:
 def read_run(
     results: Results | Missing,
     own: WalletCalls,
-    watched: Watched,
+    watched: WatchedAssets,
     setting: Setting,
     env: Environment,
     block: BlockRef,
@@ -187,7 +196,7 @@ def read_run(
     price_wei = min(env.max_fee_wei, env.base_fee_wei + env.tip_wei)
     # What each call left the wallet with, its own gas given back.
     eth_changes = tuple(known[n + 1] - known[n] + call.gas_used * price_wei for n, call in enumerate(calls))
-    moved = [Moved(ZERO_ADDRESS, sum(eth_changes), known[0], ())]
+    moved = [BalanceChange(ZERO_ADDRESS, sum(eth_changes), known[0], ())]
     unread: list[Address] = []
     for n, token in enumerate(watched.tokens):
         before, after = _uint(results, f"before-token-{n}"), _uint(results, f"after-token-{n}")
@@ -195,7 +204,9 @@ def read_run(
             unread.append(token)
             continue
         later = (_uint(results, f"held-{delay_s}-{n}") for delay_s in held_delays_s(setting.policy))
-        moved.append(Moved(token, after - before, before, tuple(after if h is None else h for h in later)))
+        moved.append(
+            BalanceChange(token, after - before, before, tuple(after if h is None else h for h in later))
+        )
     return Ran(
         calls=calls,
         moved=tuple(one for one in moved if one.raw),
@@ -207,7 +218,7 @@ def read_run(
     )
 
 
-def unread_pairs(results: Results, watched: Watched) -> frozenset[Pair]:
+def unread_pairs(results: Results, watched: WatchedAssets) -> frozenset[Pair]:
     """Allowances that were asked and not told."""
     return frozenset(
         pair for n, pair in enumerate(watched.pairs) if _uint(results, f"after-pair-{n}") is None
@@ -220,7 +231,7 @@ def _told(results: Results, n: int) -> tuple[int | None, bytes | None]:
     return decimals if decimals is not None and decimals < 256 else None, symbol.data if symbol.ok else None
 
 
-def _allowances(results: Results, wallet: Address, watched: Watched, now_s: int) -> list[Allowance]:
+def _allowances(results: Results, wallet: Address, watched: WatchedAssets, now_s: int) -> list[Allowance]:
     """Those that are more after than before, or last longer. What the wallet allows itself is none."""
     found = []
     for n, pair in enumerate(watched.pairs):
@@ -249,30 +260,30 @@ def _allowed(found: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | Non
 
 
 def _reads(
-    moment: str, own: WalletCalls, watched: Watched, setting: Setting, environment: Environment
-) -> list[Step]:
+    moment: str, own: WalletCalls, watched: WatchedAssets, setting: Setting, environment: Environment
+) -> list[SimulatedStep]:
     reader, limit, permit2_at = environment.reader, _limit(setting), setting.contracts.permit2
     steps = [
-        Step(f"{moment}-token-{n}", reader, _balance(token, own.wallet), limit)
+        SimulatedStep(f"{moment}-token-{n}", reader, _balance(token, own.wallet), limit)
         for n, token in enumerate(watched.tokens)
     ]
     return steps + [
-        Step(f"{moment}-pair-{n}", reader, pair.call(own.wallet, permit2_at), limit)
+        SimulatedStep(f"{moment}-pair-{n}", reader, pair.call(own.wallet, permit2_at), limit)
         for n, pair in enumerate(watched.pairs)
     ]
 
 
-def _names(watched: Watched, setting: Setting, environment: Environment) -> list[Step]:
+def _names(watched: WatchedAssets, setting: Setting, environment: Environment) -> list[SimulatedStep]:
     return [
-        Step(f"{name}-{n}", environment.reader, Call(token, head), _limit(setting))
+        SimulatedStep(f"{name}-{n}", environment.reader, Call(token, head), _limit(setting))
         for n, token in enumerate(watched.tokens)
         for name, head in (("decimals", erc20.DECIMALS), ("symbol", erc20.SYMBOL))
     ]
 
 
-def _calls(own: WalletCalls) -> list[Step]:
+def _calls(own: WalletCalls) -> list[SimulatedStep]:
     return [
-        Step(f"call-{n}", own.wallet, call, limit)
+        SimulatedStep(f"call-{n}", own.wallet, call, limit)
         for n, (call, limit) in enumerate(zip(own.calls, own.gas_limits, strict=True))
     ]
 
@@ -286,9 +297,9 @@ def _given(own: WalletCalls, policy: Policy, environment: Environment) -> tuple[
     return others if own.wallet_wei is None else ((own.wallet, own.wallet_wei), *others)
 
 
-def _eth_read(label: str, own: WalletCalls, setting: Setting, environment: Environment) -> Step:
+def _eth_read(label: str, own: WalletCalls, setting: Setting, environment: Environment) -> SimulatedStep:
     call = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, own.wallet))
-    return Step(label, environment.reader, call, _limit(setting))
+    return SimulatedStep(label, environment.reader, call, _limit(setting))
 
 
 def _balance(token: Address, of: Address) -> Call:
@@ -309,7 +320,7 @@ def _uint(results: Results, label: str) -> int | None:
 
 def after_plan(
     own: WalletCalls,
-    out: Place,
+    out: VenuePlace,
     setting: Setting,
     environment: Environment,
     probe: Probe,
@@ -325,7 +336,9 @@ def after_plan(
     sweep = out.file.plan_sweep(setting.contracts, environment.reader)
     limit = setting.policy.transfer_gas_limit
     swept = (
-        () if sweep is None or sweep.to == own.wallet else (Step("sweep", environment.reader, sweep, limit),)
+        ()
+        if sweep is None or sweep.to == own.wallet
+        else (SimulatedStep("sweep", environment.reader, sweep, limit),)
     )
     given = () if own.later_wei is None else ((own.wallet, own.later_wei),)
     after = replace(after, steps=(*swept, *after.steps), balances=(*after.balances, *given))
@@ -342,7 +355,7 @@ def passed_on_plan(
     """The calls, and what reaches another wallet of what they brought."""
     handed = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, max(1, held_raw)))
     steps = (
-        Step("transfer", own.wallet, handed, setting.policy.transfer_gas_limit),
+        SimulatedStep("transfer", own.wallet, handed, setting.policy.transfer_gas_limit),
         token_read("handed-token", setting, environment, environment.receiver),
     )
     first = _first_block(own, setting.policy, environment)
@@ -369,14 +382,19 @@ def _first_block(own: WalletCalls, policy: Policy, environment: Environment) -> 
     return PlannedBlock(_NEXT_BLOCK_S, steps, _given(own, policy, environment))
 
 
-def _first_steps(own: WalletCalls, policy: Policy) -> list[Step]:
-    return [Step(f"first-{n}", own.wallet, call, policy.buy_gas_limit) for n, call in enumerate(own.first)]
+def _first_steps(own: WalletCalls, policy: Policy) -> list[SimulatedStep]:
+    return [
+        SimulatedStep(f"first-{n}", own.wallet, call, policy.buy_gas_limit)
+        for n, call in enumerate(own.first)
+    ]
 
 
 def _opening_blocks(
     opening: tuple[Call, ...], setting: Setting, environment: Environment
 ) -> tuple[PlannedBlock, ...]:
     return tuple(
-        PlannedBlock(1, (Step(f"opening-{n}", environment.reader, call, setting.policy.buy_gas_limit),))
+        PlannedBlock(
+            1, (SimulatedStep(f"opening-{n}", environment.reader, call, setting.policy.buy_gas_limit),)
+        )
         for n, call in enumerate(opening)
     )

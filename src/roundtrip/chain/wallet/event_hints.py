@@ -30,7 +30,7 @@ PERMIT2_PERMIT = "0xc6a377bfc4eb120024a8ac08eef205be16b817020812c73223e81d1bdb97
 """Permit(address,address,address,uint160,uint48,uint48)."""
 
 
-class _RawLog(msgspec.Struct):
+class _HintRawLog(msgspec.Struct):
     address: str
     topics: list[str]
     data: str = "0x"
@@ -57,7 +57,7 @@ def read_hints(results: Results, own: WalletCalls, permit2_at: Address) -> Hints
     unread = False
     for n in range(len(own.calls)):
         try:
-            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_RawLog])
+            logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_HintRawLog])
             for log in logs:
                 address, topics = parse_address(log.address), tuple(log.topics)
                 found["all"][address] = None

@@ -62,7 +62,7 @@ class Paying:
         return self.block_number <= self.finalized.number
 
 
-class _Header(msgspec.Struct):
+class _PaymentHeader(msgspec.Struct):
     number: _Quantity
     hash: _Word
     timestamp: _Quantity
@@ -71,12 +71,12 @@ class _Header(msgspec.Struct):
         return Finalized(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
 
 
-class _Block(_Header, rename="camel"):
+class _PaymentBlock(_PaymentHeader, rename="camel"):
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
     transactions: list[_Word]
 
 
-class _RawLog(msgspec.Struct, rename="camel"):
+class _PaymentRawLog(msgspec.Struct, rename="camel"):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
     data: _Bytes
@@ -135,10 +135,10 @@ async def confirm(
     if quantity(chain) != chain_id:
         raise NodeFault("it is of another chain")
     # Finality told by a node that stands on this fork says nothing of another one.
-    if _decoded(finalized, _Header, "final block").as_finalized() != paying.finalized:
+    if _decoded(finalized, _PaymentHeader, "final block").as_finalized() != paying.finalized:
         raise NodeLied("the block that was final is another one now")
-    _check_block(_decoded(block, _Block, "block"), paying)
-    if _told_by(_decoded(logs, list[_RawLog], "logs"), paying, token, wallet) != [
+    _check_block(_decoded(block, _PaymentBlock, "block"), paying)
+    if _told_by(_decoded(logs, list[_PaymentRawLog], "logs"), paying, token, wallet) != [
         (index, one) for index, one in paying.transfers if one.token == token and one.sender == wallet
     ]:
         raise NodeLied("its receipt and its logs tell of other transfers")
@@ -146,7 +146,7 @@ async def confirm(
 
 async def _finalized(node: Asks, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
-    found = _decoded(answer, _Header, "final block").as_finalized()
+    found = _decoded(answer, _PaymentHeader, "final block").as_finalized()
     if found.number >= _MOST_NUMBER:
         raise NodeLied("the number of its final block is out of bounds")
     return found
@@ -197,7 +197,7 @@ def _transferred(log: Log) -> Transferred | None:
     return erc20.decode_transfer(log)
 
 
-def _check_block(block: _Block, paying: Paying) -> None:
+def _check_block(block: _PaymentBlock, paying: Paying) -> None:
     if (int(block.number, 16), block.hash.lower()) != (paying.block_number, paying.block_hash):
         raise NodeLied("its block is not the chain's any more")
     places = block.transactions
@@ -208,7 +208,7 @@ def _check_block(block: _Block, paying: Paying) -> None:
 
 
 def _told_by(
-    logs: list[_RawLog], paying: Paying, token: Address, wallet: Address
+    logs: list[_PaymentRawLog], paying: Paying, token: Address, wallet: Address
 ) -> list[tuple[int, Transferred]]:
     """The wallet's transfers of the token in this transaction, as the logs of its block have them."""
     found = []

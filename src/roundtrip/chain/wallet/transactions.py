@@ -103,7 +103,7 @@ class _Tx(msgspec.Struct, rename="camel"):
     type: _Quantity = "0x0"
 
 
-class _Log(msgspec.Struct, rename="camel"):
+class _ReceiptLog(msgspec.Struct, rename="camel"):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
     data: _Bytes
@@ -113,7 +113,7 @@ class _Log(msgspec.Struct, rename="camel"):
     removed: bool = False
 
 
-class _Receipt(msgspec.Struct, rename="camel"):
+class _TransactionReceipt(msgspec.Struct, rename="camel"):
     transaction_hash: _Word
     block_hash: _Word
     block_number: _Quantity
@@ -122,7 +122,7 @@ class _Receipt(msgspec.Struct, rename="camel"):
     to: _Address | None
     status: _Quantity
     gas_used: _Quantity
-    logs: list[_Log]
+    logs: list[_ReceiptLog]
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
     effective_gas_price: _Quantity
     contract_address: _Address | None = None
@@ -138,7 +138,7 @@ class _Inside(msgspec.Struct):
     type: _Quantity = "0x0"
 
 
-class _Block(msgspec.Struct, rename="camel"):
+class _TransactionBlock(msgspec.Struct, rename="camel"):
     number: _Quantity
     hash: _Word
     parent_hash: _Word
@@ -178,7 +178,7 @@ async def _read(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> tup
     sent = _sent(told, tx_hash, chain_id)
     if sent.block is None and became is NULL:
         return sent, None
-    receipt = _decoded(became, _Receipt, "receipt")
+    receipt = _decoded(became, _TransactionReceipt, "receipt")
     if sent.block is None:
         # Its block was made in between; the block says whether that is so.
         sent = replace(sent, block=receipt.place())
@@ -195,7 +195,7 @@ def read_block(answer: msgspec.Raw | RpcError, sent: Sent) -> Around:
     """What ``block_call`` was answered. Raises as ``read_transaction``."""
     assert sent.block is not None
     number, block_hash, index = sent.block
-    block = _decoded(answer, _Block, "block")
+    block = _decoded(answer, _TransactionBlock, "block")
     timestamp_s = int(block.timestamp, 16)
     if block.hash.lower() != block_hash or int(block.number, 16) != number:
         raise NodeLied("it gave another block than was asked for")
@@ -291,7 +291,7 @@ def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> Sen
     )
 
 
-async def _mined(told: _Receipt, sent: Sent) -> Mined:
+async def _mined(told: _TransactionReceipt, sent: Sent) -> Mined:
     if told.transaction_hash.lower() != sent.hash or told.place() != sent.block:
         raise NodeLied("it gave another receipt than was asked for")
     if told.sender.lower() != sent.sender or (told.to and told.to.lower()) != sent.to:
@@ -319,7 +319,7 @@ async def _mined(told: _Receipt, sent: Sent) -> Mined:
     return Mined(status == 1, gas_used, gas_price_wei, made, logs)
 
 
-async def _logs(told: Sequence[_Log], sent: Sent) -> tuple[tuple[int, Log], ...]:
+async def _logs(told: Sequence[_ReceiptLog], sent: Sent) -> tuple[tuple[int, Log], ...]:
     assert sent.block is not None
     found = []
     for place, one in enumerate(told):

@@ -9,17 +9,17 @@ from starlette.responses import Response
 
 from roundtrip.api.dispatch import Dispatch, Named
 from roundtrip.api.operations.catalog import OPERATIONS
-from roundtrip.api.request.callers import Asking
+from roundtrip.api.request.callers import CallerRequest
 from roundtrip.console.support.page_request import Visit
 from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault
 
 log = structlog.get_logger(__name__)
-_NOBODY = Asking("")
+_NOBODY = CallerRequest("")
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class BoardPage:
     """One board: the tool it stands on, what it is called, and what it is for."""
 
     tool: str
@@ -33,12 +33,18 @@ class Board:
 
 
 BOARDS = (
-    Board("moving_now", "Moving now", "Tokens that more eth goes into than comes out of, over ten minutes."),
-    Board("graduating_soon", "Graduating soon", "Launches whose curve is nearly full, the fullest first."),
-    Board("winners", "Winners", "Wallets that closed the most profit in the last day."),
-    Board("signals", "Odd things", "What those behind launches, and whales, did in the last hour."),
-    Board("wallet_names", "Names", "What several people who do not know each other say of a wallet."),
-    Board("proven_calls", "Proved right", "Flags that somebody put on a token before the chain proved them."),
+    BoardPage(
+        "moving_now", "Moving now", "Tokens that more eth goes into than comes out of, over ten minutes."
+    ),
+    BoardPage(
+        "graduating_soon", "Graduating soon", "Launches whose curve is nearly full, the fullest first."
+    ),
+    BoardPage("winners", "Winners", "Wallets that closed the most profit in the last day."),
+    BoardPage("signals", "Odd things", "What those behind launches, and whales, did in the last hour."),
+    BoardPage("wallet_names", "Names", "What several people who do not know each other say of a wallet."),
+    BoardPage(
+        "proven_calls", "Proved right", "Flags that somebody put on a token before the chain proved them."
+    ),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
 # Asked for nobody, once for all who look: those pay when they begin to.
@@ -84,11 +90,11 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
 
-async def _shown(visit: Visit, one: Board) -> Response:
+async def _shown(visit: Visit, one: BoardPage) -> Response:
     return visit.show("boards.html", board=one, boards=BOARDS, answer=await visit.ask(one.tool))
 
 
-def board_of(visit: Visit) -> Board:
+def board_of(visit: Visit) -> BoardPage:
     """The board that the path names. Raises CallerFault (not_found)."""
     found = _BY_TOOL.get(visit.path["board"])
     if found is None:

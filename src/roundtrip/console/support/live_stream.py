@@ -85,7 +85,7 @@ class _Board:
                     listener.put(name, encoded)
 
 
-class Live:
+class LiveBoards:
     """Boards are read as long as somebody looks: each once for all, with a pause between two readings.
     ``most``: streams of this process; ``most_of_one``: of one address."""
 
@@ -155,7 +155,7 @@ class LiveResponse(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, live: Live, board: str, place: contextlib.ExitStack, ending: Ending, retry_ms: int
+        self, live: LiveBoards, board: str, place: contextlib.ExitStack, ending: Ending, retry_ms: int
     ) -> None:
         # Without a body, whose length would be told.
         self.status_code, self.background = 200, None

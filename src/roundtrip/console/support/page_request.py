@@ -16,11 +16,11 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import read_body
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
-from roundtrip.api.request.callers import Asking, Callers
+from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
-from .live_stream import Live
+from .live_stream import LiveBoards
 from .read_once import Briefly
 from .render import Templates
 
@@ -45,7 +45,7 @@ class Console:
     templates: Templates
     secure: bool
     """The session's cookie goes over TLS only."""
-    live: Live
+    live: LiveBoards
     """Boards that change while they are looked at."""
     status: Briefly[tuple[Any, Any]] = field(default_factory=Briefly)
     """How the service is, by both operations that tell."""
@@ -81,7 +81,7 @@ class Visit:
             raise reply.error
         return msgspec.json.decode(reply.body)
 
-    def _asking(self) -> Asking:
+    def _asking(self) -> CallerRequest:
         """By the address, or by the session's key; whatever other key the request shows is not a page's."""
         headers = [one for one in self.scope["headers"] if one[0] not in (b"authorization", b"x-api-key")]
         asking = self.console.callers.identify(headers, self.scope.get("client"))
@@ -122,7 +122,7 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class PageRoute:
     """One row of the table of pages. ``signed_in``: who is not is led to where that is done. ``streams``: its
     answer has no end."""
 
@@ -181,4 +181,4 @@ def same_site(scope: Scope) -> bool:
     return origin is None or origin.partition(b"://")[2] == told.get(b"host")
 
 
-__all__ = ["Console", "Handler", "Page", "RoundtripError", "Visit"]
+__all__ = ["Console", "Handler", "PageRoute", "RoundtripError", "Visit"]

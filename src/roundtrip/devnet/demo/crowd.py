@@ -8,9 +8,9 @@ that the others made, and come back. And a deployer sells what he bought of anot
 import threading
 from dataclasses import dataclass
 
-from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS, TRADERS, Listed, Market
-from roundtrip.devnet.deploy import ZERO, Deployer, DeployError, await_receipt, calldata
-from roundtrip.devnet.launchpad import Launched, curve_sell, pool_key, v4_swap
+from roundtrip.devnet.actors import DUMPER, LAUNCHERS, SERIAL, SNIPERS, TRADERS, ActorMarket, TradedToken
+from roundtrip.devnet.deploy import ZERO, ContractDeployer, DeployError, await_receipt, calldata
+from roundtrip.devnet.launchpad import CurveToken, curve_sell, pool_key, v4_swap
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import REFILL_WEI, actor_address
 from roundtrip.devnet.world import Built
@@ -30,18 +30,18 @@ def visitor(number: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class CrowdTokens:
     """Where the crowd goes: ``crowded``, a token with a pool, and ``left``, one whose deployer sells."""
 
-    crowded: Listed
-    left: Listed
+    crowded: TradedToken
+    left: TradedToken
     leaver: str
 
 
-def places(built: Built) -> Places:
+def places(built: Built) -> CrowdTokens:
     """Of the graduated launches that most hold the newest, which began long after the actors were paid; and
     the newest whose deployer still has his own."""
-    newest_first = Market.unpack(built.market).tokens[::-1]
+    newest_first = ActorMarket.unpack(built.market).tokens[::-1]
     graduated = (one for one in newest_first if one.kind == "graduated")
     crowded = max(graduated, key=lambda one: len(one.stakes))
     left = next(
@@ -49,10 +49,10 @@ def places(built: Built) -> Places:
         for one in newest_first
         if one.kind == "curve" and one.quote == "eth" and set(one.stakes) & set(LAUNCHERS)
     )
-    return Places(crowded, left, next(who for who in left.stakes if who in LAUNCHERS))
+    return CrowdTokens(crowded, left, next(who for who in left.stakes if who in LAUNCHERS))
 
 
-class Crowd:
+class DemoCrowd:
     """Sends for actors and visitors on the local chain. ``over``: it is to end soon. Raises DeployError,
     RpcFailure or OSError, and OSError when it is over."""
 
@@ -82,7 +82,7 @@ class Crowd:
         left, seller = self.places.left, self._sender(actor_address(self.places.leaver))
         held = self._held(left.token, seller.account)
         if held:
-            seller.receipt(curve_sell(seller, Launched(left.token, left.curve, ZERO), held))
+            seller.receipt(curve_sell(seller, CurveToken(left.token, left.curve, ZERO), held))
 
     def _gifts(self) -> list[str]:
         for name in GIVERS:
@@ -105,11 +105,11 @@ class Crowd:
         held = self._held(token, seller.account)
         seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, held))
 
-    def _sender(self, account: str, waits: bool = True) -> Deployer:
+    def _sender(self, account: str, waits: bool = True) -> ContractDeployer:
         if self._over.is_set():
             raise OSError("the demo ends")
         self._chain.call("anvil_impersonateAccount", account)
-        return (Deployer if waits else _Sender)(self._chain, account, _GAS)
+        return (ContractDeployer if waits else _CrowdSender)(self._chain, account, _GAS)
 
     def _all(self, sent: list[str]) -> None:
         for transaction in sent:
@@ -124,7 +124,7 @@ class Crowd:
         return int(self._chain.call("eth_getTransactionCount", account, "latest"), 16)
 
 
-class _Sender(Deployer):
+class _CrowdSender(ContractDeployer):
     """Does not wait for its block: a crowd's transactions go into one."""
 
     def send(self, to: str | None, data: str, value_wei: int = 0) -> str:

@@ -12,7 +12,7 @@ from roundtrip.devnet.world import Built, describe
 _PRIORITY_WEI = 10**9
 
 
-class Wallet:
+class DemoWallet:
     """One of the node's own accounts, by its place among them. Their keys are known to everyone."""
 
     def __init__(self, built: Built, number: int) -> None:

@@ -19,7 +19,7 @@ class Mite:
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class CallAllowance:
     """How often a caller may ask, in any sixty seconds and in a day of UTC; 0: not limited by the day."""
 
     per_minute: int
@@ -42,9 +42,9 @@ class Allowances:
     """``anonymous``: without a key, by address. ``key``: of a mite, all its keys together. ``holder``: of one
     whose wallet holds enough of the service's own token."""
 
-    anonymous: Allowance
-    key: Allowance
-    holder: Allowance
+    anonymous: CallAllowance
+    key: CallAllowance
+    holder: CallAllowance
     address: OfAddress = OfAddress()
 
 

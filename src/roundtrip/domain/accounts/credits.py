@@ -19,7 +19,7 @@ class Payments:
 
 
 @dataclass(frozen=True, slots=True)
-class Payment:
+class CreditPayment:
     """What a wallet paid in one transaction. ``amount_raw``: base units of usdg; ``block_hash``: 0x and 64
     lower-case hex digits."""
 

@@ -26,7 +26,7 @@ _SCHEME = "://"
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class SignInSite:
     """Who asks for the signature. ``public_url``: where people reach this service, without a path."""
 
     public_url: str
@@ -38,7 +38,7 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Wallet:
+class SignInWallet:
     """Who is asked. ``shown``: its address in the capitals of EIP-55. ``keys_made``: in all its time."""
 
     address: Address
@@ -61,7 +61,7 @@ def good_windows(now_s: float) -> tuple[int, ...]:
     )
 
 
-def nonce(secret: bytes, wallet: Wallet, of_window: int, claim: bytes = b"") -> str:
+def nonce(secret: bytes, wallet: SignInWallet, of_window: int, claim: bytes = b"") -> str:
     """What nobody but us could have put there, in hex. ``claim``: empty for the plain text, else CLAIM_BYTES;
     who knows the text still does not know its claim. Raises ValueError for a claim of another length."""
     if len(claim) not in (0, CLAIM_BYTES):
@@ -77,8 +77,8 @@ FOR_A_SESSION = "Sign in to the pages of this service."
 
 
 def text(
-    asker: Asker,
-    wallet: Wallet,
+    asker: SignInSite,
+    wallet: SignInWallet,
     secret: bytes,
     of_window: int,
     purpose: str = FOR_A_KEY,
@@ -105,8 +105,8 @@ def text(
 
 
 def good_texts(
-    asker: Asker,
-    wallet: Wallet,
+    asker: SignInSite,
+    wallet: SignInWallet,
     secret: bytes,
     now_s: float,
     purpose: str = FOR_A_KEY,

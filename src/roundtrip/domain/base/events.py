@@ -88,7 +88,7 @@ class CurveBoughtBack(NamedTuple):
     quote_raw: int
 
 
-class Launched(NamedTuple):
+class LaunchedToken(NamedTuple):
     """A launchpad's token. ``at``: its curve, or of the first generation (1) its v3 pool. ``threshold_raw``:
     what the curve raises before it graduates; None where the log does not tell."""
 
@@ -138,9 +138,19 @@ class Operated(NamedTuple):
 
 
 Event = (
-    PoolOpened | Priced | Swapped | HookFeeTaken | LiquidityMoved | CurveTraded | CurveBoughtBack | Launched
-    | LaunchMoved | Transferred | Executing | Operated
-)  # fmt: skip
+    PoolOpened
+    | Priced
+    | Swapped
+    | HookFeeTaken
+    | LiquidityMoved
+    | CurveTraded
+    | CurveBoughtBack
+    | LaunchedToken
+    | LaunchMoved
+    | Transferred
+    | Executing
+    | Operated
+)
 
 
 # --- with what else is known -----------------------------------------------------------------------
@@ -155,7 +165,7 @@ class Spot(NamedTuple):
     tx_hash: TxHash
 
 
-class Pool(NamedTuple):
+class PoolPlace(NamedTuple):
     """A place where ``token`` may trade for ``quote``: a curve or a pool. ``in_money_from``: the block since
     which the quote is money (eth, weth, usdg, or what a launchpad launched against); None: it is not, and the
     sides are in the order of their addresses."""
@@ -171,11 +181,11 @@ class Pool(NamedTuple):
     spot: Spot
 
 
-class Launch(NamedTuple):
+class LaunchEvent(NamedTuple):
     """A token came onto the chain through a launchpad. ``sender``: who sent that transaction."""
 
     spot: Spot
-    launched: Launched
+    launched: LaunchedToken
     sender: Address
 
 
@@ -186,7 +196,7 @@ class LaunchStep(NamedTuple):
     moved: LaunchMoved
 
 
-class Trade(NamedTuple):
+class TradeEvent(NamedTuple):
     """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar):
     what the quote was worth in that block; None where that is not known. ``kept_raw``: of ``quote_raw`` of a
     buy on a curve, or beside that of a sell, what the launchpad kept; None anywhere else."""

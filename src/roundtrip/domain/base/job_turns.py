@@ -29,7 +29,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TurnChoice:
     """``last``: the owner behind whom the next choice begins; None: where this one began."""
 
     jobs: list[Ready]
@@ -44,7 +44,7 @@ def choose(
     busy_hosts: Mapping[str, int],
     *,
     is_whole: bool,
-) -> Choice:
+) -> TurnChoice:
     """Up to ``room`` jobs. ``circle``: what each owner has waiting, in its order; the owners in the order of
     their turns. ``is_whole``: these are all owners, so that one may have a second turn. ``busy_owners``,
     ``busy_hosts``: how many jobs of the lane each has at once already."""
@@ -67,4 +67,4 @@ def choose(
         last = owner
         if is_whole:
             turns.append(owner)
-    return Choice(chosen, last)
+    return TurnChoice(chosen, last)

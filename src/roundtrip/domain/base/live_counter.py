@@ -8,7 +8,7 @@ KEPT_MINUTES = 8 * 24 * 60
 
 
 @dataclass(slots=True)
-class Minutes:
+class HolderMinutes:
     """How many wallets held the token at the end of each minute in which that changed."""
 
     numbers: list[int] = field(default_factory=list)

@@ -45,7 +45,7 @@ Label = tuple[str, str, str]
 """What was done, which of it, how it ended. All of closed sets."""
 
 
-class Span(Protocol):
+class TraceSpan(Protocol):
     """Something that is being done, for whoever traces it."""
 
     def note(self, name: str, value: str | int) -> None:
@@ -56,7 +56,7 @@ class Traces(Protocol):
     """Whoever follows what is done inside of what. ``is_root``: it is inside of nothing, whatever goes on;
     what is no root and inside of nothing is not followed."""
 
-    def span(self, what: str, name: str, is_root: bool) -> AbstractContextManager[Span]: ...
+    def span(self, what: str, name: str, is_root: bool) -> AbstractContextManager[TraceSpan]: ...
 
 
 class _Untraced:
@@ -126,6 +126,6 @@ class Measures:
             if value is not None:
                 yield what, of, value
 
-    def span(self, what: str, name: str, is_root: bool = False) -> AbstractContextManager[Span]:
+    def span(self, what: str, name: str, is_root: bool = False) -> AbstractContextManager[TraceSpan]:
         """Around something that is done. Where nobody follows it costs nothing worth speaking of."""
         return UNTRACED if self.traces is None else self.traces.span(what, name, is_root)

@@ -6,7 +6,17 @@ from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import PoolFacts
 
 from .curve import MOST_TAKEN_BPS
-from .evidence import AnyLaunch, Bought, Carried, Curve, Evidence, Launch, Missing, Size, VenueEvidence
+from .evidence import (
+    AnyLaunch,
+    Carried,
+    CompletedBuy,
+    Curve,
+    Evidence,
+    LaunchRecord,
+    Missing,
+    Size,
+    VenueEvidence,
+)
 from .venue_reading import PIPS, Sale, VenueReading
 
 _Q96 = 2**96
@@ -72,7 +82,7 @@ def _by_launchpad(
 ) -> tuple[int | None, int | None, int | None, int | None]:
     """The launchpad's fees, the taxes of both ways, and of each, as its contract tells them. Where more was
     taken than it tells, what each way takes is not known."""
-    if not isinstance(launch, Launch):
+    if not isinstance(launch, LaunchRecord):
         return None, None, None, None
     state, creator_bps = launch.curve_state, launch.creator_tax_bps
     fee_bps = state.fee_bps if isinstance(state, Curve) else launch.hook_fee_bps
@@ -132,7 +142,7 @@ def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
     """How much less a small buy brought than the pool's own formula gives for it, as a share of that."""
     found = (b.outcome for b in venue.buys if b.size == "thousandth" and b.environment == 0)
     bought = next(found, None)
-    if not isinstance(bought, Bought) or not isinstance(venue.facts, PoolFacts):
+    if not isinstance(bought, CompletedBuy) or not isinstance(venue.facts, PoolFacts):
         return None
     net_raw = bought.paid_raw * (PIPS - venue.venue.fee_pips) // PIPS
     given_raw = _given_raw(venue.facts, token < venue.venue.quote_address, net_raw)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.types import BPS
 
-from .evidence import Bought, Curve
+from .evidence import CompletedBuy, Curve
 
 MOST_TAKEN_BPS = 9900
 """A buyer keeps at least one percent, whatever the snipe tax says."""
@@ -62,7 +62,7 @@ def raised_bps(raised_raw: int, threshold_raw: int) -> int:
     return min(BPS, raised_raw * BPS // threshold_raw) if threshold_raw > 0 else BPS
 
 
-def round_trip_loss_bps(curve: Curve, bought: Bought) -> int | None:
+def round_trip_loss_bps(curve: Curve, bought: CompletedBuy) -> int | None:
     """What selling all of ``bought`` straight back would lose by the formula, rounded up; None unless the
     formula gave that very buy, to the last unit. A tax of the first seconds differs from block to block."""
     if curve.snipe_bps or bought.closes:

@@ -96,7 +96,7 @@ class QuoteRate:
 
 
 @dataclass(frozen=True, slots=True)
-class Market:
+class MarketRates:
     """What one eth was worth at ``block_number``, from the deepest weth/usdg pool.
 
     ``usdg_per_eth_raw`` is in usdg base units for one whole eth; ``feed_usd_e8`` is the price feed's
@@ -138,7 +138,7 @@ LaunchPhase = Literal["curve", "swept", "pooled", "rescued"]
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class LaunchRecord:
     """What the launchpad's factory knows of a token. ``curve_state`` is told while it is on its curve;
     ``hook_fee_bps`` of the pool it will be, or is, in."""
 
@@ -187,11 +187,11 @@ class PoolLaunch:
         return min(BPS, self.principal_raw * BPS // self.threshold_raw) if self.threshold_raw > 0 else BPS
 
 
-AnyLaunch = Launch | PoolLaunch
+AnyLaunch = LaunchRecord | PoolLaunch
 
 
 @dataclass(frozen=True, slots=True)
-class Deployer:
+class DeployerRecord:
     """A launch's deployer: launches so far, how many of them graduated and of how many it sold its own
     tokens; what it got of this token, and what it sold of it."""
 
@@ -208,7 +208,7 @@ Size = Literal["probe", "tenth", "hundredth", "thousandth", "large"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class CompletedBuy:
     """A buy that went through: what left the wallet and what arrived, both read from balances.
 
     ``held_later_raw``: what the wallet is told it holds in a later block, an hour and a day later, with
@@ -229,7 +229,7 @@ class Bought:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedCall:
     """The chain said no. ``step`` names the leg, "arrive" a buy that was paid for and brought nothing;
     ``reason`` is a stranger's text, as decoded."""
 
@@ -262,12 +262,12 @@ class Sold:
     arrived_raw: int | None = None
 
 
-BuyOutcome = Bought | Refused | Missing
-CellOutcome = Sold | Refused | Missing
+BuyOutcome = CompletedBuy | RefusedCall | Missing
+CellOutcome = Sold | RefusedCall | Missing
 
 
 @dataclass(frozen=True, slots=True)
-class Buy:
+class EnvironmentBuy:
     """One buy of trip 1, alone on the pinned state."""
 
     wire: ClassVar[str] = "Buy"
@@ -325,11 +325,11 @@ class VenueEvidence:
 
     venue: Venue
     facts: PoolFacts | Missing
-    buys: tuple[Buy, ...] = ()
+    buys: tuple[EnvironmentBuy, ...] = ()
     cells: tuple[Cell, ...] = ()
-    told_on_buy: Refused | Missing | None = None
-    told_on_sell: Refused | Missing | None = None
-    carried: Carried | Refused | Missing | None = None
+    told_on_buy: RefusedCall | Missing | None = None
+    told_on_sell: RefusedCall | Missing | None = None
+    carried: Carried | RefusedCall | Missing | None = None
     crossed: CellOutcome | None = None
 
 
@@ -416,7 +416,7 @@ class Evidence:
     token: Address
     role: Literal["token", "weth", "usdg"]
     facts: TokenFacts
-    market: Market
+    market: MarketRates
     environments: tuple[Environment, ...] = ()
     venues: tuple[VenueEvidence, ...] = ()
     candidates_complete: bool = False
@@ -428,7 +428,7 @@ class Evidence:
     """None: launched on no launchpad, or there is none here."""
     given: tuple[Address, ...] = ()
     """Money that the wallets were given, because no swap brought it."""
-    deployer: Deployer | None = None
+    deployer: DeployerRecord | None = None
     """None: not known, which takes an index."""
     owner_calls: OwnerCalls | Missing | None = None
     """None: not asked, or there is no owner, or nothing that sells."""

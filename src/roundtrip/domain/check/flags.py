@@ -8,7 +8,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES
 from roundtrip.domain.base.venue import Venue
 
-from .evidence import Curve, Evidence, Launch, Missing
+from .evidence import Curve, Evidence, LaunchRecord, Missing
 from .price import quote_in_wei
 from .venue_code import parts, pool_fee_of, takes_sells
 from .venue_reading import VenueReading
@@ -82,7 +82,7 @@ def dynamic_fee(seen: Judged) -> bool:
 def high_creator_tax(seen: Judged) -> bool:
     """The launch's creator takes a large share of every trade."""
     launch = seen.evidence.launch
-    return isinstance(launch, Launch) and launch.creator_tax_bps >= seen.policy.high_creator_tax_bps
+    return isinstance(launch, LaunchRecord) and launch.creator_tax_bps >= seen.policy.high_creator_tax_bps
 
 
 def serial_deployer(seen: Judged) -> bool:
@@ -103,14 +103,14 @@ def deployer_sold(seen: Judged) -> bool:
 def snipe_tax_active(seen: Judged) -> bool:
     """A fresh wallet that bought in the pinned block would pay the curve's tax of the first seconds."""
     launch = seen.evidence.launch
-    state = launch.curve_state if isinstance(launch, Launch) else None
+    state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     return isinstance(state, Curve) and not state.closed and state.snipe_bps > 0
 
 
 def curve_closed(seen: Judged) -> bool:
     """A launch between the close of its curve and the opening of its pool, or called off."""
     launch = seen.evidence.launch
-    return isinstance(launch, Launch) and launch.is_between_venues()
+    return isinstance(launch, LaunchRecord) and launch.is_between_venues()
 
 
 FLAGS: MappingProxyType[str, Callable[[Judged], bool]] = MappingProxyType(

@@ -19,7 +19,7 @@ _AFTER_THE_BUY = ("approve", "sell")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HolderSellFindings:
     """Of ``told`` holders something is known: ``refused`` of them cannot sell within a day, ``robbed`` lose
     as much as is danger, ``waiting`` sell only when a day is over, and ``worst_bps`` is the most that anybody
     loses who can sell."""
@@ -45,13 +45,13 @@ def lost_bps(control: Sold, outcome: CellOutcome) -> int | Missing | None:
     return loss_bps(max(1, fair_raw), sold.back_raw)
 
 
-def judge_holder_sells(known: HolderSells, policy: Policy) -> Found:
+def judge_holder_sells(known: HolderSells, policy: Policy) -> HolderSellFindings:
     """What is known of the holders that were tried."""
     lost = [one for one in _lost(known) if not isinstance(one, Missing)]
     sold = [one for one in lost if one is not None]
     robbed = [one for one in sold if one >= policy.danger_loss_bps]
     waiting = sum(one.later is not None and isinstance(_best(known.control, one), int) for one in known.tried)
-    return Found(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
+    return HolderSellFindings(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
 
 
 def traps(known: HolderSells | Missing | None, policy: Policy) -> frozenset[bool]:
@@ -100,7 +100,7 @@ def holder_sentence(known: HolderSells | Missing | None, policy: Policy) -> str:
     return f"{'; '.join(parts)}."
 
 
-def _parts(sure: Found, policy: Policy) -> list[str]:
+def _parts(sure: HolderSellFindings, policy: Policy) -> list[str]:
     """What some of them meet; nothing where all fare as a fresh wallet does."""
     of = f"{sure.caught()} of {_holders(sure.told)}"
     less = f"up to {percent(min(BPS, sure.worst_bps))} of what a fresh wallet gets"

@@ -14,7 +14,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
 from . import holder_sells
-from .evidence import Evidence, Missing, Refused
+from .evidence import Evidence, Missing, RefusedCall
 from .venue_code import (
     Rank,
     code_of_parts,
@@ -29,14 +29,14 @@ from .venue_code import (
 )
 from .venue_reading import Sale, SellResult, Status, VenueReading
 
-_REFUSED = Refused("sell", None, 0)
+_REFUSED = RefusedCall("sell", None, 0)
 _LEAST_LOSS = -BPS * BPS
 _FIRST: Rank = (-1, 0, False)
 _LAST: Rank = (9, 0, True)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class VenueOutlook:
     """What a venue may come to. ``rank`` and ``code`` are set where it takes the sell; a venue that
     bought and has none is a trap."""
 
@@ -82,7 +82,7 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
 # --- venues together ------------------------------------------------------------------------------
 
 
-def _together(outcomes: list[frozenset[Outcome]]) -> set[str]:
+def _together(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
     # How badly a venue can be forced to rank: None when it need not sell at all.
     weakest = [None if any(o.rank is None for o in own) else max(o.rank for o in own) for own in outcomes]  # type: ignore[type-var]
     codes = {
@@ -138,9 +138,9 @@ def _where_ranks_meet(
 
 def _outcomes(
     reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
-) -> frozenset[Outcome]:
+) -> frozenset[VenueOutlook]:
     if isinstance(reading.status, Missing):
-        found = {Outcome(status) for status in reading.may_be}
+        found = {VenueOutlook(status) for status in reading.may_be}
         if "bought" in reading.may_be:
             gap = reading.status
             blank = replace(
@@ -152,7 +152,7 @@ def _outcomes(
                 found |= {replace(outcome, rank=place) for place in places}
         return frozenset(found)
     if reading.status != "bought":
-        return frozenset({Outcome(reading.status)})
+        return frozenset({VenueOutlook(reading.status)})
     return frozenset(_Venue(reading, all_readings, policy).outcomes())
 
 
@@ -193,21 +193,21 @@ class _Venue:
         self._lines = _around(lines)
         self._codes: dict[int, frozenset[tuple[int, str]]] = {}
 
-    def outcomes(self) -> Iterator[Outcome]:
+    def outcomes(self) -> Iterator[VenueOutlook]:
         """Every outcome, some of them more than once."""
         reading = self._reading
         if reading.fickle is not False:
-            yield Outcome("bought")
+            yield VenueOutlook("bought")
             if reading.fickle is True:
                 return
         for state in {self._state(*sells) for sells in self._sells()}:
             if state is None:
-                yield Outcome("bought")
+                yield VenueOutlook("bought")
                 continue
             more = [loss for loss in self._lines if loss > state.least_bps] if state.grows else []
             for loss in (state.least_bps, *more):
                 for worst, code in self._codes_at(loss):
-                    yield Outcome("bought", rank_of(state.group, worst, reading, self._policy), code)
+                    yield VenueOutlook("bought", rank_of(state.group, worst, reading, self._policy), code)
 
     # --- the sells --------------------------------------------------------------------------------
 

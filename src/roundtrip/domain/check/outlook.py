@@ -10,7 +10,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 
-from .evidence import Curve, Evidence, Launch, Missing, OwnerCalls
+from .evidence import Curve, Evidence, LaunchRecord, Missing, OwnerCalls
 from .holder_sells import gaps, holder_sentence
 from .holder_sells import judge_holder_sells as holders_found
 from .owner_calls import change, lost_bps, owner_sentence
@@ -110,7 +110,7 @@ def _launch(evidence: Evidence) -> Iterator[Prospect]:
         yield Prospect(
             "launch", "not_known", f"Whether a launchpad has it was not found out: {_why(launch)}."
         )
-    if not isinstance(launch, Launch):
+    if not isinstance(launch, LaunchRecord):
         return
     if launch.phase == "curve":
         text = (

@@ -14,7 +14,7 @@ _AFTER_THE_CALL = ("approve", "transfer", "sell")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class OwnerCallEffect:
     """What a call of the owner's does to the sell after it. ``loss_bps`` None: it stops it."""
 
     call: OwnerCall
@@ -31,23 +31,23 @@ def lost_bps(outcome: CellOutcome) -> int | Missing | None:
     return loss_bps(cost_raw, sold.back_raw)
 
 
-def change(known: OwnerCalls, policy: Policy) -> Change | None:
+def change(known: OwnerCalls, policy: Policy) -> OwnerCallEffect | None:
     """The first that stops the sell; where none does, the one after which most is lost. None: nothing that
     was tried does harm, as far as is known."""
     before = lost_bps(known.control)
     if not isinstance(before, int):
         return None
-    worst: Change | None = None
+    worst: OwnerCallEffect | None = None
     for call in known.tried:
         if call.outcome is None:
             continue
         lost = lost_bps(call.outcome)
         if lost is None:
-            return Change(call, None)
+            return OwnerCallEffect(call, None)
         if isinstance(lost, Missing) or lost - before < policy.warn_loss_bps:
             continue
         if worst is None or lost > (worst.loss_bps or 0):
-            worst = Change(call, lost)
+            worst = OwnerCallEffect(call, lost)
     return worst
 
 

@@ -6,13 +6,13 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
 
-from .evidence import Evidence, Market, Missing, QuoteRate, VenueEvidence
+from .evidence import Evidence, MarketRates, Missing, QuoteRate, VenueEvidence
 
 USDG_UNIT = 10**6
 _Q192 = 2**192
 
 
-def usd_per_eth(market: Market, policy: Policy) -> Fraction | None:
+def usd_per_eth(market: MarketRates, policy: Policy) -> Fraction | None:
     """Dollars for one eth; None when unknown or when pool and feed are too far apart to trust either."""
     if isinstance(market.usdg_per_eth_raw, Missing) or market.usdg_per_eth_raw <= 0:
         return None
@@ -24,7 +24,7 @@ def usd_per_eth(market: Market, policy: Policy) -> Fraction | None:
     return pool
 
 
-def units_per_eth(quote: str, market: Market) -> int | None:
+def units_per_eth(quote: str, market: MarketRates) -> int | None:
     """Base units of a quote asset for one whole eth; None when that is not known."""
     if quote in ("eth", "weth"):
         return WEI_PER_ETH
@@ -35,12 +35,12 @@ def units_per_eth(quote: str, market: Market) -> int | None:
     return rate.units_per_eth_raw if rate is not None and rate.units_per_eth_raw > 0 else None
 
 
-def rate_of(quote: str, market: Market) -> QuoteRate | None:
+def rate_of(quote: str, market: MarketRates) -> QuoteRate | None:
     """The rate of a money that has no short name."""
     return next((rate for rate in market.rates if rate.asset == quote), None)
 
 
-def quote_decimals(quote: str, market: Market) -> int | None:
+def quote_decimals(quote: str, market: MarketRates) -> int | None:
     """Decimals of a quote asset; None when they are not known."""
     if quote in ("eth", "weth"):
         return 18
@@ -50,13 +50,13 @@ def quote_decimals(quote: str, market: Market) -> int | None:
     return None if rate is None else rate.decimals
 
 
-def quote_in_wei(amount_raw: int, quote: str, market: Market) -> int | None:
+def quote_in_wei(amount_raw: int, quote: str, market: MarketRates) -> int | None:
     """What ``amount_raw`` of a quote asset is worth in wei; None when that is not known."""
     units = units_per_eth(quote, market)
     return None if units is None else amount_raw * WEI_PER_ETH // units
 
 
-def quote_raw(amount_wei: int, quote: str, market: Market) -> int | None:
+def quote_raw(amount_wei: int, quote: str, market: MarketRates) -> int | None:
     """What ``amount_wei`` is worth in a quote asset's units; None when that is not known."""
     units = units_per_eth(quote, market)
     return None if units is None else amount_wei * units // WEI_PER_ETH
@@ -80,7 +80,7 @@ def token_usd(venue: VenueEvidence, evidence: Evidence, policy: Policy) -> Fract
 
 
 def raw_usd(
-    venue: Venue, facts: PoolFacts | Missing, token: Address, market: Market, policy: Policy
+    venue: Venue, facts: PoolFacts | Missing, token: Address, market: MarketRates, policy: Policy
 ) -> Fraction | None:
     """The same for one base unit."""
     dollars = usd_per_eth(market, policy)

@@ -6,7 +6,7 @@ from typing import ClassVar
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 
-from .evidence import Deployer
+from .evidence import DeployerRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Indexed:
 
     holders: tuple[Address, ...] = ()
     deployer: Address | None = None
-    record: Deployer | None = None
+    record: DeployerRecord | None = None
     unread: bool = False
 
 
@@ -28,7 +28,7 @@ NOTHING = Indexed()
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class ProofInputs:
     """``seed``: 32 bytes as ``0x`` hex, which the wallets were drawn from. ``venues``: where the token was
     known to trade, or might, in the order they were asked; also those that were not there. ``others``: pools
     that are known and were not asked, because their money is nobody's money. ``deep``: it was also asked what

@@ -6,7 +6,7 @@ from typing import Literal
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
-from .evidence import Missing, Refused
+from .evidence import Missing, RefusedCall
 from .venue_reading import Sale, SellResult, VenueReading
 
 Level = Literal["ok", "warn", "danger", "unknown"]
@@ -42,7 +42,7 @@ def _known(figure: int | Missing | None) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class LossParts:
     """Where a round trip's loss comes from: the pool's own keep, price impact, and the token's taxes."""
 
     worst_bps: int
@@ -61,12 +61,12 @@ def pool_fee_of(reading: VenueReading) -> int:
     return _known(reading.keep_bps)
 
 
-def split(fee_like: int, impact_bps: int, keep_bps: int) -> Parts:
+def split(fee_like: int, impact_bps: int, keep_bps: int) -> LossParts:
     """Losses told apart: of what is no price impact, the pool keeps its share and taxes are the rest."""
-    return Parts(max(fee_like, impact_bps), keep_bps, impact_bps, max(0, fee_like - keep_bps))
+    return LossParts(max(fee_like, impact_bps), keep_bps, impact_bps, max(0, fee_like - keep_bps))
 
 
-def parts(reading: VenueReading, policy: Policy) -> Parts:
+def parts(reading: VenueReading, policy: Policy) -> LossParts:
     """The worst loss of a venue that takes the sell, and its parts. A bad way out counts as price impact."""
     impact = max(_known(reading.impact_bps), _known(reading.exit_bps))
     return split(fee_like_bps(reading, policy), impact, pool_fee_of(reading))
@@ -78,14 +78,14 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     code, level = code_of_parts(parts(reading, policy), policy)
     # What could not be found out of them is no pass either.
     beside = (reading.half, reading.sliver, reading.large)
-    shaky = any(isinstance(sell, Refused | Missing) for sell in beside) or reading.size != "probe"
+    shaky = any(isinstance(sell, RefusedCall | Missing) for sell in beside) or reading.size != "probe"
     shaky = shaky or reading.refused_elsewhere is not None or reading.closing
     if code == "ok" and (shaky or group_of(reading, policy) != 0):
         return code, "warn"
     return code, level
 
 
-def code_of_parts(found: Parts, policy: Policy) -> tuple[str, Level]:
+def code_of_parts(found: LossParts, policy: Policy) -> tuple[str, Level]:
     """Code and level by the losses alone."""
     if found.worst_bps >= policy.warn_loss_bps:
         code = found.largest()

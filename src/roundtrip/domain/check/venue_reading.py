@@ -10,14 +10,14 @@ from roundtrip.domain.base.venue import Venue
 
 from .evidence import (
     AnyLaunch,
-    Bought,
     BuyOutcome,
     Carried,
     CellOutcome,
+    CompletedBuy,
     Curve,
     Missing,
     PoolLaunch,
-    Refused,
+    RefusedCall,
     Size,
     Sold,
     VenueEvidence,
@@ -40,7 +40,7 @@ class Sale:
     whole: bool
 
 
-SellResult = Sale | Refused | Missing | None
+SellResult = Sale | RefusedCall | Missing | None
 """None: not asked, because the venue did not buy at that size."""
 
 Status = Literal["absent", "dry", "refused", "keeps", "bought"]
@@ -70,12 +70,12 @@ class VenueReading:
     closing: bool = False
     may_be: frozenset[Status] = frozenset()
     size: Size | None = None
-    bought: Bought | None = None
-    buy_refusal: Refused | None = None
+    bought: CompletedBuy | None = None
+    buy_refusal: RefusedCall | None = None
     full: SellResult = None
     full_at_best: Sale | None = None
     fickle: bool | Missing = False
-    refused_elsewhere: Refused | None = None
+    refused_elsewhere: RefusedCall | None = None
     hour: SellResult = None
     day: SellResult = None
     half: SellResult = None
@@ -100,7 +100,7 @@ def loss_bps(paid_raw: int, back_raw: int) -> int:
 def sold_after_buy(outcome: CellOutcome, steps: Container[str]) -> Sold | Missing | None:
     """The sell behind a buy that went through before. None: it was refused at one of ``steps``, or brought
     nothing. Refused before them nothing is known of it."""
-    if isinstance(outcome, Refused):
+    if isinstance(outcome, RefusedCall):
         return (
             None
             if outcome.step in steps
@@ -125,7 +125,7 @@ def read_venue(
     rival = venue.venue.rival_hook()
     status, may_be, size = _status(venue)
     if status != "bought" or size is None:
-        refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, Refused))
+        refusals = (b.outcome for b in venue.buys if isinstance(b.outcome, RefusedCall))
         refusal = None if status == "keeps" else next(refusals, None)
         keep = 0 if venue.venue.keeps_by_hook() else _fee_keep(venue.venue)
         return VenueReading(
@@ -141,7 +141,7 @@ def read_venue(
         ]
 
     bought, small = _buy(venue, size), _buy(venue, "thousandth")
-    assert isinstance(bought, Bought)
+    assert isinstance(bought, CompletedBuy)
     small_round_trip = results(policy.later_s, BPS, at="thousandth")
     hour, _ = _where_bought(results(policy.hour_s, BPS))
     day, _ = _where_bought(results(policy.day_s, BPS))
@@ -153,7 +153,7 @@ def read_venue(
         rival_hook=rival,
         brought_raw=brought_raw(venue),
         closing=any(
-            isinstance(buy.outcome, Bought) and buy.outcome.closes
+            isinstance(buy.outcome, CompletedBuy) and buy.outcome.closes
             for buy in venue.buys
             if buy.size in MAIN_SIZES
         ),
@@ -233,7 +233,9 @@ def brought_raw(venue: VenueEvidence) -> int:
     size = main_size(venue)
     bought = _buy(venue, size) if isinstance(size, str) else None
     return (
-        bought.received_raw * _DIVISORS[size] if isinstance(bought, Bought) and isinstance(size, str) else 0
+        bought.received_raw * _DIVISORS[size]
+        if isinstance(bought, CompletedBuy) and isinstance(size, str)
+        else 0
     )
 
 
@@ -243,12 +245,12 @@ def main_size(venue: VenueEvidence) -> Size | Missing | None:
         outcome = _buy(venue, size)
         if isinstance(outcome, Missing):
             return outcome
-        if isinstance(outcome, Bought) and is_filled(outcome):
+        if isinstance(outcome, CompletedBuy) and is_filled(outcome):
             return size
     return None
 
 
-def is_filled(buy: Bought) -> bool:
+def is_filled(buy: CompletedBuy) -> bool:
     """True when the pool took what was offered, not only a part, gave tokens for it, and goes on selling."""
     return not buy.closes and buy.received_raw > 0 and buy.paid_raw * 100 >= buy.offered_raw * 99
 
@@ -259,13 +261,13 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
     if isinstance(size, str):
         return "bought", frozenset(), size
     facts, tried = venue.facts, [_buy(venue, one) for one in MAIN_SIZES]
-    if size is None and not any(isinstance(buy, Bought) for buy in tried) and any(map(_kept, tried)):
+    if size is None and not any(isinstance(buy, CompletedBuy) for buy in tried) and any(map(_kept, tried)):
         return "keeps", frozenset(), None
     if not isinstance(facts, Missing) and not facts.exists:
         return "absent", frozenset(), None
     if size is not None:
         return size, frozenset({"absent", "dry", "refused", "keeps", "bought"}), None
-    if any(isinstance(buy, Bought) for buy in tried):
+    if any(isinstance(buy, CompletedBuy) for buy in tried):
         return "dry", frozenset(), None
     if isinstance(facts, Missing):
         return facts, frozenset({"absent", "dry", "refused"}), None
@@ -275,14 +277,14 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
 
 def _kept(buy: BuyOutcome | None) -> bool:
     """True for a buy that was paid for and brought nothing."""
-    return isinstance(buy, Refused) and buy.step == "arrive"
+    return isinstance(buy, RefusedCall) and buy.step == "arrive"
 
 
 def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
     if not isinstance(outcome, Sold):
         return outcome
     if outcome.sold_raw <= 0 or outcome.held_raw <= 0:
-        return Refused("sell", "the sell went through and moved nothing", outcome.sell_gas)
+        return RefusedCall("sell", "the sell went through and moved nothing", outcome.sell_gas)
     # What a transfer to the seller took is part of the cost of what could be sold.
     had_raw = outcome.held_raw if outcome.arrived_raw is None else outcome.arrived_raw
     cost_raw = max(1, outcome.paid_raw * outcome.sold_raw // max(1, had_raw))
@@ -298,7 +300,7 @@ def _sell_result(outcome: CellOutcome, policy: Policy) -> SellResult:
 
 def _worst(results: list[SellResult]) -> SellResult:
     """The worse of several environments: refused, then unknown, then the worst of each figure."""
-    for kind in (Refused, Missing):
+    for kind in (RefusedCall, Missing):
         for result in results:
             if isinstance(result, kind):
                 return result
@@ -312,12 +314,12 @@ def _worst(results: list[SellResult]) -> SellResult:
     )
 
 
-def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], Refused | None]:
+def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedCall | None]:
     """Results of the environments whose buy went through, and the refusal of one whose buy did not.
 
     A refused buy says nothing of selling, as long as another environment bought.
     """
-    elsewhere = [r for r in results if isinstance(r, Refused) and r.step in ("fund", "buy", "arrive")]
+    elsewhere = [r for r in results if isinstance(r, RefusedCall) and r.step in ("fund", "buy", "arrive")]
     rest = [r for r in results if r not in elsewhere]
     return (rest, elsewhere[0]) if elsewhere and rest else (results, None)
 
@@ -343,9 +345,9 @@ def _fickle(results: list[SellResult]) -> bool | Missing:
     """True when the first environment sold and another one refused: what was sold holds for some wallets
     and blocks only. (Where only the first one refused, that is a refusal: the others sell less of it.)"""
     first, others = results[0], results[1:]
-    if isinstance(first, Refused):
+    if isinstance(first, RefusedCall):
         return False
-    refused = any(isinstance(result, Refused) and result.step == "sell" for result in others)
+    refused = any(isinstance(result, RefusedCall) and result.step == "sell" for result in others)
     unknown = next((result for result in others if isinstance(result, Missing)), None)
     if refused:
         return first if isinstance(first, Missing) else True
@@ -374,14 +376,14 @@ def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:
             break
         if isinstance(outcome, Missing):
             return outcome
-        if isinstance(outcome, Bought) and outcome.received_raw > 0 and outcome.paid_raw > 0:
+        if isinstance(outcome, CompletedBuy) and outcome.received_raw > 0 and outcome.paid_raw > 0:
             return outcome
     return Missing("token", "smaller buys are refused, so its price impact is not known")
 
 
-def _impact(main: Bought, small: BuyOutcome) -> int | Missing:
+def _impact(main: CompletedBuy, small: BuyOutcome) -> int | Missing:
     """How much less a unit paid buys at the judged size than at the smallest."""
-    if not isinstance(small, Bought):
+    if not isinstance(small, CompletedBuy):
         assert isinstance(small, Missing)
         return small
     best = small.received_raw * main.paid_raw

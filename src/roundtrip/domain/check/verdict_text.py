@@ -4,7 +4,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
-from .evidence import Curve, Evidence, Launch, Missing, Refused, VenueEvidence
+from .evidence import Curve, Evidence, LaunchRecord, Missing, RefusedCall, VenueEvidence
 from .venue_code import enough, fee_like_bps, parts
 from .venue_reading import Sale, VenueReading
 
@@ -93,7 +93,7 @@ RESCUED = "The launchpad called this launch off and emptied its curve; there is 
 def _closed(evidence: Evidence, policy: Policy) -> str | None:
     """Of a launch that no longer has its curve and not yet its pool: that is no trap."""
     launch = evidence.launch
-    if not isinstance(launch, Launch) or not launch.is_between_venues():
+    if not isinstance(launch, LaunchRecord) or not launch.is_between_venues():
         return None
     if launch.phase == "rescued":
         return RESCUED
@@ -110,7 +110,7 @@ def _closed(evidence: Evidence, policy: Policy) -> str | None:
 def _snipe(evidence: Evidence, venue: VenueEvidence) -> str:
     """The tax of a launch's first seconds, and when it ends."""
     launch = evidence.launch
-    state = launch.curve_state if isinstance(launch, Launch) and _is_curve(venue) else None
+    state = launch.curve_state if isinstance(launch, LaunchRecord) and _is_curve(venue) else None
     if not isinstance(state, Curve) or state.snipe_bps == 0:
         return ""
     left_s = snipe_left_s(state, evidence.block.timestamp_s)
@@ -130,7 +130,7 @@ def _cannot_sell(venue: VenueEvidence, reading: VenueReading) -> str:
     sold = max((s.share_bps for s in reading.sells() if isinstance(s, Sale)), default=0)
     if sold:
         return f"It can be bought, and within a day no more than {percent(sold)} of it can be sold."
-    if isinstance(reading.full, Refused) and reading.full.reason in POOL_GOT_LESS:
+    if isinstance(reading.full, RefusedCall) and reading.full.reason in POOL_GOT_LESS:
         return (
             "It can be bought and not sold: the token takes a cut of every sell, "
             "and this kind of pool refuses to be paid short."
@@ -150,16 +150,16 @@ def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     if reading.status == "bought" or reading.buy_refusal is None:
         return None
     said = venue.told_on_buy
-    told = said if isinstance(said, Refused) and said.reason else reading.buy_refusal
+    told = said if isinstance(said, RefusedCall) and said.reason else reading.buy_refusal
     return names.reason(told.reason or "") or NO_REASON
 
 
 def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     """Why the full sell was refused, cleaned: the token's own word before the router's. None: it was not."""
-    if not isinstance(reading.full, Refused):
+    if not isinstance(reading.full, RefusedCall):
         return None
     said = venue.told_on_sell
-    told = said if isinstance(said, Refused) and said.reason else reading.full
+    told = said if isinstance(said, RefusedCall) and said.reason else reading.full
     return names.reason(told.reason or "") or NO_REASON
 
 
@@ -222,7 +222,7 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
         if not (isinstance(later, Sale) and later.whole):
             return f"It sells at once for a loss of {loss}, and no longer {when}"
     for what, part in (("half", reading.half), ("a hundredth", reading.sliver)):
-        if isinstance(part, Refused):
+        if isinstance(part, RefusedCall):
             return f"All of it sells for a loss of {loss}, and {what} of it does not"
         if isinstance(part, Missing):
             return f"All of it sells for a loss of {loss}; it is not known whether {what} of it does"
@@ -241,7 +241,7 @@ def _larger(reading: VenueReading, policy: Policy) -> str:
     """What a trade of ten times the size meets, where that is something else."""
     if not enough(reading.full, policy):
         return ""
-    if isinstance(reading.large, Refused):
+    if isinstance(reading.large, RefusedCall):
         return "; 1 eth of it does not sell"
     if isinstance(reading.large, Missing):
         return "; it is not known whether 1 eth of it sells"

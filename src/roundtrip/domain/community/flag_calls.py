@@ -52,7 +52,7 @@ OWN_DIVISOR = 10
 """What the mite's own wallets traded is at most that part of what others did: more of it moved the price."""
 
 
-class Illegal(Exception):
+class IllegalFlagMove(Exception):
     """Nothing of the kind can happen to a flag as it stands; nothing was changed."""
 
 
@@ -60,12 +60,12 @@ def after(state: State, event: Event) -> State:
     """What a flag is then. Raises Illegal."""
     found = LIFE.get((state, event))
     if found is None:
-        raise Illegal(f"a flag that is {state} cannot be {event}")
+        raise IllegalFlagMove(f"a flag that is {state} cannot be {event}")
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class FlagWeek:
     """When a flag was made, by the chain's clock, when its time is over, and when it could last be found out
     how it stands; None: never."""
 
@@ -96,7 +96,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class TradedSinceFlag:
     """What was traded of a token since it was flagged: by the flag's own mite and whoever may be the same,
     and by everybody else who counts; ``purses``: how many of those bought, at most."""
 
@@ -116,7 +116,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class FlaggedToken:
     """Liquidity and deployer of a token since it was flagged, the mite's own part left out.
 
     ``liquidity``, ``deployer_raw``: as it was flagged; None: there was none, or nobody knows.
@@ -145,7 +145,7 @@ def is_dead(now: Reading) -> bool:
     return now.pays_wei <= DEAD_WEI
 
 
-def quiet_since_s(week: Week, newest_s: int) -> int | None:
+def quiet_since_s(week: FlagWeek, newest_s: int) -> int | None:
     """Since when nobody may have traded a token that is dead; None: it was flagged less than a day ago, or
     the week is over. A whole day after the flag: what was quiet before it is no news."""
     settled_s = newest_s - SETTLED_S
@@ -154,7 +154,7 @@ def quiet_since_s(week: Week, newest_s: int) -> int | None:
     return settled_s - DAY_S
 
 
-def drains(left: Left) -> By | None:
+def drains(left: FlaggedToken) -> By | None:
     """By what it drains: half of it gone, now and a while ago."""
     if left.liquidity is not None and 2 * min(left.gone) >= left.liquidity:
         return "liquidity"
@@ -167,7 +167,7 @@ def drains(left: Left) -> By | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class FlagScore:
     """Flags of a mite that were proved, and all that were decided; and the same of what was drawn with them,
     or where nothing of that is decided of everybody's controls of these kinds."""
 

@@ -41,7 +41,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MarkCount:
     """A name or a mark, and how many people gave it."""
 
     what: str
@@ -53,8 +53,8 @@ class Public:
     """What is said of a wallet by enough people: names and marks, what most said first."""
 
     wallet: Address
-    names: tuple[Said, ...]
-    marks: tuple[Said, ...]
+    names: tuple[MarkCount, ...]
+    marks: tuple[MarkCount, ...]
 
     @property
     def people(self) -> int:
@@ -71,8 +71,10 @@ def public(given: Iterable[Given], purses: Purses[Address], at_s: int) -> list[P
     found = []
     for wallet, own in of_wallet.items():
         names = _said(own, lambda one: None if one.name is None else name_key(one.name), purses, at_s)
-        shown = tuple(Said(_shown(own, key), people) for key, people in names)
-        marks = tuple(Said(mark, people) for mark, people in _said(own, lambda one: one.mark, purses, at_s))
+        shown = tuple(MarkCount(_shown(own, key), people) for key, people in names)
+        marks = tuple(
+            MarkCount(mark, people) for mark, people in _said(own, lambda one: one.mark, purses, at_s)
+        )
         if shown or marks:
             found.append(Public(wallet, shown, marks))
     return sorted(found, key=lambda one: (-one.people, one.wallet))

@@ -7,21 +7,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from typing import Any
 
-from roundtrip.domain.base.live_counter import Minutes
+from roundtrip.domain.base.live_counter import HolderMinutes
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef, TxHash
 
 from .book_packing import pack, texts, unpack, wholes
-from .columns import Holding as Holding
+from .columns import HolderColumns as HolderColumns
 from .columns import columns_of, holdings_of
 from .deployer import SOURCES, Maker
-from .insider_ledger import Ledger as Ledger
+from .insider_ledger import InsiderLedger as InsiderLedger
 from .insider_ledger import note
 from .launch_window import LAUNCHED_PART, Launching, window_of
 from .launch_window import WINDOW_BLOCKS as WINDOW_BLOCKS
 from .launch_window import LaunchBuy as LaunchBuy
 from .launch_window import LaunchTold as LaunchTold
 from .router_parking import Parked, parked_of
-from .token_flows import Fill, Flow, Paid, Places, TokenTx, deeds
+from .token_flows import NonWallets, Paid, TokenTx, VenueFill, WalletFlow, deeds
 
 Worth = Callable[[Address, int, int], int | None]
 """What an amount of a quote was worth in millionths of a dollar: (quote, raw amount, block number). None: not
@@ -36,7 +36,7 @@ class Beginning:
     what was read already, the book is begun anew."""
 
     token: Address
-    places: Places
+    places: NonWallets
     venues: frozenset[str]
     first_number: int
     launch_number: int | None
@@ -59,10 +59,10 @@ class HolderBook:
     block: BlockRef | None = None
     transfers: int = 0
     unreadable: int = 0
-    wallets: dict[Address, Holding] = field(default_factory=dict)
-    ledgers: dict[Address, Ledger] = field(default_factory=dict)
+    wallets: dict[Address, HolderColumns] = field(default_factory=dict)
+    ledgers: dict[Address, InsiderLedger] = field(default_factory=dict)
     launching: Launching = field(init=False)
-    minutes: Minutes = field(default_factory=Minutes)
+    minutes: HolderMinutes = field(default_factory=HolderMinutes)
     in_pools_raw: int = 0
     held_by: int = 0
     minted_into_pools_raw: int = 0
@@ -78,7 +78,7 @@ class HolderBook:
         places = beginning.places
         self._no_wallets = places.pools | places.beside | BURN_ADDRESSES | {beginning.token}
         for insider in sorted(beginning.insiders):
-            self.ledgers.setdefault(insider, Ledger())
+            self.ledgers.setdefault(insider, InsiderLedger())
             self.moved_to.setdefault(insider, {})
 
     def fold(self, tx: TokenTx, worth: Worth) -> None:
@@ -113,10 +113,10 @@ class HolderBook:
                 continue
             giver = wallets.get(sender)
             if giver is None:
-                giver = wallets[sender] = Holding()
+                giver = wallets[sender] = HolderColumns()
             taker = wallets.get(recipient)
             if taker is None:
-                taker = wallets[recipient] = Holding(first_s=tx.at_s)
+                taker = wallets[recipient] = HolderColumns(first_s=tx.at_s)
             elif not taker.first_s:
                 taker.first_s = tx.at_s
             had, has = giver.balance_raw, taker.balance_raw
@@ -137,7 +137,7 @@ class HolderBook:
                     self.minted_into_pools_raw += amount
         return filled
 
-    def _enter(self, done: list[Flow], at_s: int) -> list[Flow]:
+    def _enter(self, done: list[WalletFlow], at_s: int) -> list[WalletFlow]:
         """What the wallets did, and of it what they bought."""
         buys = []
         for flow in done:
@@ -170,7 +170,7 @@ class HolderBook:
         """Every buyer's share of what the fills cost that it was bought by. What stays with an address beside
         is parked there."""
         beside = self.beginning.places.beside
-        priced: tuple[Fill, ...] | None = None
+        priced: tuple[VenueFill, ...] | None = None
         all_of_it: int | None = None
         for hand, fills, start, end, of_raw in paid:
             if fills is not priced:
@@ -184,7 +184,7 @@ class HolderBook:
             elif hand in self.wallets:
                 _spent(self.wallets[hand], cost)
 
-    def _fetched(self, done: list[Flow], block_number: int) -> list[Flow]:
+    def _fetched(self, done: list[WalletFlow], block_number: int) -> list[WalletFlow]:
         """The same, with what was fetched where it was parked bought by whoever fetched it."""
         told = []
         for flow in done:
@@ -196,13 +196,13 @@ class HolderBook:
                 told.append(flow)
                 continue
             raw, cost = fetched
-            told.append(Flow("bought", wallet, None, raw))
+            told.append(WalletFlow("bought", wallet, None, raw))
             _spent(self.wallets[wallet], cost)
             if amount > raw:
-                told.append(Flow("got", wallet, other, amount - raw))
+                told.append(WalletFlow("got", wallet, other, amount - raw))
         return told
 
-    def learn(self, venues: frozenset[str], places: Places) -> None:
+    def learn(self, venues: frozenset[str], places: NonWallets) -> None:
         """Places that were not known, and where nothing was traded so far: from here on what is there is
         nobody's."""
         begun = self.beginning
@@ -215,7 +215,7 @@ class HolderBook:
             holding = self.wallets.get(at)
             self.in_pools_raw += 0 if holding is None else holding.balance_raw
         self._no_wallets |= pools | beside
-        self.beginning = replace(begun, venues=begun.venues | venues, places=Places(pools, beside))
+        self.beginning = replace(begun, venues=begun.venues | venues, places=NonWallets(pools, beside))
         self.lost_venues = {at: number for at, number in self.lost_venues.items() if at not in venues}
 
     def lose(self, venues: Mapping[str, int]) -> None:
@@ -260,7 +260,7 @@ class HolderBook:
         return self.minutes.at(at_s // 60)
 
 
-def _cost(fills: Sequence[Fill], block_number: int, worth: Worth) -> int | None:
+def _cost(fills: Sequence[VenueFill], block_number: int, worth: Worth) -> int | None:
     cost = 0
     for fill in fills:
         one = worth(fill.quote, fill.quote_raw, block_number)
@@ -270,7 +270,7 @@ def _cost(fills: Sequence[Fill], block_number: int, worth: Worth) -> int | None:
     return cost
 
 
-def _spent(holding: Holding, cost: int | None) -> None:
+def _spent(holding: HolderColumns, cost: int | None) -> None:
     if cost is None or holding.spent_micro_usd is None:
         holding.spent_micro_usd = None
     else:
@@ -339,7 +339,7 @@ def _read(told: dict[str, Any]) -> HolderBook:
     token, first_number = texts([told["token"]])[0], wholes([told["first_number"]])[0]
     beginning = Beginning(
         Address(token),
-        Places(_addresses(told["pools"]), _addresses(told["beside"])),
+        NonWallets(_addresses(told["pools"]), _addresses(told["beside"])),
         frozenset(texts(told["venues"])),
         first_number,
         None if launch_number is None else wholes([launch_number])[0],
@@ -351,7 +351,7 @@ def _read(told: dict[str, Any]) -> HolderBook:
         number, block_hash, timestamp_s = block
         book.block = BlockRef(wholes([number])[0], texts([block_hash])[0], wholes([timestamp_s])[0])
     book.transfers, book.unreadable, book.in_pools_raw, book.held_by = wholes(told["counts"])
-    book.ledgers = {Address(who): Ledger(*wholes(sums)) for who, sums in told["ledgers"].items()}
+    book.ledgers = {Address(who): InsiderLedger(*wholes(sums)) for who, sums in told["ledgers"].items()}
     book.minted_into_pools_raw, book.claimed_raw = wholes(told["sums"])
     book.moved_to = {
         Address(who): dict(zip(map(Address, to), wholes(to.values()), strict=True))
@@ -372,7 +372,7 @@ def _read(told: dict[str, Any]) -> HolderBook:
     numbers, counts = told["minutes"]
     if len(numbers) != len(counts):
         raise ValueError("no holder book")
-    book.minutes = Minutes(wholes(numbers), wholes(counts))
+    book.minutes = HolderMinutes(wholes(numbers), wholes(counts))
     return book
 
 

@@ -7,7 +7,7 @@ from .book_packing import Column
 
 
 @dataclass(slots=True)
-class Holding:
+class HolderColumns:
     """One address and the token. ``balance_raw``: by the logs; below zero where they lie. ``received_raw``:
     everything that ever reached and stayed beyond a transaction; what it takes back out of pools is not
     received again; of the zero address, all that was ever sent there. ``pooled_raw``: what it put into pools
@@ -25,7 +25,7 @@ class Holding:
     first_buy_s: int | None = None
 
 
-def columns_of(holdings: Sequence[Holding]) -> list[Column]:
+def columns_of(holdings: Sequence[HolderColumns]) -> list[Column]:
     """Differences where they are mostly nothing: most wallets bought all they ever got, and have it."""
     return [
         [one.received_raw for one in holdings],
@@ -39,7 +39,7 @@ def columns_of(holdings: Sequence[Holding]) -> list[Column]:
     ]
 
 
-def holdings_of(columns: Sequence[Column]) -> Iterator[Holding]:
+def holdings_of(columns: Sequence[Column]) -> Iterator[HolderColumns]:
     """What ``columns_of`` told. Raises ValueError for anything else."""
     if not columns:
         return
@@ -49,7 +49,7 @@ def holdings_of(columns: Sequence[Column]) -> Iterator[Holding]:
             raise ValueError("no holder book")
         if first_s is None:
             raise ValueError("no holder book")
-        yield Holding(
+        yield HolderColumns(
             balance - sold + received,
             received,
             bought + received,

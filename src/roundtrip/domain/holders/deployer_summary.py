@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from .book import Ledger
-from .findings import Told, balance_raw
+from .book import InsiderLedger
+from .findings import HolderInputs, balance_raw
 
 Status = Literal["never_held", "holds_all", "holds_some", "sold_out", "moved_out", "burned_out"]
 
@@ -24,7 +24,7 @@ class DeployerDeeds:
     held_raw: int
 
 
-def deployer_deeds(told: Told) -> DeployerDeeds | None:
+def deployer_deeds(told: HolderInputs) -> DeployerDeeds | None:
     """None: nobody knows who the deployer is, or the book did not follow what he did; or by transfers that
     do not add up he never had any, which says nothing."""
     if told.maker is None:
@@ -34,7 +34,7 @@ def deployer_deeds(told: Told) -> DeployerDeeds | None:
     if ledger is None:
         if deployer not in told.book.beginning.insiders:
             return None
-        ledger = Ledger()
+        ledger = InsiderLedger()
     held_raw = balance_raw(told, deployer)
     gone_raw = ledger.sold_raw + ledger.moved_raw + ledger.pooled_raw + ledger.burned_raw
     # What left him reached him: a token may have given it without a word.
@@ -56,7 +56,7 @@ def deployer_deeds(told: Told) -> DeployerDeeds | None:
     )
 
 
-def _status(ledger: Ledger, held_raw: int, received_raw: int) -> Status:
+def _status(ledger: InsiderLedger, held_raw: int, received_raw: int) -> Status:
     gone: dict[Status, int] = {
         "sold_out": ledger.sold_raw,
         "moved_out": ledger.moved_raw + ledger.pooled_raw,

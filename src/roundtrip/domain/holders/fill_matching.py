@@ -21,7 +21,7 @@ class Move(NamedTuple):
     amount_raw: int
 
 
-class Fill(NamedTuple):
+class VenueFill(NamedTuple):
     """A trade on one of the token's venues, as that tells it. ``at``: a curve's or v3 pool's address, a v4
     pool's id. ``token_raw``, ``quote_raw``: none is below zero."""
 
@@ -51,7 +51,7 @@ class Parcel(NamedTuple):
     """What was bought by some fills: ``raw``, of what came out for them without taxes, by the place of its
     transfer in the transaction."""
 
-    fills: tuple[Fill, ...]
+    fills: tuple[VenueFill, ...]
     raw: dict[int, int]
 
 
@@ -63,12 +63,12 @@ class Out(NamedTuple):
     taxes: dict[int, int]
 
 
-def match_fills(moves: Sequence[Move], fills: Sequence[Fill], pools: Collection[Address]) -> Out:
+def match_fills(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collection[Address]) -> Out:
     """All of one transaction. Transfers from pools to pools and burn addresses use up trades, too."""
     if len(fills) == 1 and not fills[0].buys:
         return Out([], {})
     told = {fill.at for fill in fills if fill.at in pools}
-    bought: dict[str, list[Fill]] = {}
+    bought: dict[str, list[VenueFill]] = {}
     for fill in fills:
         if fill.buys and fill.token_raw:
             bought.setdefault(fill.at if fill.at in told else _ELSEWHERE, []).append(fill)
@@ -85,7 +85,7 @@ def match_fills(moves: Sequence[Move], fills: Sequence[Fill], pools: Collection[
     return out
 
 
-def _match(fills: list[Fill], left: dict[int, int], may_share: bool, out: Out) -> None:
+def _match(fills: list[VenueFill], left: dict[int, int], may_share: bool, out: Out) -> None:
     """One place. ``may_share``: whoever trades there can have one trade paid out to several."""
     if len(fills) == len(left) == 1:
         ((number, amount),) = left.items()
@@ -107,7 +107,7 @@ def _match(fills: list[Fill], left: dict[int, int], may_share: bool, out: Out) -
             told -= out.taxes[number]
 
 
-def _equal(fills: list[Fill], left: dict[int, int], out: Out) -> list[Fill]:
+def _equal(fills: list[VenueFill], left: dict[int, int], out: Out) -> list[VenueFill]:
     """Takes out what one transfer paid exactly; what it was of the others is told."""
     places: dict[int, list[int]] = {}
     for number in reversed(left):
@@ -123,7 +123,7 @@ def _equal(fills: list[Fill], left: dict[int, int], out: Out) -> list[Fill]:
     return rest
 
 
-def _run(fill: Fill, left: dict[int, int], may_share: bool, out: Out) -> bool:
+def _run(fill: VenueFill, left: dict[int, int], may_share: bool, out: Out) -> bool:
     """Takes out the first transfers in a row that add up to the trade, if there are any."""
     numbers = list(left)
     start = total = 0
@@ -153,7 +153,7 @@ def _buyers(left: dict[int, int], most: int, may_share: bool) -> dict[int, int]:
     return {number: amount for number, amount in left.items() if number in chosen}
 
 
-def claimed_raw(moves: Sequence[Move], fills: Sequence[Fill], pools: Collection[Address]) -> int:
+def claimed_raw(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collection[Address]) -> int:
     """What was bought in v4 pools and never left the manager, nor was sold to them again in the transaction:
     it lies there as a claim of whoever bought it. A hook may have kept its fee so."""
     if len(fills) == 1 and (not fills[0].buys or fills[0].at in pools):

@@ -9,7 +9,7 @@ from typing import Literal
 
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, TxHash
 
-from .book import HolderBook, Holding, LaunchTold
+from .book import HolderBook, HolderColumns, LaunchTold
 from .concentration import evenness, largest
 from .deployer import Maker
 from .launch_groups import Group, groups, join_groups
@@ -31,7 +31,7 @@ Tag = Literal["deployer", "creator", "sniper", "bundle", "fresh", "winner", "con
 
 
 @dataclass(frozen=True, slots=True)
-class Wallet:
+class KnownWallet:
     """What is known of a wallet beside the token. ``first_s``: when anything first reached it; None: not
     known. ``funder``: who sent it its first eth in a plain transfer, ``funded_tx``, where that is known;
     ``funder_known``: whether None means that nobody did. ``is_contract`` None: not known."""
@@ -43,11 +43,11 @@ class Wallet:
     funded_tx: TxHash | None = None
 
 
-UNKNOWN = Wallet()
+UNKNOWN = KnownWallet()
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class HolderInputs:
     """Everything that the answer is made of, at one block.
 
     ``supply_raw``: as the token tells it. ``balances``: what ``balanceOf`` tells of every wallet that was
@@ -62,7 +62,7 @@ class Told:
     balances: Mapping[Address, int]
     drifts: bool
     maker: Maker | None
-    wallets: Mapping[Address, Wallet]
+    wallets: Mapping[Address, KnownWallet]
     families: Mapping[Address, int] = field(default_factory=dict)
     winners: frozenset[Address] = frozenset()
     never_group: frozenset[str] = frozenset()
@@ -70,7 +70,7 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class RankedHolder:
     """One of the biggest holders. ``entry_cap_micro_usd``: what the whole supply would have cost at what its
     buys cost together, in millionths of a dollar; None: it never bought, or the worth of one buy is not
     known."""
@@ -129,19 +129,19 @@ class Concentration:
 # --- balances --------------------------------------------------------------------------------------
 
 
-def balance_raw(told: Told, wallet: Address) -> int:
+def balance_raw(told: HolderInputs, wallet: Address) -> int:
     """What the token says that it has, else what the logs say; never below zero."""
     asked = told.balances.get(wallet)
     return max(0, _holding(told, wallet).balance_raw if asked is None else asked)
 
 
-def outside(told: Told) -> frozenset[Address]:
+def outside(told: HolderInputs) -> frozenset[Address]:
     """Who is no wallet: pools, what is beside them, burn addresses, and the token itself."""
     places = told.book.beginning.places
     return places.pools | places.beside | BURN_ADDRESSES | {told.book.beginning.token}
 
 
-def has_sold_out(told: Told, wallet: Address) -> bool:
+def has_sold_out(told: HolderInputs, wallet: Address) -> bool:
     """Whether it sold at least half of what it bought, and has no more than a thousandth of that left; of one
     that bought nothing, of what reached it. What went to and fro between two wallets reached each of them
     many times."""
@@ -154,13 +154,13 @@ def has_sold_out(told: Told, wallet: Address) -> bool:
     )
 
 
-def has_bought(told: Told, wallet: Address) -> bool:
+def has_bought(told: HolderInputs, wallet: Address) -> bool:
     """Whether it bought what can be told from dust that a stranger bought for it."""
     bought_raw = _holding(told, wallet).bought_raw
     return bought_raw > 0 and bought_raw * LEAST_BOUGHT >= told.supply_raw
 
 
-def holds_on_purpose(told: Told, wallet: Address) -> bool:
+def holds_on_purpose(told: HolderInputs, wallet: Address) -> bool:
     """Whether it bought what it has, and has a hundredth of a percent of all or paid ten dollars: anybody may
     send anybody a base unit."""
     held_raw, paid = balance_raw(told, wallet), _holding(told, wallet).spent_micro_usd
@@ -168,7 +168,7 @@ def holds_on_purpose(told: Told, wallet: Address) -> bool:
     return held_raw > 0 and is_much and has_bought(told, wallet)
 
 
-def entry_cap_micro_usd(told: Told, wallet: Address) -> int | None:
+def entry_cap_micro_usd(told: HolderInputs, wallet: Address) -> int | None:
     """What today's supply would have cost at its buys, in millionths of a dollar. None: it never bought, or
     the worth of one buy is not known, or of all of them too little to tell."""
     holding = _holding(told, wallet)
@@ -177,32 +177,32 @@ def entry_cap_micro_usd(told: Told, wallet: Address) -> int | None:
     return holding.spent_micro_usd * told.supply_raw // holding.bought_raw
 
 
-def sold_bps(told: Told, wallet: Address) -> int:
+def sold_bps(told: HolderInputs, wallet: Address) -> int:
     """How much of all that ever reached it it sold; 0 where nothing did."""
     holding = _holding(told, wallet)
     return min(BPS, holding.sold_raw * BPS // holding.received_raw) if holding.received_raw > 0 else 0
 
 
-def _holding(told: Told, wallet: Address) -> Holding:
-    return told.book.wallets.get(wallet) or Holding()
+def _holding(told: HolderInputs, wallet: Address) -> HolderColumns:
+    return told.book.wallets.get(wallet) or HolderColumns()
 
 
 # --- who has how much ------------------------------------------------------------------------------
 
 
 def top(
-    told: Told, most: int = TOP, snipers: Collection[Address] = (), bundled: Collection[Address] = ()
-) -> list[Holder]:
+    told: HolderInputs, most: int = TOP, snipers: Collection[Address] = (), bundled: Collection[Address] = ()
+) -> list[RankedHolder]:
     """The biggest holders, the biggest first; of equals the lower address. Whose ``balances`` were not asked
     stands there by the logs, unless they drift. ``snipers``, ``bundled``: who is tagged so."""
     return [_holder(told, wallet, raw, snipers, bundled) for wallet, raw in biggest(told, most)]
 
 
-def biggest(told: Told, most: int) -> list[tuple[Address, int]]:
+def biggest(told: HolderInputs, most: int) -> list[tuple[Address, int]]:
     """As ``top``, with nothing but what they have: also whom to ask for ``balances``."""
     asked, skipped = told.balances, outside(told)
     wallets = told.book.wallets
-    by_logs: Iterable[tuple[Address, Holding]] = ()
+    by_logs: Iterable[tuple[Address, HolderColumns]] = ()
     if not told.drifts:
         by_logs = wallets.items() if told.first is None else ((one, wallets[one]) for one in told.first)
     others = ((wallet, holding.balance_raw) for wallet, holding in by_logs if wallet not in asked)
@@ -210,13 +210,13 @@ def biggest(told: Told, most: int) -> list[tuple[Address, int]]:
 
 
 def _holder(
-    told: Told, wallet: Address, raw: int, snipers: Collection[Address], bundled: Collection[Address]
-) -> Holder:
+    told: HolderInputs, wallet: Address, raw: int, snipers: Collection[Address], bundled: Collection[Address]
+) -> RankedHolder:
     tagged = tags(told, wallet, snipers, bundled)
-    return Holder(wallet, raw, sold_bps(told, wallet), tagged, entry_cap_micro_usd(told, wallet))
+    return RankedHolder(wallet, raw, sold_bps(told, wallet), tagged, entry_cap_micro_usd(told, wallet))
 
 
-def shares(told: Told) -> Shares:
+def shares(told: HolderInputs) -> Shares:
     """How the supply is spread over sorts of places. What is a pool and something else counts as a pool."""
     places = told.book.beginning.places
     burning = BURN_ADDRESSES - places.pools
@@ -229,13 +229,13 @@ def shares(told: Told) -> Shares:
     )
 
 
-def _some_hold(told: Told) -> int:
+def _some_hold(told: HolderInputs) -> int:
     """Wallets that the token itself says have some: where logs lie, whom they name may have nothing."""
     skipped = outside(told)
     return sum(1 for wallet, raw in told.balances.items() if raw > 0 and wallet not in skipped)
 
 
-def concentration(told: Told) -> Concentration | None:
+def concentration(told: HolderInputs) -> Concentration | None:
     """None: no wallet holds any, or the logs drift: then nobody knows what all have."""
     if told.drifts:
         return None
@@ -245,14 +245,14 @@ def concentration(told: Told) -> Concentration | None:
     return None if found is None else Concentration(*found)
 
 
-def _sum(told: Told, wallets: Collection[Address]) -> int:
+def _sum(told: HolderInputs, wallets: Collection[Address]) -> int:
     return sum(balance_raw(told, wallet) for wallet in wallets)
 
 
 # --- the launch ------------------------------------------------------------------------------------
 
 
-def snipers(told: Told, launch: LaunchTold | None = None) -> Snipers | None:
+def snipers(told: HolderInputs, launch: LaunchTold | None = None) -> Snipers | None:
     """None: nobody bought in the launch window, or there was no launch. ``launch``: the book's, where it is
     at hand."""
     launch = launch or told.book.launch()
@@ -269,7 +269,7 @@ def snipers(told: Told, launch: LaunchTold | None = None) -> Snipers | None:
     )
 
 
-def launch_groups(told: Told, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[Group]:
+def launch_groups(told: HolderInputs, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[Group]:
     """Launch buyers of one funder who may group, or of one transaction that may. Groups may share wallets."""
     funders = {}
     for buy in launch.buys:
@@ -279,18 +279,18 @@ def launch_groups(told: Told, launch: LaunchTold, least: int = LEAST_BUNDLE) -> 
     return groups(launch.buys, funders, told.never_group, least)
 
 
-def _may_group(told: Told, funder: Address) -> bool:
+def _may_group(told: HolderInputs, funder: Address) -> bool:
     """Not before it is known that it paid few; the deployer however many: he is no exchange."""
     family = told.families.get(funder)
     is_few = family is not None and family <= MOST_FUNDED
     return (is_few or _is_deployer(told, funder)) and not _is_everybodys(told, funder)
 
 
-def _is_deployer(told: Told, wallet: Address) -> bool:
+def _is_deployer(told: HolderInputs, wallet: Address) -> bool:
     return told.maker is not None and wallet == told.maker.deployer
 
 
-def busy_funders(told: Told, launch: LaunchTold) -> list[tuple[Address, int]]:
+def busy_funders(told: HolderInputs, launch: LaunchTold) -> list[tuple[Address, int]]:
     """Funders of three or more launch buyers who group nobody for having paid so many; and how many buyers,
     the most first."""
     paid: dict[Address, set[Address]] = {}
@@ -306,12 +306,12 @@ def busy_funders(told: Told, launch: LaunchTold) -> list[tuple[Address, int]]:
     return sorted(left, key=lambda one: (-one[1], one[0]))
 
 
-def _is_everybodys(told: Told, funder: Address) -> bool:
+def _is_everybodys(told: HolderInputs, funder: Address) -> bool:
     is_contract = told.wallets.get(funder, UNKNOWN).is_contract
     return bool(is_contract) or funder in told.never_group or funder in outside(told)
 
 
-def bundles(told: Told, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[Bundle]:
+def bundles(told: HolderInputs, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[Bundle]:
     """The one that bought most first. ``least``: how many wallets one link has to have."""
     bought: dict[Address, int] = {}
     for buy in launch.buys:
@@ -336,7 +336,7 @@ def bundles(told: Told, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[B
 # --- insiders --------------------------------------------------------------------------------------
 
 
-def suspicious(told: Told, launch: LaunchTold | None) -> tuple[Address, ...]:
+def suspicious(told: HolderInputs, launch: LaunchTold | None) -> tuple[Address, ...]:
     """Every wallet in suspicious hands, each once: deployer, snipers, and bundles with them, who all
     bought in the launch window, and whom the deployer funded. A launch may name any stranger as its creator:
     he is only where one of these is so, or where a contract launched it, since then he may be behind that."""
@@ -352,7 +352,7 @@ def suspicious(told: Told, launch: LaunchTold | None) -> tuple[Address, ...]:
     return tuple(wallet for wallet in dict.fromkeys(found) if wallet not in skipped)
 
 
-def is_deployers(told: Told, wallet: Address) -> bool:
+def is_deployers(told: HolderInputs, wallet: Address) -> bool:
     """Whether the deployer sent it its first eth; however many others, too."""
     if told.maker is None or wallet == told.maker.deployer:
         return False
@@ -362,7 +362,7 @@ def is_deployers(told: Told, wallet: Address) -> bool:
 
 
 def tags(
-    told: Told, wallet: Address, snipers: Collection[Address], bundled: Collection[Address]
+    told: HolderInputs, wallet: Address, snipers: Collection[Address], bundled: Collection[Address]
 ) -> tuple[Tag, ...]:
     """In the order of ``Tag``."""
     maker, known = told.maker, told.wallets.get(wallet, UNKNOWN)
@@ -379,7 +379,7 @@ def tags(
     return tuple(tag for tag, holds_it in holds.items() if holds_it)
 
 
-def _is_fresh(known: Wallet, holding: Holding) -> bool:
+def _is_fresh(known: KnownWallet, holding: HolderColumns) -> bool:
     if known.first_s is None or holding.first_buy_s is None:
         return False
     return 0 <= holding.first_buy_s - known.first_s <= FRESH_S

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from roundtrip.domain.base.types import Address
 
-from .token_flows import Flow
+from .token_flows import WalletFlow
 
 MOST_COUNTERPARTIES = 1_000
 """Of so many an insider's net account is kept: of those who have most of his. What comes back from another is
@@ -12,7 +12,7 @@ received again."""
 
 
 @dataclass(slots=True)
-class Ledger:
+class InsiderLedger:
     """What an insider (deployer, creator) did with all that ever reached him. ``received_raw``,
     ``pooled_raw``: as in ``Holding``: who puts 100 into pools and takes 130 out received 30 and has none
     there. ``moved_raw``: to others and to lockers, less what came back from the same, which is not received
@@ -27,7 +27,7 @@ class Ledger:
 
 
 def note(
-    ledger: Ledger, moved_to: dict[Address, int], flow: Flow, received_raw: int, pooled_raw: int
+    ledger: InsiderLedger, moved_to: dict[Address, int], flow: WalletFlow, received_raw: int, pooled_raw: int
 ) -> None:
     """One more deed of his. ``moved_to``: what he moved to whom, less what came back, and never nothing.
     ``received_raw``: so much of the deed reached him; ``pooled_raw``: so much he has in pools after it."""

@@ -20,7 +20,7 @@ from typing import Any
 from roundtrip.domain.base.types import Address, TxHash
 
 from .book_packing import texts, wholes
-from .token_flows import Flow, TokenTx
+from .token_flows import TokenTx, WalletFlow
 
 WINDOW_BLOCKS = 30
 """The launch block and so many after it: three seconds on a chain that makes ten blocks a second."""
@@ -180,7 +180,7 @@ class Launching:
         if not self.settled and self.found is not None and wallet not in self.insiders:
             self.outside_raw -= amount_raw
 
-    def see(self, tx: TokenTx, buys: Sequence[Flow], filled: bool, existing_raw: int) -> None:
+    def see(self, tx: TokenTx, buys: Sequence[WalletFlow], filled: bool, existing_raw: int) -> None:
         """One more transaction and what was bought in it. ``filled``: it put something into pools, and after
         it they have the part that makes a launch. ``existing_raw``: all there is of the token."""
         if self.found is None and self.given is not None and tx.block_number >= self.given:
@@ -191,7 +191,7 @@ class Launching:
         elif self.given is None and (buys or (filled and self.found is None)):
             self._look(tx, buys, filled, existing_raw)
 
-    def _look(self, tx: TokenTx, buys: Sequence[Flow], filled: bool, existing_raw: int) -> None:
+    def _look(self, tx: TokenTx, buys: Sequence[WalletFlow], filled: bool, existing_raw: int) -> None:
         if not self.recent or self.recent[-1].number != tx.block_number:
             oldest = tx.block_number - WINDOW_BLOCKS
             while self.recent and self.recent[0].number < oldest:
@@ -227,7 +227,7 @@ class Launching:
             if self.first.holds(tx.block_number):
                 self._add(self.first, buys, tx)
 
-    def _add(self, window: Window, buys: Iterable[Flow], tx: TokenTx) -> None:
+    def _add(self, window: Window, buys: Iterable[WalletFlow], tx: TokenTx) -> None:
         for buy in buys:
             window.add(buy.wallet, buy.amount_raw, ((tx.tx_hash, buy.amount_raw),), tx.block_number)
             if buy.wallet not in self.insiders:

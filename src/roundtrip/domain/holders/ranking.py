@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address
 
-from .book import Holding
+from .book import HolderColumns
 
 KEPT = 400
 """So many of those with most are remembered."""
@@ -18,7 +18,7 @@ MOST_MOVED = 20_000
 
 
 @dataclass(slots=True)
-class Standing:
+class HolderRanking:
     """``moved``: whose balance changed since the last look; None: anybody's."""
 
     moved: set[Address] | None = None
@@ -36,7 +36,7 @@ class Standing:
         if len(self.moved) > MOST_MOVED:
             self.moved = None
 
-    def look(self, wallets: Mapping[Address, Holding]) -> tuple[list[Address], list[Address]]:
+    def look(self, wallets: Mapping[Address, HolderColumns]) -> tuple[list[Address], list[Address]]:
         """Those with most, at least ``_LEAST`` of them where there are so many, the most first; and all that
         have less than nothing, at most as many as are kept."""
         if self.moved is None or not self._again(wallets, self.moved):
@@ -44,7 +44,7 @@ class Standing:
         self.moved = set()
         return self._first, self._below
 
-    def _again(self, wallets: Mapping[Address, Holding], moved: set[Address]) -> bool:
+    def _again(self, wallets: Mapping[Address, HolderColumns], moved: set[Address]) -> bool:
         """Whether those who were first and those who moved are enough to tell who is first now."""
         sure = _by_balance(wallets, {*self._first, *moved})
         if self._is_cut:
@@ -57,12 +57,12 @@ class Standing:
         ]
         return True
 
-    def _keep(self, first: list[Address], wallets: Mapping[Address, Holding]) -> None:
+    def _keep(self, first: list[Address], wallets: Mapping[Address, HolderColumns]) -> None:
         if len(first) > KEPT:
             self._is_cut, self._edge_raw = True, wallets[first[KEPT]].balance_raw
         self._first = first[:KEPT]
 
-    def _look_at_all(self, wallets: Mapping[Address, Holding]) -> None:
+    def _look_at_all(self, wallets: Mapping[Address, HolderColumns]) -> None:
         raw = {wallet: holding.balance_raw for wallet, holding in wallets.items()}
         self._is_cut = False
         self._keep(heapq.nlargest(KEPT + 1, raw, key=raw.__getitem__), wallets)
@@ -70,6 +70,6 @@ class Standing:
         self._below = heapq.nsmallest(KEPT, below, key=raw.__getitem__)
 
 
-def _by_balance(wallets: Mapping[Address, Holding], among: Iterable[Address]) -> list[Address]:
+def _by_balance(wallets: Mapping[Address, HolderColumns], among: Iterable[Address]) -> list[Address]:
     found = [wallet for wallet in among if wallet in wallets]
     return sorted(found, key=lambda wallet: wallets[wallet].balance_raw, reverse=True)

@@ -8,8 +8,8 @@ from typing import Literal
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 
-from .book import Holding, LaunchTold
-from .findings import UNKNOWN, Told, is_deployers, launch_groups
+from .book import HolderColumns, LaunchTold
+from .findings import UNKNOWN, HolderInputs, is_deployers, launch_groups
 
 TieKind = Literal["deployed", "sniped", "same_transaction", "same_funder", "funded_by_deployer"]
 
@@ -35,7 +35,7 @@ class Disagreement:
     supply_off_raw: int
 
 
-def ties(told: Told, launch: LaunchTold | None) -> list[Tie]:
+def ties(told: HolderInputs, launch: LaunchTold | None) -> list[Tie]:
     """Every one, the most telling kinds first."""
     found = []
     if told.maker is not None:
@@ -50,7 +50,7 @@ def ties(told: Told, launch: LaunchTold | None) -> list[Tie]:
     return found
 
 
-def _bundled(told: Told, launch: LaunchTold) -> Iterator[Tie]:
+def _bundled(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
     together = launch_groups(told, launch)
     for group in together:
         for wallet in group.wallets:
@@ -62,21 +62,21 @@ def _bundled(told: Told, launch: LaunchTold) -> Iterator[Tie]:
                 yield Tie(wallet, "same_funder", group.funder, told.wallets.get(wallet, UNKNOWN).funded_tx)
 
 
-def _sniped(told: Told, launch: LaunchTold) -> Iterator[Tie]:
+def _sniped(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
     for buy in launch.buys:
         if told.maker is None or buy.wallet != told.maker.deployer:
             yield Tie(buy.wallet, "sniped", None, buy.tx_hash)
 
 
-def disagreement(told: Told) -> Disagreement:
+def disagreement(told: HolderInputs) -> Disagreement:
     """The logs held against ``balances`` and the supply."""
     wallets = told.book.wallets
     # What was sent to nobody is gone by the logs, and most tokens tell no balance of it.
     asked = ((wallet, raw) for wallet, raw in told.balances.items() if wallet != ZERO_ADDRESS)
-    off = [abs(wallets.get(wallet, Holding()).balance_raw - raw) for wallet, raw in asked]
+    off = [abs(wallets.get(wallet, HolderColumns()).balance_raw - raw) for wallet, raw in asked]
     # What was thrown away still counts in the supply of one token, which tells of it, and no longer in
     # another's.
-    nobody = wallets.get(ZERO_ADDRESS, Holding())
+    nobody = wallets.get(ZERO_ADDRESS, HolderColumns())
     thrown_raw = min(told.balances.get(ZERO_ADDRESS, nobody.received_raw), nobody.received_raw)
     without = sum(holding.balance_raw for holding in wallets.values()) - nobody.balance_raw - told.supply_raw
     return Disagreement(

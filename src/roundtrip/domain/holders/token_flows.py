@@ -19,9 +19,9 @@ from typing import Literal, NamedTuple
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
 
 from .fill_matching import HOOK_TAKES_BPS as HOOK_TAKES_BPS
-from .fill_matching import Fill as Fill
 from .fill_matching import Move as Move
 from .fill_matching import Out, Parcel, claimed_raw, match_fills, scale_to
+from .fill_matching import VenueFill as VenueFill
 
 
 class TokenTx(NamedTuple):
@@ -31,11 +31,11 @@ class TokenTx(NamedTuple):
     block_number: int
     at_s: int
     moves: Sequence[Move]
-    fills: Sequence[Fill] = ()
+    fills: Sequence[VenueFill] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class NonWallets:
     """Addresses that are nobody's wallet. ``pools``: what lies in them is there to be bought: curves, v3
     pools, the v4 manager, the launchpad's hook. ``beside``: of the same makers: routers, lockers, escrows,
     vaults; what passes through them in a transaction was not theirs, what stays there is out of hand. The
@@ -55,7 +55,7 @@ What = Literal["bought", "sold", "moved", "got", "pooled", "withdrawn", "burned"
 ``other``, who got it. minted: out of nothing."""
 
 
-class Flow(NamedTuple):
+class WalletFlow(NamedTuple):
     """What the transaction did to one wallet, passing through netted out; ``amount_raw`` is above zero.
     ``other``: whom it was moved to or got from; got from a pool: a tax of what others bought there."""
 
@@ -70,7 +70,7 @@ class Paid(NamedTuple):
     and ``to_raw`` stayed with ``hand``: a wallet, or an address beside, where others may fetch it."""
 
     hand: Address
-    fills: tuple[Fill, ...]
+    fills: tuple[VenueFill, ...]
     from_raw: int
     to_raw: int
     of_raw: int
@@ -79,7 +79,7 @@ class Paid(NamedTuple):
 class Deeds(NamedTuple):
     """What a transaction did. ``claimed_raw``: bought in v4 pools and left in the manager."""
 
-    flows: list[Flow]
+    flows: list[WalletFlow]
     paid: Sequence[Paid] = ()
     claimed_raw: int = 0
 
@@ -95,16 +95,16 @@ _Lot = tuple[Address, int]
 _Sums = dict[Address, int]
 
 
-def flows(tx: TokenTx, places: Places) -> list[Flow]:
+def flows(tx: TokenTx, places: NonWallets) -> list[WalletFlow]:
     """All of one transaction. Pools, what is beside them and burn addresses have none. Never raises, whatever
     the logs say: whoever sends more than it has, sends its own."""
     return deeds(tx, places).flows
 
 
-def deeds(tx: TokenTx, places: Places) -> Deeds:
+def deeds(tx: TokenTx, places: NonWallets) -> Deeds:
     """The same, with what the buyers paid for."""
     moves, fills, pools = tx.moves, tx.fills, places.pools
-    done: list[Flow] = []
+    done: list[WalletFlow] = []
     paid: list[Paid] = []
     if len(moves) == 1:
         if not fills or moves[0].sender not in pools:
@@ -118,7 +118,7 @@ def deeds(tx: TokenTx, places: Places) -> Deeds:
     return Deeds(done, paid, claimed_raw(moves, fills, pools) if fills else 0)
 
 
-def _followed(tx: TokenTx, places: Places) -> tuple[list[Flow], list[Paid]]:
+def _followed(tx: TokenTx, places: NonWallets) -> tuple[list[WalletFlow], list[Paid]]:
     ends = _Ends(tx, places)
     for number, move in enumerate(tx.moves):
         if move.amount_raw > 0 and move.sender != move.recipient:
@@ -126,7 +126,7 @@ def _followed(tx: TokenTx, places: Places) -> tuple[list[Flow], list[Paid]]:
     return ends.collect_flows(tx.fills)
 
 
-def _one_out(move: Move, fill: Fill, places: Places) -> Deeds:
+def _one_out(move: Move, fill: VenueFill, places: NonWallets) -> Deeds:
     """The same of a single transfer out of a pool, and one fill: nearly every buy."""
     sender, recipient, amount = move
     pools, at, bought = places.pools, fill.at, 0
@@ -138,13 +138,13 @@ def _one_out(move: Move, fill: Fill, places: Places) -> Deeds:
     if bought > amount:
         bought = amount
     keeps = recipient not in places.beside
-    done = [Flow("bought", recipient, None, bought)] if keeps and bought else []
+    done = [WalletFlow("bought", recipient, None, bought)] if keeps and bought else []
     if keeps and amount > bought:
-        done.append(Flow("withdrawn", recipient, None, amount - bought))
+        done.append(WalletFlow("withdrawn", recipient, None, amount - bought))
     return Deeds(done, (Paid(recipient, (fill,), 0, bought, bought),) if bought else (), claimed)
 
 
-def _one(move: Move, fills: Sequence[Fill], places: Places) -> list[Flow]:
+def _one(move: Move, fills: Sequence[VenueFill], places: NonWallets) -> list[WalletFlow]:
     """The same of a single transfer, which most transactions are; without fills where it leaves a pool."""
     sender, recipient, amount = move
     if amount <= 0 or sender == recipient:
@@ -153,21 +153,21 @@ def _one(move: Move, fills: Sequence[Fill], places: Places) -> list[Flow]:
     if sender in pools:
         if recipient in pools or recipient in beside or recipient in BURN_ADDRESSES:
             return []
-        return [Flow("withdrawn", recipient, None, amount)]
+        return [WalletFlow("withdrawn", recipient, None, amount)]
     keeps = recipient not in beside
     if recipient in pools or recipient in BURN_ADDRESSES:
         if sender in beside or sender in BURN_ADDRESSES:
             return []
         if recipient in pools:
             return _sold({}, {sender: amount}, fills)
-        return [Flow("burned", sender, None, amount)]
+        return [WalletFlow("burned", sender, None, amount)]
     if sender == ZERO_ADDRESS:
-        return [Flow("minted", recipient, None, amount)] if keeps else []
+        return [WalletFlow("minted", recipient, None, amount)] if keeps else []
     done = []
     if sender not in beside and sender not in BURN_ADDRESSES:
-        done.append(Flow("moved", sender, recipient, amount))
+        done.append(WalletFlow("moved", sender, recipient, amount))
     if keeps:
-        done.append(Flow("got", recipient, sender, amount))
+        done.append(WalletFlow("got", recipient, sender, amount))
     return done
 
 
@@ -176,7 +176,7 @@ class _Ends:
     ``out``: what left pools in a trade, by the place of its transfer. ``into``: by whose it was, what ended
     in pools. ``parcels``, ``taxes``, ``made``, ``taken``: what the origins were named for that are nobody."""
 
-    def __init__(self, tx: TokenTx, places: Places) -> None:
+    def __init__(self, tx: TokenTx, places: NonWallets) -> None:
         self.places = places
         self.out: dict[int, list[_Lot]] = {}
         self.parcels: dict[Address, Parcel] = {}
@@ -273,13 +273,13 @@ class _Ends:
             key = (origin, holder)
             stayed[key] = stayed.get(key, 0) + amount
 
-    def collect_flows(self, fills: Sequence[Fill]) -> tuple[list[Flow], list[Paid]]:
+    def collect_flows(self, fills: Sequence[VenueFill]) -> tuple[list[WalletFlow], list[Paid]]:
         """What all this was to the wallets."""
         for holder, lots in self.hands.items():
             if lots:
                 self._stay(holder, lots)
         kept: dict[Address, _Sums] = {}
-        moved: list[Flow] = []
+        moved: list[WalletFlow] = []
         for (origin, holder), amount in self.stayed.items():
             keeps = self._is_wallet(holder)
             if origin in self.parcels:
@@ -292,19 +292,19 @@ class _Ends:
                     _add(self.withdrawn, holder, amount)
             else:
                 if self._is_wallet(origin):
-                    moved.append(Flow("moved", origin, holder, amount))
+                    moved.append(WalletFlow("moved", origin, holder, amount))
                 if keeps:
-                    moved.append(Flow("got", holder, self.taxes.get(origin, origin), amount))
+                    moved.append(WalletFlow("got", holder, self.taxes.get(origin, origin), amount))
         bought, paid = self._bought(kept)
-        done = [Flow("minted", wallet, None, amount) for wallet, amount in self.minted.items()]
-        done += [Flow("bought", wallet, None, amount) for wallet, amount in bought.items()]
+        done = [WalletFlow("minted", wallet, None, amount) for wallet, amount in self.minted.items()]
+        done += [WalletFlow("bought", wallet, None, amount) for wallet, amount in bought.items()]
         sold = {origin: amount for origin, amount in self.into.items() if self._is_wallet(origin)}
         if sold or self.withdrawn:
             done += _sold(self.withdrawn, sold, fills)
         done += moved
         for origin, amount in self.burned.items():
             if self._is_wallet(origin):
-                done.append(Flow("burned", origin, None, amount))
+                done.append(WalletFlow("burned", origin, None, amount))
         return done, paid
 
     def _bought(self, kept: dict[Address, _Sums]) -> tuple[_Sums, list[Paid]]:
@@ -324,12 +324,12 @@ class _Ends:
         return not (address in self.places.beside or address in BURN_ADDRESSES or address.startswith(_NOBODY))
 
 
-def _sold(out: _Sums, into: _Sums, fills: Sequence[Fill]) -> list[Flow]:
+def _sold(out: _Sums, into: _Sums, fills: Sequence[VenueFill]) -> list[WalletFlow]:
     """What wallets took out of pools without buying it, and what they put in, told apart: what the fills
     account for was sold. Of the rest, what a wallet put in and took out again is nothing."""
     sells_raw = sum(fill.token_raw for fill in fills if not fill.buys)
     if not out and sum(into.values()) <= sells_raw:
-        return [Flow("sold", wallet, None, amount) for wallet, amount in into.items()]
+        return [WalletFlow("sold", wallet, None, amount) for wallet, amount in into.items()]
     sold, rest_out = scale_to(into, sells_raw), dict(out)
     rest_in = {wallet: amount - sold.get(wallet, 0) for wallet, amount in into.items()}
     for wallet in rest_in.keys() & rest_out.keys():
@@ -341,7 +341,9 @@ def _sold(out: _Sums, into: _Sums, fills: Sequence[Fill]) -> list[Flow]:
             sold[wallet] = sold.get(wallet, 0) + amount
         rest_in = {}
     kinds: tuple[tuple[What, _Sums], ...] = (("withdrawn", rest_out), ("sold", sold), ("pooled", rest_in))
-    return [Flow(what, wallet, None, raw) for what, sums in kinds for wallet, raw in sums.items() if raw]
+    return [
+        WalletFlow(what, wallet, None, raw) for what, sums in kinds for wallet, raw in sums.items() if raw
+    ]
 
 
 def _add(sums: _Sums, key: Address, amount: int) -> None:

@@ -34,7 +34,7 @@ class Fairness:
 FAIRNESS = Fairness()
 
 
-class Origin(NamedTuple, Generic[W]):
+class WalletOrigin(NamedTuple, Generic[W]):
     """When a wallet was first met, in seconds since 1970, and who sent it its first eth, and when; None: not
     known."""
 
@@ -48,7 +48,7 @@ class Purses(Generic[W]):
     """What is known of wallets. Who stands in no origin was never met: neither age nor funder are known.
     ``funded``: how many wallets each funder was the first to pay, as far as it matters."""
 
-    origins: Mapping[W, Origin[W]]
+    origins: Mapping[W, WalletOrigin[W]]
     funded: Mapping[W, int]
     fairness: Fairness = field(default=FAIRNESS)
 

@@ -57,7 +57,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
+class MoneyFlow:
     """Money that went into a token and out of it in the window, by the trades whose worth in eth is known.
 
     ``launched_s``: when the launchpad launched it on a curve; None: it did not. ``opened_s``: when the oldest
@@ -101,7 +101,7 @@ class Flow:
 Standing = Literal["shown", "unproven", "trap"]
 
 
-def standing(flow: Flow, now_s: float) -> Standing:
+def standing(flow: MoneyFlow, now_s: float) -> Standing:
     """Whether a token may be shown. What could not be sold is held back until a check says otherwise,
     however old that is, and whoever launched it; what a deep check caught, for a day, until a deep one says
     otherwise."""
@@ -115,12 +115,12 @@ def standing(flow: Flow, now_s: float) -> Standing:
     return "shown" if fresh is not None and fresh.code in SELLS else "unproven"
 
 
-def rank_flows(flows: Iterable[Flow]) -> list[Flow]:
+def rank_flows(flows: Iterable[MoneyFlow]) -> list[MoneyFlow]:
     """Most money first."""
     return sorted(flows, key=lambda flow: (-flow.net_wei(), flow.token))
 
 
-def flows_to_count(flows: Iterable[Flow], now_s: float) -> list[Flow]:
+def flows_to_count(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
     """Those whose buyers' purses are counted: of each sort the ones with most money."""
     taken: dict[tuple[Standing, bool], int] = {}
     found = []
@@ -133,18 +133,18 @@ def flows_to_count(flows: Iterable[Flow], now_s: float) -> list[Flow]:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class MovingBoard:
     """``rows``: most money first. ``unproven``, ``traps``: how many would stand between them."""
 
-    rows: tuple[Flow, ...]
+    rows: tuple[MoneyFlow, ...]
     unproven: int
     traps: int
 
 
-def board(flows: Iterable[Flow], wallets: Purses[int], from_s: int, now_s: float) -> Board:
+def board(flows: Iterable[MoneyFlow], wallets: Purses[int], from_s: int, now_s: float) -> MovingBoard:
     """The board. ``wallets``: what is known of the buyers. ``from_s``: when the window began, by the chain's
     clock; ``now_s`` is ours."""
-    rows: list[Flow] = []
+    rows: list[MoneyFlow] = []
     held: dict[Standing, int] = {}
     for flow in rank_flows(flows):
         if len(rows) == ROWS:
@@ -156,7 +156,7 @@ def board(flows: Iterable[Flow], wallets: Purses[int], from_s: int, now_s: float
             rows.append(flow)
         else:
             held[stands] = held.get(stands, 0) + 1
-    return Board(tuple(rows), held.get("unproven", 0), held.get("trap", 0))
+    return MovingBoard(tuple(rows), held.get("unproven", 0), held.get("trap", 0))
 
 
 def crowd(buyers: Iterable[int], wallets: Purses[int], from_s: int) -> int:
@@ -171,7 +171,7 @@ def crowd(buyers: Iterable[int], wallets: Purses[int], from_s: int) -> int:
     )
 
 
-def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
+def to_check(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
     """Those that are shown by a check, or held back, and were not checked deeply of late: who asks for plain
     checks keeps nobody from that. Known traps come last: many of them must not keep others from being
     checked."""
@@ -184,6 +184,6 @@ def to_check(flows: Iterable[Flow], now_s: float) -> list[Flow]:
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")
 
 
-def flows_with_crowd(flows: Iterable[Flow], wallets: Purses[int], from_s: int) -> list[Flow]:
+def flows_with_crowd(flows: Iterable[MoneyFlow], wallets: Purses[int], from_s: int) -> list[MoneyFlow]:
     """Those with a crowd, in the order given."""
     return [flow for flow in flows if crowd(flow.buyers, wallets, from_s) >= CROWD]

@@ -24,7 +24,7 @@ DUST = 1000
 be wrong: who buys and sells all day and always keeps a stake has not sold out."""
 
 
-class Fill(NamedTuple):
+class ValuedFill(NamedTuple):
     """A wallet's trade of one token: no amount is below zero. ``eth_wei``, ``micro_usd``: its value; None
     where that is not known."""
 
@@ -35,7 +35,7 @@ class Fill(NamedTuple):
     micro_usd: int | None
 
 
-class Closing(NamedTuple):
+class ProfitRound(NamedTuple):
     """A round that ended, every fill of it valued: all that was paid in it, and what the sales brought."""
 
     spot: Spot
@@ -48,7 +48,7 @@ class Closing(NamedTuple):
         return self.got_wei - self.spent_wei
 
 
-class Position(NamedTuple):
+class WalletPosition(NamedTuple):
     """One wallet and one token, fields as the columns of facts.position. A tuple: every trade makes one.
 
     ``bought_raw``, ``sold_raw``: of all its trades. ``held_raw``: what it bought in this round and has not
@@ -89,11 +89,13 @@ class Position(NamedTuple):
         return self.round_got_wei - (self.round_spent_wei - self.cost_wei)
 
 
-EMPTY = Position(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+EMPTY = WalletPosition(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 """Before the first trade."""
 
 
-def fold_fills(position: Position | None, fills: Iterable[Fill]) -> tuple[Position, list[Closing]]:
+def fold_fills(
+    position: WalletPosition | None, fills: Iterable[ValuedFill]
+) -> tuple[WalletPosition, list[ProfitRound]]:
     """The position after ``fills``, given in any order and all later than it, and what they closed."""
     after = EMPTY if position is None else position
     closings = []
@@ -104,7 +106,7 @@ def fold_fills(position: Position | None, fills: Iterable[Fill]) -> tuple[Positi
     return after, closings
 
 
-def fold(position: Position | None, fill: Fill) -> tuple[Position, Closing | None]:
+def fold(position: WalletPosition | None, fill: ValuedFill) -> tuple[WalletPosition, ProfitRound | None]:
     """The position after one more trade, later than all before it, and the closing where it ends a round."""
     before = EMPTY if position is None else position
     if fill.buys:
@@ -112,7 +114,7 @@ def fold(position: Position | None, fill: Fill) -> tuple[Position, Closing | Non
     return _sold(before, fill)
 
 
-def _bought(before: Position, fill: Fill) -> Position:
+def _bought(before: WalletPosition, fill: ValuedFill) -> WalletPosition:
     (bought, sold, held, cost, spent, got, profit, spent_usd, buys, sells, unpriced, closed, round_spent,
      round_got, most, round_unpriced, number, first_s, _) = before  # fmt: skip
     spot, _, token_raw, eth_wei, micro_usd = fill
@@ -133,14 +135,14 @@ def _bought(before: Position, fill: Fill) -> Position:
         spent_usd += micro_usd
     if not buys + sells:
         first_s = spot.at_s
-    return Position(
+    return WalletPosition(
         bought + token_raw, sold, held, cost, spent, got, profit, spent_usd, buys + 1, sells, unpriced,
         closed, round_spent, round_got, held if held > most else most, round_unpriced, number, first_s,
         spot.at_s,
     )  # fmt: skip
 
 
-def _sold(before: Position, fill: Fill) -> tuple[Position, Closing | None]:
+def _sold(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition, ProfitRound | None]:
     (bought, sold, held, cost, spent, got, profit, spent_usd, buys, sells, unpriced, closed, round_spent,
      round_got, most, round_unpriced, number, first_s, _) = before  # fmt: skip
     spot, _, token_raw, eth_wei, _ = fill
@@ -161,11 +163,11 @@ def _sold(before: Position, fill: Fill) -> tuple[Position, Closing | None]:
         held = left
         if left * DUST <= most:
             if not round_unpriced and spot.block_number > number:
-                closing = Closing(spot, round_spent, round_got)
+                closing = ProfitRound(spot, round_spent, round_got)
                 profit += round_got - round_spent
                 closed += 1
             held = cost = round_spent = round_got = most = round_unpriced = number = 0
-    return Position(
+    return WalletPosition(
         bought, sold + token_raw, held, cost, spent, got, profit, spent_usd, buys, sells + 1, unpriced,
         closed, round_spent, round_got, most, round_unpriced, number, first_s, spot.at_s,
     ), closing  # fmt: skip

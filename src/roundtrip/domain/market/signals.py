@@ -44,7 +44,7 @@ class Turnover:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SignalFacts:
     """What one wallet did to one token. Amounts are base units, and what does not apply or is not known is
     None. ``supply_raw``: of all tokens there are. ``eth_wei``: what it brought. ``pool_bps``: of a pool's
     liquidity, what was taken. ``launches``, ``graduated``: the wallet's own so far."""
@@ -63,7 +63,7 @@ class Seen:
         return self.token_raw * BPS // self.supply_raw
 
 
-def insider_sold(seen: Seen, policy: Policy) -> bool | None:
+def insider_sold(seen: SignalFacts, policy: Policy) -> bool | None:
     """The deployer, or somebody it was first to pay, sold a good deal of the token."""
     if seen.eth_wei is not None and seen.eth_wei >= SOLD_WEI:
         return True
@@ -71,12 +71,12 @@ def insider_sold(seen: Seen, policy: Policy) -> bool | None:
     return of_supply if of_supply is not None or seen.eth_wei is None else False
 
 
-def insider_moved(seen: Seen, policy: Policy) -> bool | None:
+def insider_moved(seen: SignalFacts, policy: Policy) -> bool | None:
     """One of them gave a good deal of it to somebody who may sell it under another name."""
     return _is_much(seen)
 
 
-def liquidity_left(seen: Seen, policy: Policy) -> bool | None:
+def liquidity_left(seen: SignalFacts, policy: Policy) -> bool | None:
     """A good part of a pool was taken away, in a pool where there was something to take."""
     if seen.eth_wei is not None and seen.eth_wei < policy.thin_quote_wei:
         return False
@@ -85,13 +85,13 @@ def liquidity_left(seen: Seen, policy: Policy) -> bool | None:
     return None if seen.eth_wei is None else seen.eth_wei >= POOL_WEI
 
 
-def serial_launcher(seen: Seen, policy: Policy) -> bool | None:
+def serial_launcher(seen: SignalFacts, policy: Policy) -> bool | None:
     """Somebody launched once more of whose many launches few became a pool."""
     few = seen.graduated * policy.serial_graduated_divisor < seen.launches
     return seen.launches >= policy.serial_launches and few
 
 
-def large_burn(seen: Seen, policy: Policy) -> bool | None:
+def large_burn(seen: SignalFacts, policy: Policy) -> bool | None:
     """A good deal of the token was sent where nobody can have it again."""
     return _is_much(seen)
 
@@ -113,18 +113,18 @@ def foremost(found: Iterable[Sequence[Found]], most: int) -> list[Found]:
     return [one for row in rows for one in row if one is not None][:most]
 
 
-def size(seen: Seen) -> tuple[int, int]:
+def size(seen: SignalFacts) -> tuple[int, int]:
     """By which signals of one kind are put in order: eth, then the share or the number that is told."""
     share = seen.pool_bps if seen.pool_bps is not None else seen.supply_bps()
     return seen.eth_wei or 0, (share or 0) + seen.launches
 
 
-def _is_much(seen: Seen) -> bool | None:
+def _is_much(seen: SignalFacts) -> bool | None:
     share = seen.supply_bps()
     return None if share is None else share >= SUPPLY_BPS
 
 
-SIGNALS: MappingProxyType[str, Callable[[Seen, Policy], bool | None]] = MappingProxyType(
+SIGNALS: MappingProxyType[str, Callable[[SignalFacts, Policy], bool | None]] = MappingProxyType(
     {
         "insider_sold": insider_sold,
         "insider_moved": insider_moved,

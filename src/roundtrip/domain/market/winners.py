@@ -29,14 +29,14 @@ MOST_WINNERS = 100
 """Ranks of a board that are kept."""
 
 
-class Begun(NamedTuple):
+class TokenStart(NamedTuple):
     """When a token was launched, or had its first pool with money, and who launched it; None: not known."""
 
     at_s: int
     deployer: Address | None
 
 
-class Closed(NamedTuple):
+class ClosedToken(NamedTuple):
     """A wallet sold out of a token: all it had paid since it began, and what that brought."""
 
     spot: Spot
@@ -51,7 +51,7 @@ class Closed(NamedTuple):
         return self.got_wei - self.spent_wei
 
 
-class Winner(NamedTuple):
+class RankedWinner(NamedTuple):
     """One rank of a board. ``won``: closings with a profit. ``best``: the one with the most."""
 
     wallet: Address
@@ -59,13 +59,13 @@ class Winner(NamedTuple):
     spent_wei: int
     closed: int
     won: int
-    best: Closed
+    best: ClosedToken
 
 
 class Wallets(Purses[Address]):
     """What is known of wallets that win, and of those they won from."""
 
-    def is_fair(self, token: Begun, buyers: Iterable[Address], at_s: int) -> bool:
+    def is_fair(self, token: TokenStart, buyers: Iterable[Address], at_s: int) -> bool:
         """Whether a token is fair at that time. Once found, it is kept: that funders of its buyers become
         known later takes nothing back."""
         if token.at_s > at_s - self.fairness.young_s:
@@ -74,10 +74,10 @@ class Wallets(Purses[Address]):
         return len(purses) >= self.fairness.least_buyers
 
 
-def board(closings: Iterable[Closed], counts: Callable[[Closed], bool]) -> list[Winner]:
+def board(closings: Iterable[ClosedToken], counts: Callable[[ClosedToken], bool]) -> list[RankedWinner]:
     """The winners among the closings of a span that count: the most profit first; of equal profit the one
     with fewer closings, then the lower address. Of equal closings the earliest is the best."""
-    of_wallet: dict[Address, list[Closed]] = {}
+    of_wallet: dict[Address, list[ClosedToken]] = {}
     for closed in closings:
         if counts(closed):
             of_wallet.setdefault(closed.wallet, []).append(closed)
@@ -87,8 +87,8 @@ def board(closings: Iterable[Closed], counts: Callable[[Closed], bool]) -> list[
     return winners[:MOST_WINNERS]
 
 
-def _winner(wallet: Address, own: list[Closed]) -> Winner:
-    return Winner(
+def _winner(wallet: Address, own: list[ClosedToken]) -> RankedWinner:
+    return RankedWinner(
         wallet,
         profit_wei=sum(one.profit_wei for one in own),
         spent_wei=sum(one.spent_wei for one in own),

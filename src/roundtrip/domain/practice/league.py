@@ -27,7 +27,7 @@ KIN = "your wallet is kin of its deployer"
 NO_TIME = "who bought the token could not be found out in time"
 
 
-class Sell(NamedTuple):
+class CountedSell(NamedTuple):
     """A sell that counts. ``profit_wei`` below zero: a loss."""
 
     mite_id: int
@@ -36,7 +36,7 @@ class Sell(NamedTuple):
     at_s: int
 
 
-class Entry(NamedTuple):
+class LeagueWeek(NamedTuple):
     """A mite's week. ``won``: sells with a profit. ``best_token``: of the sell with the most; of equal ones
     the first."""
 
@@ -55,11 +55,11 @@ class Entry(NamedTuple):
         return self.sells >= LEAST_SELLS
 
 
-def entry(sells: Iterable[Sell], *, is_agent: bool) -> Entry:
+def entry(sells: Iterable[CountedSell], *, is_agent: bool) -> LeagueWeek:
     """What the sells of one mite in one week come to, in order; at least one."""
     own = list(sells)
     best = max(own, key=lambda sell: sell.profit_wei)
-    return Entry(
+    return LeagueWeek(
         mite_id=best.mite_id,
         is_agent=is_agent,
         profit_wei=sum(sell.profit_wei for sell in own),
@@ -71,12 +71,12 @@ def entry(sells: Iterable[Sell], *, is_agent: bool) -> Entry:
     )
 
 
-def among(entries: Iterable[Entry], who: Who) -> list[Entry]:
+def among(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
     """Those that a board is of."""
     return [one for one in entries if who == "all" or one.is_agent == (who == "agents")]
 
 
-def board(entries: Iterable[Entry], who: Who) -> list[Entry]:
+def board(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
     """A week's: the most profit first; of equal profit fewer sells, then whose last sell was earlier, then
     the older account."""
     ranked = [one for one in among(entries, who) if one.is_in]

@@ -46,12 +46,12 @@ Side = Literal["buy", "sell", "gift", "written_off"]
 SellsBack = Literal["yes", "no", "unknown"]
 
 
-class Illegal(Exception):
+class IllegalPracticeMove(Exception):
     """Nothing of the kind can happen as it stands; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class PracticePosition:
     """What is held of a token, and what that cost. ``is_stuck``: it cannot be sold, as far as is known."""
 
     token: Address
@@ -62,7 +62,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class PracticePurse:
     """``eth_wei``: what it can spend. ``given_wei``: all that it ever got without a trade. ``week_s``: the
     Monday, in seconds since 1970, up to which gifts were looked at. ``apart_wei``: gains of sells that do not
     count, which are never spent."""
@@ -74,7 +74,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Trade:
+class PracticeTrade:
     """One line of the ledger. ``cost_wei``: of a sell or a write-off what that part had cost; of a buy what
     was paid; ``profit_wei`` None: nothing was closed."""
 
@@ -90,7 +90,7 @@ def after(state: State, event: Event) -> State:
     """What a position is then. Raises Illegal."""
     found = LIFE.get((state, event))
     if found is None:
-        raise Illegal(f"a position that is {state} cannot be {event}")
+        raise IllegalPracticeMove(f"a position that is {state} cannot be {event}")
     return found
 
 
@@ -98,13 +98,13 @@ def after(state: State, event: Event) -> State:
 
 
 def buy(
-    account: Account, position: Position, eth_wei: int, token_raw: int
-) -> tuple[Account, Position, Trade]:
+    account: PracticePurse, position: PracticePosition, eth_wei: int, token_raw: int
+) -> tuple[PracticePurse, PracticePosition, PracticeTrade]:
     """``eth_wei`` paid for ``token_raw``. Raises Illegal."""
     if not 0 < eth_wei <= account.eth_wei:
-        raise Illegal(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
+        raise IllegalPracticeMove(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
     if token_raw <= 0:
-        raise Illegal("a buy brings something")
+        raise IllegalPracticeMove("a buy brings something")
     state = after(position.state, "bought")
     return (
         replace(account, eth_wei=account.eth_wei - eth_wei),
@@ -114,44 +114,46 @@ def buy(
             held_raw=position.held_raw + token_raw,
             cost_wei=position.cost_wei + eth_wei,
         ),
-        Trade("buy", position.token, token_raw, eth_wei, eth_wei, None),
+        PracticeTrade("buy", position.token, token_raw, eth_wei, eth_wei, None),
     )
 
 
 def sell(
-    account: Account, position: Position, token_raw: int, eth_wei: int
-) -> tuple[Account, Position, Trade]:
+    account: PracticePurse, position: PracticePosition, token_raw: int, eth_wei: int
+) -> tuple[PracticePurse, PracticePosition, PracticeTrade]:
     """``token_raw`` of it sold for ``eth_wei``. A part takes its share of the cost with it, rounded down, and
     the last part what is left. Raises Illegal."""
     if not 0 < token_raw <= position.held_raw:
-        raise Illegal(f"{token_raw} cannot be sold of {position.held_raw}")
+        raise IllegalPracticeMove(f"{token_raw} cannot be sold of {position.held_raw}")
     if eth_wei < 0:
-        raise Illegal("a sell takes nothing")
+        raise IllegalPracticeMove("a sell takes nothing")
     is_all = token_raw == position.held_raw
     state = after(position.state, "sold_all" if is_all else "sold_part")
     cost_wei = position.cost_wei * token_raw // position.held_raw
     return (
         replace(account, eth_wei=account.eth_wei + eth_wei),
-        Position(
+        PracticePosition(
             position.token, state, position.held_raw - token_raw, position.cost_wei - cost_wei, is_stuck=False
         ),
-        Trade("sell", position.token, token_raw, eth_wei, cost_wei, eth_wei - cost_wei),
+        PracticeTrade("sell", position.token, token_raw, eth_wei, cost_wei, eth_wei - cost_wei),
     )
 
 
-def set_apart(account: Account, trade: Trade) -> Account:
+def set_apart(account: PracticePurse, trade: PracticeTrade) -> PracticePurse:
     """The account after a sell that does not count for the league: what it cost can be spent again, what it
     gained is set apart. Who can move the price of a pool of his own gains nothing to trade with."""
     gain_wei = max(0, trade.profit_wei or 0)
     return replace(account, eth_wei=account.eth_wei - gain_wei, apart_wei=account.apart_wei + gain_wei)
 
 
-def written_off(position: Position) -> tuple[Position, Trade]:
+def written_off(position: PracticePosition) -> tuple[PracticePosition, PracticeTrade]:
     """All of it given up for nothing. Raises Illegal."""
     state = after(position.state, "written_off")
     return (
-        Position(position.token, state),
-        Trade("written_off", position.token, position.held_raw, 0, position.cost_wei, -position.cost_wei),
+        PracticePosition(position.token, state),
+        PracticeTrade(
+            "written_off", position.token, position.held_raw, 0, position.cost_wei, -position.cost_wei
+        ),
     )
 
 
@@ -163,37 +165,37 @@ def monday_s(now_s: int) -> int:
     return now_s - (now_s - _FIRST_MONDAY_S) % WEEK_S
 
 
-def open_account(now_s: int) -> Account:
+def open_account(now_s: int) -> PracticePurse:
     """A new account."""
-    return Account(START_WEI, START_WEI, monday_s(now_s))
+    return PracticePurse(START_WEI, START_WEI, monday_s(now_s))
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class MondayTurn:
     """An account after a Monday. ``lost``: the positions that were written off; ``trades``: what that, and
     the gift, put into the ledger."""
 
-    account: Account
-    lost: tuple[Position, ...]
-    trades: tuple[Trade, ...]
+    account: PracticePurse
+    lost: tuple[PracticePosition, ...]
+    trades: tuple[PracticeTrade, ...]
 
 
-def turn_week(account: Account, positions: Iterable[Position], now_s: int) -> Turned:
+def turn_week(account: PracticePurse, positions: Iterable[PracticePosition], now_s: int) -> MondayTurn:
     """What the last Monday did, where it was not looked at yet. ``positions``: all open ones. What could not
     be sold is written off then; who has less than the smallest trade and holds nothing gets a gift. Of
     several Mondays that passed only one can have given anything: a gift is more than the smallest trade.
     """
     week_s = monday_s(now_s)
     if week_s <= account.week_s:
-        return Turned(account, (), ())
+        return MondayTurn(account, (), ())
     known = list(positions)
     lost = tuple(one for one in known if one.is_stuck)
     trades = [written_off(one)[1] for one in lost]
     account = replace(account, week_s=week_s)
     if account.eth_wei < LEAST_WEI and len(lost) == len(known):
         account = replace(account, eth_wei=account.eth_wei + GIFT_WEI, given_wei=account.given_wei + GIFT_WEI)
-        trades.append(Trade("gift", None, 0, GIFT_WEI, 0, None))
-    return Turned(account, lost, tuple(trades))
+        trades.append(PracticeTrade("gift", None, 0, GIFT_WEI, 0, None))
+    return MondayTurn(account, lost, tuple(trades))
 
 
 # --- what is priced as one -------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, TxHash
-from roundtrip.domain.check.evidence import Bought, Evidence, Sold
+from roundtrip.domain.check.evidence import CompletedBuy, Evidence, Sold
 from roundtrip.domain.check.venue_code import enough, takes_sells
 from roundtrip.domain.check.venue_reading import VenueReading, main_size
 from roundtrip.domain.check.verdict import judge
@@ -66,7 +66,7 @@ PROVABLE = ("ok",)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class VerdictClaim:
     """What a verdict said, as far as trades can speak to it. ``sizes_raw``: amounts of the token that were
     tried; of ``no_buy`` and ``no_market`` ``sizes_wei``, what was offered for it. ``until_s``: the last
     second of the chain that it spoke of. ``places``: where it was tried, or where it sells best. ``paid``: so
@@ -98,7 +98,7 @@ class Said:
         return any(one <= size * SIZE and size <= one * SIZE for one in self.sizes_raw or self.sizes_wei)
 
 
-def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Said | None:
+def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> VerdictClaim | None:
     """What the verdict said that was stored as ``code`` and ``level``, which stands also where a newer policy
     judges the evidence otherwise: what was wrong stays wrong. None: of the evidence nothing can be told."""
     at_s = evidence.block.timestamp_s
@@ -106,9 +106,9 @@ def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Said 
     if claim in ("no_buy", "no_market"):
         sizes = tuple(policy.probe_wei // part for part in (1, *policy.smaller_divisors))
         # No later time was tried. Whoever is told so does not ask again in a minute: it is held to a day.
-        return Said(code, claim, (), sizes, at_s, at_s + policy.day_s)
+        return VerdictClaim(code, claim, (), sizes, at_s, at_s + policy.day_s)
     if claim == "nothing":
-        return Said(code, claim, (), (), at_s, at_s)
+        return VerdictClaim(code, claim, (), (), at_s, at_s)
     judged = judge(evidence, policy)
     best = judged.best
     if best is None:
@@ -118,7 +118,7 @@ def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Said 
         takes = judged.verdict.code == code and any(takes_sells(one, policy) for one in judged.readings)
         bought = {_bought_raw(evidence, number) for number in range(len(evidence.venues))} - {0}
         whole = [one.brought_raw for one in judged.readings if one.brought_raw]
-        return Said(
+        return VerdictClaim(
             code,
             "held" if takes else "stuck",
             tuple(sorted(bought)),
@@ -136,7 +136,7 @@ def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Said 
     line = None if level == "danger" else line_bps
     sizes, place = _sold_sizes(evidence, best), evidence.venues[best].venue.at()
     places = () if place is None else (place,)
-    return Said(code, claim, sizes, (), at_s, until_s, line, waits=waits, places=places)
+    return VerdictClaim(code, claim, sizes, (), at_s, until_s, line, waits=waits, places=places)
 
 
 def _places(evidence: Evidence) -> tuple[str, ...]:
@@ -150,7 +150,9 @@ def _bought_raw(evidence: Evidence, number: int) -> int:
     venue = evidence.venues[number]
     size = main_size(venue)
     found = (
-        buy.outcome.received_raw for buy in venue.buys if buy.size == size and isinstance(buy.outcome, Bought)
+        buy.outcome.received_raw
+        for buy in venue.buys
+        if buy.size == size and isinstance(buy.outcome, CompletedBuy)
     )
     return next(found, 0)
 
@@ -202,7 +204,7 @@ class Real:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class LaterCheck:
     """A later check of the same token that says otherwise, and of which block. ``stuck``: that it cannot be
     sold."""
 
@@ -224,7 +226,7 @@ class Failed:
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
+class VerdictScore:
     """What became of a verdict. The rest is of the trade, or the check, that decided it."""
 
     outcome: Outcome
@@ -253,13 +255,16 @@ def tax_bps(left_raw: int, reached_raw: int) -> int:
 
 
 def weigh(
-    said: Said, reals: Sequence[Real], turned: Sequence[Turned] = (), failed: Sequence[Failed] = ()
-) -> Score:
+    said: VerdictClaim,
+    reals: Sequence[Real],
+    turned: Sequence[LaterCheck] = (),
+    failed: Sequence[Failed] = (),
+) -> VerdictScore:
     """What a verdict comes to. ``reals``: in the order of the chain, of plain wallets only. What does not fit
     its size or its time is left out here. Pure, and the same whenever it is asked."""
     spoken = [one for one in reals if said.from_s <= one.at_s <= said.until_s and _fits(said, one)]
     if said.claim == "nothing":
-        return Score("undecided", "silent")
+        return VerdictScore("undecided", "silent")
     failures = [one for one in failed if said.from_s <= one.at_s <= said.until_s and said.fits(one.token_raw)]
     if said.claim in ("sells", "costs"):
         return _of_sells(said, [one for one in spoken if not one.buys], turned, failures)
@@ -270,22 +275,24 @@ def weigh(
     # What was opened or filled later is no word against it.
     against = next((one for one in spoken if not one.new_place), None)
     if against is None:
-        return Score("undecided", "no_sell")
+        return VerdictScore("undecided", "no_sell")
     return _by("wrong", "bought" if said.claim == "no_buy" else "traded", against)
 
 
-def _fits(said: Said, real: Real) -> bool:
+def _fits(said: VerdictClaim, real: Real) -> bool:
     if said.sizes_raw:
         return said.fits(real.token_raw)
     return real.worth_wei is not None and said.fits(real.worth_wei)
 
 
-def _of_sells(said: Said, sells: Sequence[Real], turned: Sequence[Turned], failed: Sequence[Failed]) -> Score:
+def _of_sells(
+    said: VerdictClaim, sells: Sequence[Real], turned: Sequence[LaterCheck], failed: Sequence[Failed]
+) -> VerdictScore:
     """Of a verdict that it can be sold: whatever speaks against it comes first."""
     # Who sells too early meets what was said; how long a wallet had waited is not looked at.
     if failed and not said.waits:
         one = failed[0]
-        return Score("wrong", "failed", one.block_number, one.at_s, one.tx_hash, one.wallet)
+        return VerdictScore("wrong", "failed", one.block_number, one.at_s, one.tx_hash, one.wallet)
     # What it costs elsewhere anybody can arrange, in a pool of his own. Who sells more than was tried has
     # himself to thank for it.
     own = [one for one in sells if one.at in said.places]
@@ -296,23 +303,23 @@ def _of_sells(said: Said, sells: Sequence[Real], turned: Sequence[Turned], faile
     good = [one for one in own if one.cost_bps is not None and not _is_dear(said, one)]
     stuck = next((one for one in turned if one.stuck and one.at_s <= said.until_s), None)
     if stuck is not None and not any(one.block_number >= stuck.block_number for one in good):
-        return Score("wrong", "turned", stuck.block_number, stuck.at_s)
+        return VerdictScore("wrong", "turned", stuck.block_number, stuck.at_s)
     if said.claim == "costs":
-        return Score("undecided", "one_leg" if sells else "no_sell")
+        return VerdictScore("undecided", "one_leg" if sells else "no_sell")
     if good:
         return _by("right", "sold", good[0])
-    return Score("undecided", "not_told" if sells else "no_sell")
+    return VerdictScore("undecided", "not_told" if sells else "no_sell")
 
 
-def _is_dear(said: Said, sell: Real) -> bool:
+def _is_dear(said: VerdictClaim, sell: Real) -> bool:
     return said.line_bps is not None and sell.cost_bps is not None and sell.cost_bps >= said.line_bps
 
 
-def _of_stuck(said: Said, sells: Sequence[Real], turned: Sequence[Turned]) -> Score:
+def _of_stuck(said: VerdictClaim, sells: Sequence[Real], turned: Sequence[LaterCheck]) -> VerdictScore:
     """Of a verdict that it cannot be sold. What was said of those who hold it is spoken of by them alone."""
     against = [one for one in sells if said.is_way_out(one) and (said.claim == "stuck" or one.held_before)]
     if said.sometimes and against:
-        return Score("undecided", "sometimes")
+        return VerdictScore("undecided", "sometimes")
     if against:
         first = against[0]
         changed = first.new_place or any(
@@ -320,11 +327,11 @@ def _of_stuck(said: Said, sells: Sequence[Real], turned: Sequence[Turned]) -> Sc
         )
         return _by("wrong", "changed" if changed else "sold", first)
     # That nobody sold proves nothing, and who failed to sell what cannot be sold is told of by nobody.
-    return Score("undecided", "no_sell")
+    return VerdictScore("undecided", "no_sell")
 
 
-def _by(outcome: Outcome, cause: Cause, real: Real) -> Score:
-    return Score(
+def _by(outcome: Outcome, cause: Cause, real: Real) -> VerdictScore:
+    return VerdictScore(
         outcome, cause, real.block_number, real.at_s, real.tx_hash, real.wallet, real.cost_bps
     )  # fmt: skip
 
@@ -353,7 +360,7 @@ WHY: dict[tuple[Outcome, Cause], str] = {
 """What is said of each outcome and cause that can be together."""
 
 
-def sentence(score: Score) -> str:
+def sentence(score: VerdictScore) -> str:
     """Why it came to that, with the figure that decided."""
     text = WHY[score.outcome, score.cause]
     if score.cost_bps is None or score.cause not in ("sold", "cost"):

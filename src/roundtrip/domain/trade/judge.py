@@ -11,7 +11,15 @@ from typing import Literal
 
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
-from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Probe, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    Cell,
+    CellOutcome,
+    Missing,
+    Probe,
+    RefusedCall,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.check.venue_code import Level, enough, takes_sells
 from roundtrip.domain.check.venue_reading import Sale, SellResult, VenueReading, read_venue
 from roundtrip.domain.check.verdict import Verdict
@@ -45,7 +53,7 @@ class CallResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class BalanceChange:
     """By how much a balance changed over all calls, gas left out; the zero address is eth. ``before_raw`` is
     what was held, ``later_raw`` what is held in a later block, an hour and a day later with nothing done."""
 
@@ -76,7 +84,7 @@ class Ran:
     ``told``: decimals and symbol as each token answered; ``unread``: what told no balance."""
 
     calls: tuple[CallResult, ...]
-    moved: tuple[Moved, ...]
+    moved: tuple[BalanceChange, ...]
     allowances: tuple[Allowance, ...]
     eth_changes_wei: tuple[int, ...]
     gas_price_wei: int
@@ -255,7 +263,7 @@ def _least(probe: Probe) -> CellOutcome:
 
 
 def _refused(probe: Probe) -> CellOutcome:
-    return Refused("sell", None, 0)
+    return RefusedCall("sell", None, 0)
 
 
 def _fickle(probe: Probe) -> CellOutcome:
@@ -311,7 +319,7 @@ class Changed:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TradeOutcome:
     """A whole trade, judged. ``decided``: the received token that decided; None: none did. ``lost_bps``:
     where no token came, what is lost at the pinned block's prices; ``unpriced``: that is not known."""
 
@@ -334,21 +342,21 @@ def level_of(code: str, found: ExitFinding | None) -> Level:
     return "warn" if level == "ok" and found is not None and not found.sold_straight_back() else level
 
 
-def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, policy: Policy) -> Outcome:
+def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, policy: Policy) -> TradeOutcome:
     """The decided order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
     if ran.has_reverted() or changed.short:
-        return Outcome("tx_reverts")
+        return TradeOutcome("tx_reverts")
     open_ = next((one for one in exits if one.code == "unproven"), None)
     if open_ is not None:
-        return Outcome("unproven", open_, open_.missing)
+        return TradeOutcome("unproven", open_, open_.missing)
     if exits:
         worst = min(exits, key=lambda one: (WORST_FIRST.index(one.code), -(one.loss_bps or 0)))
-        return Outcome(worst.code, worst)
+        return TradeOutcome(worst.code, worst)
     if changed.lost_bps is not None and code_of_loss(changed.lost_bps, policy) != "ok":
-        return Outcome(code_of_loss(changed.lost_bps, policy), lost_bps=changed.lost_bps)
+        return TradeOutcome(code_of_loss(changed.lost_bps, policy), lost_bps=changed.lost_bps)
     if changed.spent and not changed.received:
-        return Outcome("nothing_received")
-    return Outcome("ok", unpriced=changed.spent and changed.lost_bps is None)
+        return TradeOutcome("nothing_received")
+    return TradeOutcome("ok", unpriced=changed.spent and changed.lost_bps is None)
 
 
 def refusal(code: str, check: Verdict) -> str | None:

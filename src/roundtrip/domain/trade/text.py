@@ -10,12 +10,12 @@ from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import Sale, VenueReading
 from roundtrip.domain.check.verdict_text import NO_REASON, percent, sell_reason_text, unproven
 
-from .judge import Allowance, CallResult, ExitFinding, Outcome, Ran
+from .judge import Allowance, CallResult, ExitFinding, Ran, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
 
 
-def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy, tokens: int = 1) -> str:
+def sentence(outcome: TradeOutcome, ran: Ran, short: str | None, policy: Policy, tokens: int = 1) -> str:
     """What the calls come to. ``short``: why the wallet could not pay for them, where it could not;
     ``tokens``: how many they bring."""
     if outcome.code == "tx_reverts":
@@ -36,7 +36,7 @@ def sentence(outcome: Outcome, ran: Ran, short: str | None, policy: Policy, toke
     return f"It goes through;{which} this size gets {fewer} less for its money than a small one; {told}."
 
 
-def _without_token(outcome: Outcome, ran: Ran) -> str:
+def _without_token(outcome: TradeOutcome, ran: Ran) -> str:
     if outcome.lost_bps is not None:
         worth = percent(outcome.lost_bps)
         return f"It goes through; what comes back is worth {worth} less than what is spent."

@@ -79,14 +79,14 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-class Moved(NamedTuple):
+class MovedAsset(NamedTuple):
     """So much of an asset."""
 
     asset: Address
     raw: int
 
 
-class Market(NamedTuple):
+class KnownMarket(NamedTuple):
     """A place that is known to be what it says. ``is_money``: the quote is; else neither side is."""
 
     at: str
@@ -97,7 +97,7 @@ class Market(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TransactionStep:
     """One thing that happened. ``who`` did it, ``to`` whom; ``paid`` and ``got`` as ``who`` sees it. A trade
     without ``who`` is nobody's that is known; its ``to`` has what it brought, where that is not ``who``.
     ``said``: the log it was read of, where there is more to tell."""
@@ -108,13 +108,13 @@ class Step:
     venue: VenueKind | None = None
     at: str | None = None
     token: Address | None = None
-    paid: Moved | None = None
-    got: Moved | None = None
+    paid: MovedAsset | None = None
+    got: MovedAsset | None = None
     said: Said | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class TransactionFacts:
     """A transaction that went through. ``said``: what its logs tell, each with its log's index, in order.
     ``created``: the contract it made. ``machinery``: addresses of the network's own contracts; ``router``: of
     those the launchpad's, which buys for others; ``hook``: the launchpad's. ``to_has_code``: True where
@@ -137,13 +137,13 @@ class Doing:
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class TransactionAccount:
     """``accounts``: of the operations in it, each once. ``recipients``: whom it bought for, beside who sent
     it. ``losers``: beside who sent it, out of whom money went, or a token that was traded.
     ``strange_swaps``: how many trades were told of by contracts that are no known pools."""
 
     kind: Kind
-    steps: tuple[Step, ...]
+    steps: tuple[TransactionStep, ...]
     accounts: tuple[Address, ...]
     recipients: tuple[Address, ...]
     losers: tuple[Address, ...]

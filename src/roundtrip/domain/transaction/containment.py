@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import is_curve
 
-from .account import TRADES, Allowed, Doing, Market, Step, StepKind
+from .account import TRADES, Allowed, KnownMarket, StepKind, TransactionFacts, TransactionStep
 from .sums import Nets
 
 _VENUES: frozenset[StepKind] = frozenset(
@@ -21,7 +21,9 @@ _WHOLES: frozenset[StepKind] = frozenset(
 )
 
 
-def insides(doing: Doing, steps: Iterable[Step], markets: Mapping[str, Market]) -> set[Address]:
+def insides(
+    doing: TransactionFacts, steps: Iterable[TransactionStep], markets: Mapping[str, KnownMarket]
+) -> set[Address]:
     """The network's machinery, and the pools and curves that are known to be such."""
     steps = list(steps)
     found = {*doing.machinery, *doing.entry_points}
@@ -31,8 +33,12 @@ def insides(doing: Doing, steps: Iterable[Step], markets: Mapping[str, Market]) 
 
 
 def without_parts(
-    steps: list[Step], doing: Doing, nets: Nets, inside: set[Address], accounts: Collection[Address]
-) -> list[Step]:
+    steps: list[TransactionStep],
+    doing: TransactionFacts,
+    nets: Nets,
+    inside: set[Address],
+    accounts: Collection[Address],
+) -> list[TransactionStep]:
     """The steps that are to be told."""
     if not any(step.kind in _WHOLES for step in steps):
         return steps
@@ -48,7 +54,9 @@ def without_parts(
     return [step for step in steps if not parts.has(step)]
 
 
-def _passing(steps: Iterable[Step], nets: Nets, inside: set[Address]) -> set[tuple[Address, Address]]:
+def _passing(
+    steps: Iterable[TransactionStep], nets: Nets, inside: set[Address]
+) -> set[tuple[Address, Address]]:
     """Who only handed a token on, to or from a pool or the machinery; with the token."""
     found = set()
     for step in steps:
@@ -75,7 +83,7 @@ class _Parts:
     launched: set[Address | None]
     weth: Address
 
-    def has(self, step: Step) -> bool:
+    def has(self, step: TransactionStep) -> bool:
         """Whether the step is a part of another."""
         if step.kind in ("transfer", "item"):
             return self._has_moved(step)
@@ -88,7 +96,7 @@ class _Parts:
             )
         return False
 
-    def _has_moved(self, step: Step) -> bool:
+    def _has_moved(self, step: TransactionStep) -> bool:
         ends = step.who, step.to
         if step.kind == "item" and step.who == ZERO_ADDRESS and step.token in self.inside:
             # The position that was made of the liquidity.

@@ -10,7 +10,7 @@ from roundtrip.domain.base.events import Event, Executing, Operated
 from roundtrip.domain.base.types import Address
 
 
-class Operation(NamedTuple):
+class UserOperation(NamedTuple):
     """What ``account`` did: the logs between two of an entry point's own in one transaction, neither of them
     counted in. Log indexes count the logs of the block."""
 
@@ -19,7 +19,7 @@ class Operation(NamedTuple):
     account: Address
 
 
-def operations(told: Iterable[tuple[int, int, Event]]) -> list[Operation]:
+def operations(told: Iterable[tuple[int, int, Event]]) -> list[UserOperation]:
     """The operations of one block, in the order in which they ended. ``told``: transaction index, log index
     and event, in order.
 
@@ -34,12 +34,12 @@ def operations(told: Iterable[tuple[int, int, Event]]) -> list[Operation]:
         elif isinstance(event, Operated):
             since_tx, after = begun.get(event.entry_point, (-1, -1))
             if since_tx == tx_index:
-                found.append(Operation(after, log_index, event.account))
+                found.append(UserOperation(after, log_index, event.account))
                 begun[event.entry_point] = tx_index, log_index
     return found
 
 
-def account_at(found: list[Operation], log_index: int) -> Address | None:
+def account_at(found: list[UserOperation], log_index: int) -> Address | None:
     """Whose operation the log belongs to: of several around it the innermost, which ended first; None: it is
     of none."""
     first = bisect(found, log_index, key=attrgetter("before"))

@@ -7,7 +7,7 @@ from roundtrip.domain.base.events import (
     CurveTraded,
     Event,
     HookFeeTaken,
-    Launched,
+    LaunchedToken,
     LaunchMoved,
     LiquidityMoved,
     PoolOpened,
@@ -19,22 +19,22 @@ from roundtrip.domain.base.venue import FIRST_VENUE, is_curve
 
 from .account import (
     TRADES,
-    Account,
     Allowed,
     AllowedAll,
-    Doing,
     ItemMoved,
     Kind,
-    Market,
-    Moved,
+    KnownMarket,
+    MovedAsset,
     OperationEnded,
     Said,
-    Step,
     StepKind,
+    TransactionAccount,
+    TransactionFacts,
+    TransactionStep,
     Wrapped,
 )
 from .containment import insides, without_parts
-from .operations import Operation, account_at, operations
+from .operations import UserOperation, account_at, operations
 from .sums import nets
 from .trades import Owners
 
@@ -52,7 +52,7 @@ _BY_STEP: tuple[tuple[Kind, tuple[StepKind, ...]], ...] = (
 """What a transaction is called by: the first that one of its steps is."""
 
 
-def account(doing: Doing, markets: Mapping[str, Market]) -> Account:
+def account(doing: TransactionFacts, markets: Mapping[str, KnownMarket]) -> TransactionAccount:
     """What it did. ``doing.said`` is as ``account_sums.wrapped_once`` leaves it."""
     reader = _Reader(doing, markets)
     found = reader.steps()
@@ -65,13 +65,13 @@ def account(doing: Doing, markets: Mapping[str, Market]) -> Account:
     kinds = {step.kind for step in steps}
     kind: Kind = next((kind for kind, named in _BY_STEP if kinds & set(named)), "call")
     if not steps:
-        paid = Moved(ZERO_ADDRESS, doing.value_wei) if doing.value_wei else None
-        steps = [Step("call", who=doing.sender, to=doing.to, paid=paid)]
-    return Account(kind, tuple(steps), accounts, recipients, losers, reader.strange_swaps)
+        paid = MovedAsset(ZERO_ADDRESS, doing.value_wei) if doing.value_wei else None
+        steps = [TransactionStep("call", who=doing.sender, to=doing.to, paid=paid)]
+    return TransactionAccount(kind, tuple(steps), accounts, recipients, losers, reader.strange_swaps)
 
 
 def _beside_sender(
-    doing: Doing, steps: list[Step], owners: Owners
+    doing: TransactionFacts, steps: list[TransactionStep], owners: Owners
 ) -> tuple[tuple[Address, ...], tuple[Address, ...]]:
     """Who has what was bought, and who lost money or what was traded; of money first."""
     trades = [step for step in steps if step.kind in TRADES]
@@ -89,34 +89,40 @@ def _beside_sender(
 class _Reader:
     """Goes over the logs once, in order."""
 
-    doing: Doing
-    markets: Mapping[str, Market]
-    found: list[Step] = field(default_factory=list)
+    doing: TransactionFacts
+    markets: Mapping[str, KnownMarket]
+    found: list[TransactionStep] = field(default_factory=list)
     strange_swaps: int = 0
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[UserOperation] = field(default_factory=list)
     _last: dict[str, int] = field(default_factory=dict)
 
-    def steps(self) -> list[Step]:
+    def steps(self) -> list[TransactionStep]:
         doing = self.doing
         events = ((0, index, one) for index, one in doing.said if isinstance(one, Event))
         self.operations = operations(events)
         if doing.created is not None:
-            self.found.append(Step("contract_made", doing.sender, at=doing.created, paid=self._value()))
+            self.found.append(
+                TransactionStep("contract_made", doing.sender, at=doing.created, paid=self._value())
+            )
         for index, one in doing.said:
             self._read(index, one)
         if not doing.has_data and doing.value_wei and doing.to not in (None, doing.weth):
-            plain = Step("transfer", doing.sender, doing.to, paid=Moved(ZERO_ADDRESS, doing.value_wei))
+            plain = TransactionStep(
+                "transfer", doing.sender, doing.to, paid=MovedAsset(ZERO_ADDRESS, doing.value_wei)
+            )
             self.found.insert(0, plain)
         return self.found
 
-    def _value(self) -> Moved | None:
-        return Moved(ZERO_ADDRESS, self.doing.value_wei) if self.doing.value_wei else None
+    def _value(self) -> MovedAsset | None:
+        return MovedAsset(ZERO_ADDRESS, self.doing.value_wei) if self.doing.value_wei else None
 
     def _read(self, index: int, one: Said) -> None:
         who = account_at(self.operations, index) or self.doing.sender
         if isinstance(one, Transferred):
-            moved = Moved(one.token, one.amount_raw)
-            self.found.append(Step("transfer", one.sender, one.recipient, token=one.token, paid=moved))
+            moved = MovedAsset(one.token, one.amount_raw)
+            self.found.append(
+                TransactionStep("transfer", one.sender, one.recipient, token=one.token, paid=moved)
+            )
         elif isinstance(one, Swapped):
             self._swapped(one, who)
         elif isinstance(one, HookFeeTaken):
@@ -125,28 +131,36 @@ class _Reader:
             self._curve_traded(one, who)
         elif isinstance(one, LiquidityMoved):
             self._liquidity(one, who)
-        elif isinstance(one, Launched):
+        elif isinstance(one, LaunchedToken):
             kind = FIRST_VENUE[one.generation]
-            self.found.append(Step("launch", one.deployer, venue=kind, at=one.at, token=one.token, said=one))
+            self.found.append(
+                TransactionStep("launch", one.deployer, venue=kind, at=one.at, token=one.token, said=one)
+            )
         elif isinstance(one, LaunchMoved):
-            self.found.append(Step("graduation", who, token=one.token, said=one))
+            self.found.append(TransactionStep("graduation", who, token=one.token, said=one))
         elif isinstance(one, PoolOpened):
-            self.found.append(Step("pool_opened", who, venue=one.kind, at=one.at, said=one))
+            self.found.append(TransactionStep("pool_opened", who, venue=one.kind, at=one.at, said=one))
         else:
             self._beside(one)
 
     def _beside(self, one: Said) -> None:
         if isinstance(one, Allowed):
-            self.found.append(Step("approval", one.owner, one.spender, token=one.token, said=one))
+            self.found.append(TransactionStep("approval", one.owner, one.spender, token=one.token, said=one))
         elif isinstance(one, AllowedAll):
-            self.found.append(Step("approval", one.owner, one.operator, token=one.collection, said=one))
+            self.found.append(
+                TransactionStep("approval", one.owner, one.operator, token=one.collection, said=one)
+            )
         elif isinstance(one, Wrapped):
             kind: StepKind = "wrap" if one.wraps else "unwrap"
-            self.found.append(Step(kind, one.account, paid=Moved(ZERO_ADDRESS, one.amount_raw), said=one))
+            self.found.append(
+                TransactionStep(kind, one.account, paid=MovedAsset(ZERO_ADDRESS, one.amount_raw), said=one)
+            )
         elif isinstance(one, ItemMoved):
-            self.found.append(Step("item", one.sender, one.recipient, token=one.collection, said=one))
+            self.found.append(
+                TransactionStep("item", one.sender, one.recipient, token=one.collection, said=one)
+            )
         elif isinstance(one, OperationEnded):
-            self.found.append(Step("operation", one.account, said=one))
+            self.found.append(TransactionStep("operation", one.account, said=one))
 
     # --- trades -----------------------------------------------------------------------------------
 
@@ -165,7 +179,9 @@ class _Reader:
         if token * quote >= 0:
             return
         self._last[one.at] = len(self.found)
-        self._trade(market, who, token < 0, Moved(market.token, abs(token)), Moved(market.quote, abs(quote)))
+        self._trade(
+            market, who, token < 0, MovedAsset(market.token, abs(token)), MovedAsset(market.quote, abs(quote))
+        )
 
     def _curve_traded(self, one: CurveTraded, who: Address) -> None:
         market = self.markets.get(one.at)
@@ -176,15 +192,23 @@ class _Reader:
         nobody = doing.machinery | doing.entry_points | {ZERO_ADDRESS}
         if one.wallet == doing.router and one.recipient not in nobody and who == doing.sender:
             who = one.recipient
-        token, quote = Moved(market.token, one.token_raw), Moved(market.quote, one.quote_raw)
+        token, quote = MovedAsset(market.token, one.token_raw), MovedAsset(market.quote, one.quote_raw)
         self._trade(market, who, one.buys, token, quote, one)
 
     def _trade(
-        self, market: Market, who: Address, buys: bool, token: Moved, quote: Moved, said: Said | None = None
+        self,
+        market: KnownMarket,
+        who: Address,
+        buys: bool,
+        token: MovedAsset,
+        quote: MovedAsset,
+        said: Said | None = None,
     ) -> None:
         kind: StepKind = "swap" if not market.is_money else "buy" if buys else "sell"
         paid, got = (quote, token) if buys else (token, quote)
-        self.found.append(Step(kind, who, None, market.kind, market.at, market.token, paid, got, said))
+        self.found.append(
+            TransactionStep(kind, who, None, market.kind, market.at, market.token, paid, got, said)
+        )
 
     def _hook_fee(self, one: HookFeeTaken) -> None:
         """Off what the trade just before it brought, or on top of what it cost."""
@@ -196,9 +220,9 @@ class _Reader:
         assert paid is not None
         assert got is not None
         if one.currency == got.asset:
-            step = replace(step, got=Moved(got.asset, max(0, got.raw - one.amount_raw)))
+            step = replace(step, got=MovedAsset(got.asset, max(0, got.raw - one.amount_raw)))
         elif one.currency == paid.asset:
-            step = replace(step, paid=Moved(paid.asset, paid.raw + one.amount_raw))
+            step = replace(step, paid=MovedAsset(paid.asset, paid.raw + one.amount_raw))
         self.found[place] = step
 
     def _liquidity(self, one: LiquidityMoved, who: Address) -> None:
@@ -206,10 +230,10 @@ class _Reader:
         if market is None or one.liquidity_delta == 0:
             return
         kind: StepKind = "liquidity_added" if one.liquidity_delta > 0 else "liquidity_taken"
-        sides: tuple[Moved | None, Moved | None] = None, None
+        sides: tuple[MovedAsset | None, MovedAsset | None] = None, None
         if one.amount0 is not None and one.amount1 is not None:
             low, high = sorted((market.token, market.quote))
-            sides = Moved(low, abs(one.amount0)), Moved(high, abs(one.amount1))
+            sides = MovedAsset(low, abs(one.amount0)), MovedAsset(high, abs(one.amount1))
         self.found.append(
-            Step(kind, who, None, market.kind, market.at, market.token, sides[0], sides[1], one)
+            TransactionStep(kind, who, None, market.kind, market.at, market.token, sides[0], sides[1], one)
         )

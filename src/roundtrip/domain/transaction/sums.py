@@ -7,7 +7,7 @@ from roundtrip.domain.base.events import CurveTraded, Transferred
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import is_curve
 
-from .account import TRADES, Account, Doing, Said, Step, StepKind, Wrapped
+from .account import TRADES, Said, StepKind, TransactionAccount, TransactionFacts, TransactionStep, Wrapped
 
 Nets = Mapping[Address, Mapping[Address, int]]
 """By wallet and token: what came to it (above zero) or left it."""
@@ -51,7 +51,7 @@ def nets(said: Iterable[tuple[int, Said]], weth: Address) -> dict[Address, dict[
     return {wallet: {asset: raw for asset, raw in own.items() if raw} for wallet, own in found.items()}
 
 
-def told_eth(doing: Doing, account: Account, wallet: Address) -> int:
+def told_eth(doing: TransactionFacts, account: TransactionAccount, wallet: Address) -> int:
     """Wei that came to the wallet (above zero) or left it, as far as the transaction tells: what it sent
     along, or what a curve that it called kept of it; curves' payments; weth it unwrapped itself. What
     contracts hand out beside stands in no log."""
@@ -71,13 +71,13 @@ def told_eth(doing: Doing, account: Account, wallet: Address) -> int:
     return found
 
 
-def _bought_wei(doing: Doing, account: Account) -> int | None:
+def _bought_wei(doing: TransactionFacts, account: TransactionAccount) -> int | None:
     """What a curve kept of the eth that the sender gave it by its own hand: the rest it gave back at once."""
     bought = [step for step in account.steps if step.kind == "buy" and _by_hand(doing, step)]
     return sum(step.paid.raw for step in bought if step.paid is not None) if bought else None
 
 
-def _by_hand(doing: Doing, step: Step) -> bool:
+def _by_hand(doing: TransactionFacts, step: TransactionStep) -> bool:
     """Whether the sender itself called the curve that tells of the step, which is paid in eth."""
     said = step.said
     if not isinstance(said, CurveTraded) or step.at != doing.to or said.wallet != doing.sender:
@@ -88,7 +88,7 @@ def _by_hand(doing: Doing, step: Step) -> bool:
 _WITHOUT_ETH: frozenset[StepKind] = frozenset({"approval", "transfer", "item"})
 
 
-def tells_all_eth(doing: Doing, account: Account) -> bool:
+def tells_all_eth(doing: TransactionFacts, account: TransactionAccount) -> bool:
     """Whether ``told_eth`` of the sender leaves nothing out: nobody was called that could have handed eth
     out, or only contracts that say so when they do."""
     if doing.to is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from roundtrip.domain.base.events import CurveTraded, Transferred
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 
-from .account import TRADES, Doing, Step, Wrapped
+from .account import TRADES, TransactionFacts, TransactionStep, Wrapped
 from .sums import Nets
 
 
@@ -17,14 +17,14 @@ from .sums import Nets
 class Owners:
     """``inside``: pools and machinery, which trade for others. ``accounts``: of operations."""
 
-    doing: Doing
+    doing: TransactionFacts
     nets: Nets
     inside: Collection[Address]
     accounts: Collection[Address]
     _purses: dict[tuple[Address, Address], int] = field(default_factory=dict)
     _gainers: dict[Address, list[Address]] = field(default_factory=dict)
 
-    def settle(self, steps: Sequence[Step]) -> list[Step]:
+    def settle(self, steps: Sequence[TransactionStep]) -> list[TransactionStep]:
         """The steps, and of the trades only those somebody's who paid them, with whoever else has what they
         brought."""
         found = list(steps)
@@ -70,20 +70,20 @@ class Owners:
     def _is_inside(self, wallet: Address) -> bool:
         return wallet in self.inside or wallet == ZERO_ADDRESS
 
-    def _told(self, step: Step) -> bool:
+    def _told(self, step: TransactionStep) -> bool:
         """A curve tells who called it; its launchpad's router calls it for whom it pays."""
         said = step.said
         return isinstance(said, CurveTraded) and (
             said.wallet == step.who or (said.wallet == self.doing.router and said.recipient == step.who)
         )
 
-    def _is_paid(self, step: Step) -> bool:
+    def _is_paid(self, step: TransactionStep) -> bool:
         who, paid = step.who, step.paid
         if who is None or paid is None:
             return False
         return self._purse(who, paid.asset) >= paid.raw or self._pays_unseen(step, who)
 
-    def _pays_unseen(self, step: Step, who: Address) -> bool:
+    def _pays_unseen(self, step: TransactionStep, who: Address) -> bool:
         """An account, or a wallet that runs code of its own, pays eth that no log tells of: it paid if it has
         most of what was bought, and nobody else is seen paying."""
         assert step.paid is not None
@@ -110,7 +110,7 @@ class Owners:
             self._purses[key] = given + (self.doing.value_wei if sends else 0)
         return self._purses[key]
 
-    def _pay(self, step: Step) -> None:
+    def _pay(self, step: TransactionStep) -> None:
         if step.who is None or step.paid is None or step.got is None:
             return
         for moved, sign in ((step.paid, -1), (step.got, 1)):
@@ -118,7 +118,7 @@ class Owners:
                 self._purse(step.who, moved.asset) + sign * moved.raw
             )
 
-    def _has_it(self, step: Step) -> Address | None:
+    def _has_it(self, step: TransactionStep) -> Address | None:
         """Who has what the trade brought, where that is not whose it is."""
         if isinstance(step.said, CurveTraded):
             return None if step.said.recipient == step.who else step.said.recipient

@@ -4,7 +4,7 @@ whoever wants an address with the same beginning and end has one made."""
 from roundtrip.domain.base.types import Address, plain_decimal
 
 from .alerts import Draft
-from .rule_index import Source
+from .rule_index import AlertSource
 from .rules import DECIMALS, WITHOUT_SHARE, Happening, Verb
 
 _DIGITS = 4
@@ -27,7 +27,7 @@ _DID_SO_MUCH: dict[Verb, str] = {
 """Where nobody knows what it was worth."""
 
 
-def draft_alert(source: Source, happening: Happening) -> Draft:
+def draft_alert(source: AlertSource, happening: Happening) -> Draft:
     """The row of something that happened, for one whose rule or follow it is about, or who holds the
     token."""
     spot = happening.spot
@@ -51,14 +51,14 @@ def draft_alert(source: Source, happening: Happening) -> Draft:
     )
 
 
-def _who(source: Source, happening: Happening) -> str:
+def _who(source: AlertSource, happening: Happening) -> str:
     if source.kind == "bag_guard":
         return "deployer" if happening.verb == "selling" else happening.wallet
     # It stands first in a rule's text, and has no space in it.
     return (source.name or happening.wallet) if source.kind == "follow" else source.name.split(" ", 1)[0]
 
 
-def _said_to(source: Source, happening: Happening) -> str:
+def _said_to(source: AlertSource, happening: Happening) -> str:
     if source.kind != "bag_guard":
         return describe_happening(happening, source.name if source.kind == "follow" else None)
     worth, share_ppm, token = _worth(happening), happening.share_ppm(), happening.token

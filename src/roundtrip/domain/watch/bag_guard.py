@@ -69,7 +69,7 @@ def drains_much(draining: Happening, guard: Guard = GUARD) -> bool:
     return left_wei is not None and left_wei >= guard.left_wei
 
 
-class Place(NamedTuple):
+class PoolMoney(NamedTuple):
     """One of a token's pools: what was traded in it within a day, and the money that lies in it, in wei;
     None: not known."""
 
@@ -77,7 +77,7 @@ class Place(NamedTuple):
     wei: int | None
 
 
-def matters(own: Place, everywhere: Collection[Place], guard: Guard = GUARD) -> bool:
+def matters(own: PoolMoney, everywhere: Collection[PoolMoney], guard: Guard = GUARD) -> bool:
     """Whether a pool is one of those in which its token can be sold: a good part of the day's trade was in
     it, or it has a good part of the money. ``everywhere``: it among them. Where of a pool that is traded in
     nobody knows the money, or of this one, the trade alone tells; and where nothing was traded, a pool of
@@ -101,7 +101,7 @@ def source_of(token_number: int, verb: str) -> int:
     return -token_number if verb == "draining" else token_number
 
 
-class Held(NamedTuple):
+class BagHolding(NamedTuple):
     """A mite's wallet holds a token. ``is_given``: it bought none of it."""
 
     mite_id: int
@@ -110,7 +110,7 @@ class Held(NamedTuple):
 
 
 def in_turn(
-    held: Iterable[Held],
+    held: Iterable[BagHolding],
     due: Collection[Address],
     checked: Mapping[Address, datetime],
     open_ones: Collection[Address],
@@ -149,7 +149,7 @@ _RANK = {"ok": 0, "warn": 1, "danger": 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class StoredLevel:
     """One kept check. ``id`` grows with time. ``deep``: it asked more, and may find what others do not."""
 
     id: int
@@ -161,7 +161,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class BagStanding:
     """What holders know of a token, fields as the columns of accounts.bag_verdict."""
 
     level: str
@@ -174,23 +174,25 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
+class VerdictTurn:
     """A verdict has changed: what it was, and the check that shows what it is, with the level that holds and
     without a code where that is not the check's own."""
 
     then_level: str
     then_code: str
-    now: Seen
+    now: StoredLevel
 
 
-def first_standing(seen: Seen) -> Standing | None:
+def first_standing(seen: StoredLevel) -> BagStanding | None:
     """What holders are taken to know when a token is first looked at; None: that check found nothing out."""
     if seen.level not in _RANK:
         return None
-    return Standing(seen.level, seen.code, seen.policy_version, seen.id)
+    return BagStanding(seen.level, seen.code, seen.policy_version, seen.id)
 
 
-def after(standing: Standing, checks: Iterable[Seen], guard: Guard = GUARD) -> tuple[Standing, list[Turned]]:
+def after(
+    standing: BagStanding, checks: Iterable[StoredLevel], guard: Guard = GUARD
+) -> tuple[BagStanding, list[VerdictTurn]]:
     """What stands after ``checks``, the oldest first, and what is to be told of them."""
     turned = []
     for seen in checks:
@@ -200,7 +202,7 @@ def after(standing: Standing, checks: Iterable[Seen], guard: Guard = GUARD) -> t
     return standing, turned
 
 
-def _after(standing: Standing, seen: Seen, guard: Guard) -> tuple[Standing, Turned | None]:
+def _after(standing: BagStanding, seen: StoredLevel, guard: Guard) -> tuple[BagStanding, VerdictTurn | None]:
     standing = replace(standing, seen_id=max(standing.seen_id, seen.id))
     if seen.level not in _RANK:
         return standing, None
@@ -226,7 +228,7 @@ def _after(standing: Standing, seen: Seen, guard: Guard) -> tuple[Standing, Turn
         return standing, None
     # Of a level that it has only together with another check, its code tells no more.
     now = seen if agreed == seen.level else replace(seen, level=agreed, code="")
-    change = Turned(standing.level, standing.code, now)
+    change = VerdictTurn(standing.level, standing.code, now)
     known = replace(standing, level=agreed, code=now.code, next_level=None, next_at=None, told_at=seen.at)
     return known, change
 
@@ -236,7 +238,7 @@ def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
     return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
 
 
-def _agreed(standing: Standing, seen: Seen, guard: Guard) -> str | None:
+def _agreed(standing: BagStanding, seen: StoredLevel, guard: Guard) -> str | None:
     """What this check and the one before it say at least, both; None: no other one said so, or not long
     enough ago."""
     first, at = standing.next_level, standing.next_at

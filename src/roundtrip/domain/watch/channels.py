@@ -82,7 +82,7 @@ TURN_ROWS = 20
 """So many of them in one run, so that several accounts have their share of a minute."""
 
 
-class Illegal(Exception):
+class IllegalChannelMove(Exception):
     """Nothing of the kind can happen to it as it stands; nothing was changed."""
 
 
@@ -90,7 +90,7 @@ def after(state: State, event: Event) -> State:
     """What a channel is then. Raises Illegal."""
     found = LIFE.get((state, event))
     if found is None:
-        raise Illegal(f"a channel that is {state} cannot be {event}")
+        raise IllegalChannelMove(f"a channel that is {state} cannot be {event}")
     return found
 
 
@@ -98,7 +98,7 @@ def delivery_after(state: DeliveryState, event: DeliveryEvent) -> DeliveryState:
     """What a delivery is then. Raises Illegal."""
     found = DELIVERY_LIFE.get((state, event))
     if found is None:
-        raise Illegal(f"a delivery that is {state} cannot be {event}")
+        raise IllegalChannelMove(f"a delivery that is {state} cannot be {event}")
     return found
 
 

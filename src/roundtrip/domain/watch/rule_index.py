@@ -15,7 +15,7 @@ _Kind = Literal["rule", "follow", "bag_guard"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class AlertSource:
     """A rule, a follow, or that the mite's wallet holds the token: then ``id`` is ``bag.source_of``.
     ``from_number``: happenings of later blocks count. ``name``: of a follow, as the mite calls the wallet; of
     a rule its canonical text."""
@@ -29,7 +29,7 @@ class Source:
 
 _A_FOLLOWER = 4
 """To look up a follower's rules takes as long as going through so many."""
-_Ranked = tuple[int, int, Source]
+_Ranked = tuple[int, int, AlertSource]
 """By threshold, then by id."""
 
 
@@ -39,10 +39,10 @@ class _Bucket:
     __slots__ = ("plain", "ranked")
 
     def __init__(self) -> None:
-        self.plain: dict[int, Source] = {}
+        self.plain: dict[int, AlertSource] = {}
         self.ranked: dict[Unit, list[_Ranked]] = {}
 
-    def add(self, source: Source, over: Over | None) -> None:
+    def add(self, source: AlertSource, over: Over | None) -> None:
         if over is None:
             self.plain[source.id] = source
         else:
@@ -72,7 +72,7 @@ class _Bucket:
         """How many it is about, without touching them."""
         return len(self.plain) + sum(count for _, count in self.rules_passed(happening))
 
-    def of(self, happening: Happening) -> list[Source]:
+    def of(self, happening: Happening) -> list[AlertSource]:
         """Those that it is about."""
         found = list(self.plain.values())
         for ranked, count in self.rules_passed(happening):
@@ -93,9 +93,9 @@ class RuleIndex:
         self._buckets: dict[_Key, _Bucket] = {}
         self._rules: dict[int, tuple[tuple[_Key, ...], Over | None]] = {}
         self._follows: dict[int, tuple[Address, int]] = {}
-        self._followers: dict[Address, dict[int, Source]] = {}
+        self._followers: dict[Address, dict[int, AlertSource]] = {}
 
-    def add_rule(self, source: Source, rule: Rule, wallet: Address | None) -> None:
+    def add_rule(self, source: AlertSource, rule: Rule, wallet: Address | None) -> None:
         """``wallet``: who is meant, of ``wallet``, ``deployer`` and ``creator``; None: nobody knows, and it
         is about nothing. Added again: replaced."""
         self.remove("rule", source.id)
@@ -112,7 +112,7 @@ class RuleIndex:
         for key in keys:
             self._buckets.setdefault(key, _Bucket()).add(source, rule.over)
 
-    def add_follow(self, source: Source, wallet: Address) -> None:
+    def add_follow(self, source: AlertSource, wallet: Address) -> None:
         """The mite follows the wallet: for that alone, and for its rules about ``follow``. A mite follows a
         wallet once: added again, under whatever id, it is replaced."""
         self.remove("follow", source.id)
@@ -138,12 +138,12 @@ class RuleIndex:
             if not followers:
                 del self._followers[wallet]
 
-    def matching(self, happening: Happening) -> list[Source]:
+    def matching(self, happening: Happening) -> list[AlertSource]:
         """Those that it is to be told to, rules first, each kind by id. A rule about ``follow`` counts for a
         wallet from where both the rule and the follow count."""
         verb, wallet, number = happening.verb, happening.wallet, happening.spot.block_number
         followers = self._followers.get(wallet, {})
-        rules: list[Source] = []
+        rules: list[AlertSource] = []
         for token in (None, happening.token):
             for group in ("any", wallet):
                 if (bucket := self._buckets.get((verb, group, token))) is not None:
@@ -158,8 +158,8 @@ class RuleIndex:
         return told
 
     def _of_followers(
-        self, followers: Mapping[int, Source], token: Address | None, happening: Happening
-    ) -> list[Source]:
+        self, followers: Mapping[int, AlertSource], token: Address | None, happening: Happening
+    ) -> list[AlertSource]:
         """Rules about ``follow`` of those who follow the wallet. Of those who follow it, and of the rules
         that it is about if they do, the fewer are gone through."""
         verb, number = happening.verb, happening.spot.block_number
@@ -172,7 +172,7 @@ class RuleIndex:
                 for rule in everybodys.of(happening)
                 if (follow := followers.get(rule.mite_id)) is not None and follow.from_number < number
             ]
-        found: list[Source] = []
+        found: list[AlertSource] = []
         for mite_id, follow in followers.items():
             bucket = self._buckets.get((verb, mite_id, token))
             if bucket is not None and follow.from_number < number:

@@ -8,31 +8,31 @@ import structlog
 
 from roundtrip.domain.watch.alert_text import draft_alert, said_of_more
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
-from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.store.watch import alerts
-from roundtrip.store.watch.alert_cursor import Counted, MinuteKey, Untold
+from roundtrip.store.watch.alert_cursor import MinuteCount, MinuteKey, UntoldMinute
 
 _CANNOT_BE_KEPT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
 """The last: what the driver says of a value that it cannot even send."""
 log = structlog.get_logger(__name__)
 
 
-def key_of(source: Source, happening: Happening) -> MinuteKey:
+def key_of(source: AlertSource, happening: Happening) -> MinuteKey:
     """Under which it counts."""
     return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S, source.mite_id)
 
 
 def cap_drafts(
-    matches: Sequence[tuple[Source, Happening]], counts: dict[MinuteKey, Counted]
+    matches: Sequence[tuple[AlertSource, Happening]], counts: dict[MinuteKey, MinuteCount]
 ) -> tuple[list[Draft], dict[int, int]]:
     """The rows that these become, in order, and how often each rule was hit. ``counts`` is counted up: what a
     minute has no room for is counted only."""
     drafts: list[Draft] = []
     hits: dict[int, int] = {}
     for source, happening in matches:
-        counted = counts.setdefault(key_of(source, happening), Counted())
+        counted = counts.setdefault(key_of(source, happening), MinuteCount())
         if counted.raised < MOST_A_MINUTE:
             counted.raised += 1
             drafts.append(draft_alert(source, happening))
@@ -43,7 +43,7 @@ def cap_drafts(
     return drafts, hits
 
 
-def more_of(one: Untold) -> Draft | None:
+def more_of(one: UntoldMinute) -> Draft | None:
     """The row that says how many there were; None: nobody watches for it any more."""
     if one.name is None:
         return None

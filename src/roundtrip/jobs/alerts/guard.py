@@ -8,21 +8,21 @@ import asyncpg
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import BAG
 from roundtrip.domain.watch.bag_guard import GUARD, drains_much, matters, sells_much, source_of
-from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server import jobs
 from roundtrip.store.watch import bag_pools, bags
-from roundtrip.store.watch.bags import Holder
+from roundtrip.store.watch.bags import BagHolder
 from roundtrip.venues.base import Contracts
 
 
 async def holders_to_alert(
     connection: asyncpg.Connection, contracts: Contracts, found: Sequence[Happening]
-) -> dict[int, list[Source]]:
+) -> dict[int, list[AlertSource]]:
     """To whom each of these is told because it holds the token, by its place among them; those that nobody
     is told are left out. What a mite did itself it is not told."""
     some = sorted({*await _sales(connection, found), *_drains(found)})
-    told: dict[int, list[Source]] = {}
+    told: dict[int, list[AlertSource]] = {}
     holders = await bags.holders(connection, [found[place] for place in some])
     for place, holding in zip(some, holders, strict=True):
         sources = [_source(one, found[place]) for one in holding if _is_told(one, found[place])]
@@ -58,13 +58,13 @@ def _drains(found: Sequence[Happening]) -> list[int]:
     return [place for place, one in enumerate(found) if one.verb == "draining" and drains_much(one)]
 
 
-def _is_told(holder: Holder, happening: Happening) -> bool:
+def _is_told(holder: BagHolder, happening: Happening) -> bool:
     return holder.wallet != happening.wallet and holder.from_number < happening.spot.block_number
 
 
-def _source(holder: Holder, happening: Happening) -> Source:
+def _source(holder: BagHolder, happening: Happening) -> AlertSource:
     number = source_of(holder.token_number, happening.verb)
-    return Source("bag_guard", number, holder.mite_id, BAG, holder.from_number)
+    return AlertSource("bag_guard", number, holder.mite_id, BAG, holder.from_number)
 
 
 async def wish_checks(connection: asyncpg.Connection, tokens: Collection[Address], now: datetime) -> None:

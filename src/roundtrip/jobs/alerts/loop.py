@@ -17,19 +17,19 @@ import asyncpg
 import structlog
 
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert
-from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import Happening
-from roundtrip.jobs.engine.loop import Rounds
+from roundtrip.jobs.engine.loop import JobLoop
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
 from roundtrip.store.watch import alert_cursor, alerts, bags, happenings, watches
 from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
-from roundtrip.store.watch.happenings import Place
+from roundtrip.store.watch.happenings import IndexedBlock
 from roundtrip.venues.base import Contracts
 
 from .drafts import cap_drafts, key_of, more_of, put_alerts
 from .guard import holders_to_alert, wish_checks
-from .subscriptions import Watched
+from .subscriptions import Subscriptions
 
 CHANNEL = "facts"
 """Notified by the sync with each of its transactions."""
@@ -46,7 +46,7 @@ _REFUSED_S, _DATABASE_S = 0.02, 5.0
 log = structlog.get_logger(__name__)
 
 
-class Tells(Protocol):
+class AlertContext(Protocol):
     """What it needs of a context."""
 
     @property
@@ -59,13 +59,13 @@ class Tells(Protocol):
     def now_s(self) -> Callable[[], float]: ...
 
 
-Happened = Callable[[asyncpg.Connection, Contracts, Place, Place], Awaitable[list[Happening]]]
+Happened = Callable[[asyncpg.Connection, Contracts, IndexedBlock, IndexedBlock], Awaitable[list[Happening]]]
 Guarded = Callable[
-    [asyncpg.Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[Source]]]
+    [asyncpg.Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[AlertSource]]]
 ]
 
 
-class Wishes(Protocol):
+class EnqueueDeliveries(Protocol):
     """As ``deliveries.wish``."""
 
     def __call__(
@@ -74,12 +74,12 @@ class Wishes(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class AlertParts:
     """What it is made of."""
 
     index: Callable[[], RuleIndex] = RuleIndex
     happened: Happened = happenings.read_happenings
-    wish: Wishes = deliveries.wish
+    wish: EnqueueDeliveries = deliveries.wish
     guarded: Guarded = holders_to_alert
 
 
@@ -92,17 +92,17 @@ class Alerts:
 
     def __init__(
         self,
-        ctx: Tells,
-        parts: Parts | None = None,
+        ctx: AlertContext,
+        parts: AlertParts | None = None,
         poll_s: float = POLL_S,
         most_blocks: int = MOST_BLOCKS,
         most_matches: int = MOST_MATCHES,
     ) -> None:
         self._ctx = ctx
-        self._parts = parts or Parts()
+        self._parts = parts or AlertParts()
         self._most_blocks, self._most_matches = most_blocks, most_matches
-        self._rounds = Rounds(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
-        self._watched = Watched(self._parts.index, ctx.now_s)
+        self._rounds = JobLoop(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
+        self._watched = Subscriptions(self._parts.index, ctx.now_s)
         self._stood: tuple[int, float] | None = None
         """The index's last block that was seen, and when it was seen first."""
 
@@ -147,7 +147,7 @@ class Alerts:
         at, index = await self._undone(connection, taken, now)
         # After that: blocks that are taken away from here on are met at the end.
         known = await cursor.cursor(connection)
-        last = at.at if known is None else Place(known.block.number, known.block.timestamp_s)
+        last = at.at if known is None else IndexedBlock(known.block.number, known.block.timestamp_s)
         # Facts that were forgotten are read again: until they are all there again nothing is new.
         to = await self._told(connection, index, at.at, last, now) if last.number > at.at.number else at.at
         if AlertCursor(to, at.rewound) != taken:
@@ -166,7 +166,7 @@ class Alerts:
         if known is None:
             return False
         await watches.turn_back(connection, 0, rewound)
-        last = Place(known.block.number, known.block.timestamp_s)
+        last = IndexedBlock(known.block.number, known.block.timestamp_s)
         began = await alert_cursor.begin(connection, last, rewound)
         if await alert_cursor.last_rewound(connection) > rewound:
             raise _TakenAway
@@ -175,18 +175,23 @@ class Alerts:
     # --- what happened -----------------------------------------------------------------------------
 
     async def _told(
-        self, connection: asyncpg.Connection, index: RuleIndex, after: Place, last: Place, now: datetime
-    ) -> Place:
+        self,
+        connection: asyncpg.Connection,
+        index: RuleIndex,
+        after: IndexedBlock,
+        last: IndexedBlock,
+        now: datetime,
+    ) -> IndexedBlock:
         """Tells of what comes next after ``after``, and gives how far that was."""
         to = await alert_cursor.place_after(connection, after, self._most_blocks, last)
         found = await self._parts.happened(connection, self._ctx.contracts, after, to)
         held = await self._parts.guarded(connection, self._ctx.contracts, found)
-        matches: list[tuple[Source, Happening]] = []
+        matches: list[tuple[AlertSource, Happening]] = []
         for number, happening in enumerate(found):
             spot = happening.spot
             if len(matches) >= self._most_matches and spot.block_number > found[number - 1].spot.block_number:
                 before = found[number - 1].spot
-                to = Place(before.block_number, before.at_s)
+                to = IndexedBlock(before.block_number, before.at_s)
                 break
             matches += [(source, happening) for source in index.matching(happening)]
             matches += [(source, happening) for source in held.get(number, ())]
@@ -197,7 +202,7 @@ class Alerts:
         return to
 
     async def _put(
-        self, connection: asyncpg.Connection, matches: Sequence[tuple[Source, Happening]], now: datetime
+        self, connection: asyncpg.Connection, matches: Sequence[tuple[AlertSource, Happening]], now: datetime
     ) -> None:
         counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
         drafts, hits = cap_drafts(matches, counts)
@@ -223,7 +228,7 @@ class Alerts:
         await alert_cursor.put_minutes(connection, {one.key: one.counted for one in found})
         return len(found) == MOST_UNTOLD
 
-    def _over_before(self, at: Place, last: Place) -> int:
+    def _over_before(self, at: IndexedBlock, last: IndexedBlock) -> int:
         """The first minute that is not over yet: by the chain's clock; where all was read and the chain
         stands still, by how long it does."""
         minute, now_s = at.at_s // MINUTE_S, self._ctx.now_s()
@@ -254,7 +259,7 @@ class Alerts:
         return AlertCursor(to, found.last), index
 
     async def _count_back(
-        self, connection: asyncpg.Connection, index: RuleIndex, to: Place, gone: Sequence[Alert]
+        self, connection: asyncpg.Connection, index: RuleIndex, to: IndexedBlock, gone: Sequence[Alert]
     ) -> None:
         """What was counted of the blocks after ``to`` is no more. Of its own minute something stays."""
         own = to.at_s // MINUTE_S
@@ -282,7 +287,7 @@ class Alerts:
         await watches.count_hits(connection, list(hits.items()))
 
     async def _counted_again(
-        self, connection: asyncpg.Connection, index: RuleIndex, to: Place, keys: set[MinuteKey]
+        self, connection: asyncpg.Connection, index: RuleIndex, to: IndexedBlock, keys: set[MinuteKey]
     ) -> dict[MinuteKey, int]:
         """How often these were matched in the minute of ``to`` up to there."""
         found = dict.fromkeys(keys, 0)

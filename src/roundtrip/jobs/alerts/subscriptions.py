@@ -7,12 +7,12 @@ import asyncpg
 
 from roundtrip.domain.watch.rule_index import RuleIndex
 from roundtrip.store.watch import watches
-from roundtrip.store.watch.watches import Change
+from roundtrip.store.watch.watches import WatchChange
 
 _RELOADED_S = watches.ENDED_KEPT.total_seconds() / 2
 
 
-class Watched:
+class Subscriptions:
     """``empty`` makes an index without anything in it."""
 
     def __init__(self, empty: Callable[[], RuleIndex], now_s: Callable[[], float]) -> None:
@@ -28,7 +28,7 @@ class Watched:
         self._index = None
 
     async def index(
-        self, connection: asyncpg.Connection, rewound: int, before: int, turned: Sequence[Change] = ()
+        self, connection: asyncpg.Connection, rewound: int, before: int, turned: Sequence[WatchChange] = ()
     ) -> RuleIndex:
         """As it is now. ``rewound``: with a reorganisation things count from elsewhere on, which is no change
         of them; ``turned``: those of which that is so since ``before``."""
@@ -54,7 +54,7 @@ class Watched:
         return index
 
 
-def _take_in(index: RuleIndex, change: Change) -> None:
+def _take_in(index: RuleIndex, change: WatchChange) -> None:
     source, rule, wallet = change.source, change.rule, change.wallet
     if not change.live:
         index.remove(source.kind, source.id)

@@ -20,7 +20,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
-class Rounds:
+class JobLoop:
     """One at a word on ``channel``, at ``wake``, and every ``poll_s``. ``stopped`` and ``goes_on``: what is
     said, once, when they fail and when they do no more."""
 

@@ -25,7 +25,7 @@ from roundtrip.store.server import job_turns as turns
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 
-from .loop import Rounds, describe_error
+from .loop import JobLoop, describe_error
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
 """After the first failure, the second and so on; after the last of them the same again."""
@@ -120,7 +120,7 @@ class Worker(Generic[C]):
         self._running: dict[str, dict[asyncio.Task[None], Job]] = {name: {} for name in kinds}
         self._places: dict[tuple[str, str], set[asyncio.Task[None]]] = {}
         """Of kinds and lanes: who holds one."""
-        self._rounds = Rounds(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
+        self._rounds = JobLoop(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
         self._started = False
         self._latest_s = 0.0
 
@@ -157,7 +157,7 @@ class Worker(Generic[C]):
         rooms = [(lane, lane.places - len(self._places.get((name, lane.name), ()))) for lane in lanes]
         async with connection.transaction():
             is_more = await kind.turns.sort(connection, self._now())
-            wanted = turns.Wanted(name, rooms, room, kind.lease_s, running)
+            wanted = turns.WorkerRoom(name, rooms, room, kind.lease_s, running)
             found = await turns.take(connection, wanted, self._now())
         if is_more:
             self._rounds.wake.set()

@@ -17,9 +17,9 @@ from roundtrip.domain.watch.alert_text import said_of_verdict
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
-    Held,
-    Standing,
-    Turned,
+    BagHolding,
+    BagStanding,
+    VerdictTurn,
     after,
     first_standing,
     in_turn,
@@ -33,7 +33,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.watch import alerts, bags
-from roundtrip.store.watch.bags import Holder
+from roundtrip.store.watch.bags import BagHolder
 
 EVERY_S, SOON_S = 30, 15
 """When it is looked again; and where a change waits for the check that confirms it."""
@@ -79,13 +79,13 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
 
 
 async def _looked_at(
-    connection: asyncpg.Connection, tokens: Sequence[Address], before: Mapping[Address, Standing]
-) -> tuple[dict[Address, Standing], dict[Address, Turned]]:
+    connection: asyncpg.Connection, tokens: Sequence[Address], before: Mapping[Address, BagStanding]
+) -> tuple[dict[Address, BagStanding], dict[Address, VerdictTurn]]:
     """What holders of each know with the newest checks, and of which the verdict has changed."""
     seen_ids = {token: before[token].seen_id if token in before else 0 for token in tokens}
     checks = await bags.checks_after(connection, seen_ids)
-    standing: dict[Address, Standing] = dict(before)
-    turned: dict[Address, Turned] = {}
+    standing: dict[Address, BagStanding] = dict(before)
+    turned: dict[Address, VerdictTurn] = {}
     for token, seen in checks.items():
         if token not in before:
             first = first_standing(seen[-1])
@@ -95,11 +95,11 @@ async def _looked_at(
         standing[token], changes = after(before[token], seen)
         if changes:
             # Of several at once, after a while without this job, how it came out.
-            turned[token] = Turned(changes[0].then_level, changes[0].then_code, changes[-1].now)
+            turned[token] = VerdictTurn(changes[0].then_level, changes[0].then_code, changes[-1].now)
     return standing, {token: one for token, one in turned.items() if one.then_level != one.now.level}
 
 
-async def _why(connection: asyncpg.Connection, change: Turned, policy: Policy) -> str:
+async def _why(connection: asyncpg.Connection, change: VerdictTurn, policy: Policy) -> str:
     """The sentence of the check that shows a change; empty where it cannot be read any more."""
     document = await bags.document(connection, change.now.id)
     if document is None or change.now.policy_version != policy.version:
@@ -111,7 +111,7 @@ async def _why(connection: asyncpg.Connection, change: Turned, policy: Policy) -
 
 
 async def _drafts(
-    connection: asyncpg.Connection, turned: Mapping[Address, Turned], said: Mapping[Address, str]
+    connection: asyncpg.Connection, turned: Mapping[Address, VerdictTurn], said: Mapping[Address, str]
 ) -> list[Draft]:
     """A row of each for each who holds it now."""
     holders = await bags.holders_now(connection, list(turned))
@@ -119,7 +119,7 @@ async def _drafts(
     return [_draft(one, token, turned[token], said[token]) for one, token in told]
 
 
-def _draft(holder: Holder, token: Address, change: Turned, why: str) -> Draft:
+def _draft(holder: BagHolder, token: Address, change: VerdictTurn, why: str) -> Draft:
     now = change.now
     return Draft(
         mite_id=holder.mite_id,
@@ -145,7 +145,7 @@ def _level(level: str, code: str) -> str:
 async def _wanted(
     ctx: Context,
     connection: asyncpg.Connection,
-    held: Sequence[Held],
+    held: Sequence[BagHolding],
     open_ones: Collection[Address],
     now: datetime,
 ) -> list[Address]:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.channels.post import NotTried, Reply
+from roundtrip.channels.post import NotTried, PostReply
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import (
     IN_ORDER_TRIES,
@@ -33,7 +33,7 @@ from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel
-from roundtrip.store.delivery.deliveries import Delivery, Try
+from roundtrip.store.delivery.deliveries import Delivery, DeliveryTry
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.watch import alerts
@@ -50,7 +50,7 @@ class _Sent:
 
     delivery: Delivery
     at: datetime
-    reply: Reply | None
+    reply: PostReply | None
     proves: bool = False
 
 
@@ -149,7 +149,7 @@ async def _write(
         if reply is None:
             await deliveries.finish_run(connection, one.delivery, "dropped", now)
             continue
-        tried = Try(one.at, reply.status, None if reply.ok else why(reply), reply.took_ms)
+        tried = DeliveryTry(one.at, reply.status, None if reply.ok else why(reply), reply.took_ms)
         if reply.ok:
             if await deliveries.finish_run(connection, one.delivery, "delivered", now, tried):
                 await channels.mark_delivered(connection, channel_id, now)
@@ -216,8 +216,8 @@ async def _failed(
     connection: asyncpg.Connection,
     channel_id: int,
     delivery: Delivery,
-    tried: Try,
-    reply: Reply,
+    tried: DeliveryTry,
+    reply: PostReply,
     now: datetime,
     drawn: float,
 ) -> bool:

@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.services.delivery.telegram_link import NO_CODE, link
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Tells
+from roundtrip.services.runtime.notifiers import ChatUpdates
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 LOCK = 4663_0013
@@ -45,7 +45,7 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
         await asyncio.sleep(again_s)
 
 
-async def _listen(ctx: Context, telegram: Tells, connection: asyncpg.Connection, wait_s: int) -> None:
+async def _listen(ctx: Context, telegram: ChatUpdates, connection: asyncpg.Connection, wait_s: int) -> None:
     """As long as the lock is ours. Asked from the first update that Telegram still has: a code is good once,
     so that what is heard twice does no harm."""
     after = 0
@@ -75,7 +75,7 @@ class Refusals:
         return True
 
 
-async def _answer(ctx: Context, telegram: Tells, started: Started, refusals: Refusals) -> None:
+async def _answer(ctx: Context, telegram: ChatUpdates, started: Started, refusals: Refusals) -> None:
     try:
         said = await link(ctx, started)
     except (RoundtripError, *DATABASE_FAULTS) as error:

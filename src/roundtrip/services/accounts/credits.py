@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import payments as chain_payments
 from roundtrip.chain.wallet.payments import Paying
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.domain.accounts.credits import MOST_CREDITS, Payment, Payments, calls_for
+from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.types import TxHash, plain_decimal
 from roundtrip.services.runtime.context import Answered, Context
@@ -90,7 +90,7 @@ async def _none_unless_used(ctx: Context, tx_hash: TxHash, why: str) -> None:
 
 async def _count(ctx: Context, mite: Mite, paying: Paying, amount_raw: int, credited: int) -> int:
     """The balance, once it is written down. Raises CallerFault (already_used, no_payment), ServiceFull."""
-    payment = Payment(paying.sent.hash, amount_raw, paying.block_number, paying.block_hash)
+    payment = CreditPayment(paying.sent.hash, amount_raw, paying.block_number, paying.block_hash)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         balance = await credits_store.redeem(connection, mite.id, payment, credited, now)

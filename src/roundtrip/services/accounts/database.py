@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Allowance
+from roundtrip.domain.accounts.account import CallAllowance
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
@@ -24,6 +24,6 @@ async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def allowance_of(ctx: Context, wallet: Address) -> Allowance:
+async def allowance_of(ctx: Context, wallet: Address) -> CallAllowance:
     """How often a wallet's mite may ask."""
     return ctx.allowances.holder if await ctx.is_holder(wallet) else ctx.allowances.key

@@ -55,7 +55,7 @@ async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_K
 
 async def signed_in(
     ctx: Context, params: KeyParams, meter: Meter, purpose: str = sign_in.FOR_A_KEY
-) -> sign_in.Wallet:
+) -> sign_in.SignInWallet:
     """The wallet as it stood when it signed a text that is good now. Raises CallerFault (bad_input,
     bad_signature), NodeFault where a contract had to be asked, ServiceFull."""
     signature, claim = params.signature_bytes(), params.claim_bytes()
@@ -87,16 +87,16 @@ class _New:
         return "_New(...)"
 
 
-async def _wallet(ctx: Context, address: Address) -> tuple[sign_in.Wallet, bytes]:
+async def _wallet(ctx: Context, address: Address) -> tuple[sign_in.SignInWallet, bytes]:
     """As it stands now, and the secret that its texts are made from."""
     async with accounts(ctx) as connection:
         secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
         made = await accounts_store.keys_made(connection, address)
-    return sign_in.Wallet(address, checksum_address(address), made), secret
+    return sign_in.SignInWallet(address, checksum_address(address), made), secret
 
 
-def _asker(ctx: Context) -> sign_in.Asker:
-    return sign_in.Asker(ctx.public_url, ctx.chain_id)
+def _asker(ctx: Context) -> sign_in.SignInSite:
+    return sign_in.SignInSite(ctx.public_url, ctx.chain_id)
 
 
 def _hashes(texts: Sequence[str]) -> list[bytes]:
@@ -110,7 +110,9 @@ async def _contract_accepts(
     return await signatures.contract_accepts(ctx.node, at, wallet, hashes, signature, meter)
 
 
-async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wallet, new: _New) -> Mite:
+async def _keep(
+    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, new: _New
+) -> Mite:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -127,7 +129,7 @@ async def _keep(ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wa
 
 
 async def lock_account(
-    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.Wallet, now: datetime
+    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, now: datetime
 ) -> accounts_store.Account:
     """The wallet's mite, made where it had none. Of several that come at once with texts of the same count of
     keys, the first has it. Raises CallerFault (bad_signature)."""

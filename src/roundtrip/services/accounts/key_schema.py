@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.accounts import sign_in
-from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Allowance, Mite, agent_name
+from roundtrip.domain.accounts.account import MOST_AGENT_NAME, CallAllowance, Mite, agent_name
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, parse_address
@@ -161,6 +161,6 @@ def present_account(mite: Mite) -> MiteNamed:
     return MiteNamed(mite.designation, mite.wallet, mite.is_agent)
 
 
-def limits(allowance: Allowance) -> Limits:
+def limits(allowance: CallAllowance) -> Limits:
     """As answers tell them."""
     return Limits(allowance.per_minute, allowance.per_day)

@@ -79,7 +79,7 @@ class EndParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     session: str
 
 
-class Ended(msgspec.Struct, frozen=True, rename="camel"):
+class EndedKeys(msgspec.Struct, frozen=True, rename="camel"):
     """A key or sessions that act no more."""
 
     text: AnswerText
@@ -143,7 +143,7 @@ async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> Answer
     return Answered(NewKey(made.answer.key, wanted.cleaned_label()), meter=made.meter)
 
 
-async def end_own(ctx: Context, params: EndParams, mite: Mite) -> Answered[Ended]:
+async def end_own(ctx: Context, params: EndParams, mite: Mite) -> Answered[EndedKeys]:
     """Ends a key or a session of the account: from now on it is refused. Raises CallerFault (bad_key,
     not_found), ServiceFull."""
     now = _now(ctx)
@@ -155,17 +155,17 @@ async def end_own(ctx: Context, params: EndParams, mite: Mite) -> Answered[Ended
         was_live = await accounts_store.revoke(connection, found.id, now)
     what = f"The key {found.start}…" if found.kind == "key" else "The session"
     done = "is revoked" if found.kind == "key" else "is ended"
-    return Answered(Ended(f"{what} {done}." if was_live else f"{what} {done} already."))
+    return Answered(EndedKeys(f"{what} {done}." if was_live else f"{what} {done} already."))
 
 
-async def sign_out_everywhere(ctx: Context, params: SessionParams, mite: Mite) -> Answered[Ended]:
+async def sign_out_everywhere(ctx: Context, params: SessionParams, mite: Mite) -> Answered[EndedKeys]:
     """Ends every session of the account, the one that asks, too; keys stay. Raises CallerFault (bad_key),
     ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
         await _this(connection, mite, params.session, now)
         await accounts_store.end_sessions(connection, mite.id, now)
-    return Answered(Ended("You are signed out everywhere."))
+    return Answered(EndedKeys("You are signed out everywhere."))
 
 
 async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> Answered[Usage]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.check.price import usd_per_eth
@@ -25,7 +25,7 @@ from roundtrip.store.index import vitals
 WEI_PER_GWEI = 10**9
 
 
-class Followed(msgspec.Struct, frozen=True, rename="camel"):
+class FollowedSince(msgspec.Struct, frozen=True, rename="camel"):
     """Since when the chain is followed. What was traded before is not known."""
 
     block: Annotated[int, msgspec.Meta(description="The first block that was read in full.")]
@@ -74,7 +74,7 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
         ),
     ]
     seconds_behind: Annotated[int | None, msgspec.Meta(description="The same in seconds between them.")]
-    followed_from: Followed
+    followed_from: FollowedSince
 
 
 async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
@@ -104,13 +104,13 @@ async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
         trades_per_minute=per_minute(trades, covered_s(WINDOW_S, now_s, from_s)),
         blocks_behind=None if ahead is None else max(0, ahead.block.number - stands.block.number),
         seconds_behind=None if ahead is None else max(0, ahead.block.timestamp_s - now_s),
-        followed_from=Followed(stands.start_number, when(from_s)),
+        followed_from=FollowedSince(stands.start_number, when(from_s)),
     )
     text = _text(answer, head, now_s - from_s, stands.is_whole())
     return Answered(msgspec.structs.replace(answer, text=text), ttl_ms=ctx.policy.answer_ttl_ms)
 
 
-def _head(ctx: Context) -> Head | None:
+def _head(ctx: Context) -> ChainHead | None:
     try:
         return ctx.heads.current()
     except RoundtripError:
@@ -120,7 +120,7 @@ def _head(ctx: Context) -> Head | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(vital: ChainVitals, head: Head | None, followed_s: int, is_whole: bool) -> str:
+def _text(vital: ChainVitals, head: ChainHead | None, followed_s: int, is_whole: bool) -> str:
     parts = [f"The figures are of block {vital.block}, made {vital.block_time:%Y-%m-%d %H:%M:%S} UTC."]
     if vital.block_time_ms is not None:
         parts.append(f"A block is made every {_duration(vital.block_time_ms)}.")
@@ -137,7 +137,7 @@ def _text(vital: ChainVitals, head: Head | None, followed_s: int, is_whole: bool
     return " ".join([*parts, _behind(vital, head), *_young(vital, followed_s, is_whole)])
 
 
-def _behind(vital: ChainVitals, head: Head | None) -> str:
+def _behind(vital: ChainVitals, head: ChainHead | None) -> str:
     if head is None:
         return (
             "The chain's node does not answer just now: what gas costs, what an eth is worth and how far "

@@ -22,7 +22,7 @@ from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.curves import Filling
-from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.venues.base import Contracts, quote_name
 
@@ -178,7 +178,7 @@ def _shown(
     )
 
 
-def _deployer(address: Address, record: Record, sold: bool) -> LaunchDeployer:
+def _deployer(address: Address, record: DeployerLaunches, sold: bool) -> LaunchDeployer:
     return LaunchDeployer(address, record.launches, record.graduated, record.sold_own, sold)
 
 

@@ -13,9 +13,9 @@ from roundtrip.domain.market.moving import (
     MOST_OF_A_SORT,
     SHARED_PURSE,
     WINDOW_S,
-    Board,
     Checked,
-    Flow,
+    MoneyFlow,
+    MovingBoard,
     board,
     crowd,
     flows_to_count,
@@ -126,7 +126,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
     return Answered(answer, ttl_ms=ctx.policy.answer_ttl_ms)
 
 
-def _row(flow: Flow, label: Label, people: int, now_s: float) -> Moving:
+def _row(flow: MoneyFlow, label: Label, people: int, now_s: float) -> Moving:
     return Moving(
         token=present_token(label),
         launchpad=flow.is_launchpads(),
@@ -156,7 +156,7 @@ def _check(checked: Checked | None, now_s: float) -> TokenCheck | None:
 
 
 def _text(
-    told: Board, names: Mapping[int, Label], now_s: float, window: tuple[int, int], followed_s: int
+    told: MovingBoard, names: Mapping[int, Label], now_s: float, window: tuple[int, int], followed_s: int
 ) -> str:
     span = f"In the ten minutes up to {when(window[1]):%Y-%m-%d %H:%M:%S} UTC"
     parts = [_most(told, names, span)]
@@ -174,7 +174,7 @@ def _text(
     return " ".join(parts)
 
 
-def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
+def _most(told: MovingBoard, names: Mapping[int, Label], span: str) -> str:
     people = f"at least {CROWD} different people, as far as can be told by who paid for their wallets"
     if not told.rows:
         return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
@@ -189,9 +189,9 @@ def _most(told: Board, names: Mapping[int, Label], span: str) -> str:
     return f"{span} {tokens}. The first of them: {listed}."
 
 
-def _cautions(told: Board, names: Mapping[int, Label], now_s: float) -> list[str]:
+def _cautions(told: MovingBoard, names: Mapping[int, Label], now_s: float) -> list[str]:
     """What the checks of listed tokens say, and what a listing without one is worth."""
-    by_level: dict[str, list[Flow]] = {"danger": [], "unknown": []}
+    by_level: dict[str, list[MoneyFlow]] = {"danger": [], "unknown": []}
     unchecked = 0
     for flow in told.rows:
         fresh = flow.fresh(now_s)
@@ -214,12 +214,12 @@ def _cautions(told: Board, names: Mapping[int, Label], now_s: float) -> list[str
     return parts
 
 
-def _some(flows: list[Flow], names: Mapping[int, Label]) -> str:
+def _some(flows: list[MoneyFlow], names: Mapping[int, Label]) -> str:
     more = f" and {len(flows) - _NAMED} more" if len(flows) > _NAMED else ""
     return ", ".join(quote_token(names[flow.token_id]) for flow in flows[:_NAMED]) + more
 
 
-def _held_back(told: Board) -> list[str]:
+def _held_back(told: MovingBoard) -> list[str]:
     parts = []
     if told.unproven:
         parts.append(

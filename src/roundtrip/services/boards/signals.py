@@ -18,7 +18,7 @@ from roundtrip.domain.market.signals import (
     SIGNALS,
     SOLD_WEI,
     SUPPLY_BPS,
-    Seen,
+    SignalFacts,
     foremost,
     is_traded_in,
     size,
@@ -38,7 +38,14 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.boards import signals as store
-from roundtrip.store.boards.signals import MOST_DEEDS, DeedSum, Doing, Evidence, LaunchedAgain, Left
+from roundtrip.store.boards.signals import (
+    MOST_DEEDS,
+    ChainSpot,
+    DeedSum,
+    LaunchedAgain,
+    PoolWithdrawal,
+    SignalDeed,
+)
 from roundtrip.store.index import deployers, vitals
 from roundtrip.store.index.addresses import addresses_of, ids_of
 from roundtrip.store.index.cursor import Cursor, newest_prices
@@ -110,8 +117,8 @@ class _Found:
     kind: Kind
     token_id: int
     wallet_id: int
-    seen: Seen
-    evidence: Evidence | None = None
+    seen: SignalFacts
+    evidence: ChainSpot | None = None
     launches: int = 0
     recipients: int = 0
     most_id: int | None = None
@@ -193,19 +200,19 @@ async def _left(connection: asyncpg.Connection, stands: Cursor, ctx: Context) ->
 
 
 def _of_deed(one: DeedSum) -> _Found:
-    seen = Seen(one.token_raw, one.supply_raw, one.eth_wei)
+    seen = SignalFacts(one.token_raw, one.supply_raw, one.eth_wei)
     return _Found(_DEEDS[one.doing.what], one.doing.token_id, one.doing.wallet_id, seen)
 
 
 def _of_launch(one: LaunchedAgain, launches: int, graduated: int) -> _Found:
-    seen = Seen(launches=launches, graduated=graduated)
+    seen = SignalFacts(launches=launches, graduated=graduated)
     return _Found("serial_launcher", one.token_id, one.deployer_id, seen, one.evidence, one.launches)
 
 
-def _of_left(one: Left, eth_wei: int | None, supply_raw: int | None) -> _Found:
+def _of_left(one: PoolWithdrawal, eth_wei: int | None, supply_raw: int | None) -> _Found:
     whole = one.before if one.before is not None and one.before > 0 else None
     share = share_bps(one.weight, whole)
-    seen = Seen(one.token_raw, supply_raw, eth_wei, None if share is None else min(BPS, share))
+    seen = SignalFacts(one.token_raw, supply_raw, eth_wei, None if share is None else min(BPS, share))
     return _Found("liquidity_left", one.token_id, one.wallet_id, seen, one.evidence)
 
 
@@ -260,8 +267,8 @@ async def _evident(connection: asyncpg.Connection, now_s: int, found: list[_Foun
     return sorted(evident, key=_place, reverse=True)
 
 
-def _doing(one: _Found) -> Doing:
-    return Doing(_WHAT[one.kind], one.token_id, one.wallet_id)
+def _doing(one: _Found) -> SignalDeed:
+    return SignalDeed(_WHAT[one.kind], one.token_id, one.wallet_id)
 
 
 def _place(one: _Found) -> tuple[int, int]:

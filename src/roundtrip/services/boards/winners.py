@@ -21,7 +21,7 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.store.boards import winners as boards
-from roundtrip.store.boards.winners import Board, Closings, Ranked
+from roundtrip.store.boards.winners import ClosingTotals, Ranked, WinnersBoard
 from roundtrip.store.index.tokens import Label, labels
 
 SPAN = "24h"
@@ -50,7 +50,7 @@ class BestTrade(msgspec.Struct, frozen=True, rename="camel"):
     closed_at: datetime
 
 
-class Winner(msgspec.Struct, frozen=True, rename="camel"):
+class WinnerRow(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet, by what it closed in the last 24 hours."""
 
     rank: Annotated[int, msgspec.Meta(description="1 made the most profit.")]
@@ -73,7 +73,7 @@ class Winners(IndexAnswer, frozen=True, rename="camel"):
         int,
         msgspec.Meta(description="How many seconds before the index's newest block it was counted.", ge=0),
     ]
-    rows: list[Winner]
+    rows: list[WinnerRow]
 
 
 async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
@@ -97,9 +97,9 @@ async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
     return Answered(answer, ctx.policy.answer_ttl_ms)
 
 
-def _winner(rank: int, row: Ranked, best: Label) -> Winner:
+def _winner(rank: int, row: Ranked, best: Label) -> WinnerRow:
     best_profit_wei = row.best_got_wei - row.best_spent_wei
-    return Winner(
+    return WinnerRow(
         rank=rank,
         wallet=row.wallet,
         profit_eth=eth(row.profit_wei),
@@ -125,7 +125,7 @@ def _multiple(profit_wei: int, spent_wei: int) -> float | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _said(board: Board, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_s: int) -> str:
+def _said(board: WinnersBoard, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_s: int) -> str:
     first = " ".join(
         f"{rank}. {_line(row, tokens[row.best_token_id])}" for rank, row in enumerate(rows[:_SAID], 1)
     )
@@ -147,7 +147,7 @@ def _line(row: Ranked, best: Label) -> str:
     )
 
 
-async def _nobody(connection: asyncpg.Connection, board: Board, newest: BlockRef) -> str:
+async def _nobody(connection: asyncpg.Connection, board: WinnersBoard, newest: BlockRef) -> str:
     """Why there is nobody on a board."""
     found = await boards.closings(connection, SPAN, board.at_s)
     span = f"the 24 hours up to block {board.block_number}"
@@ -157,7 +157,7 @@ async def _nobody(connection: asyncpg.Connection, board: Board, newest: BlockRef
     return said
 
 
-def _why(found: Closings, board: Board) -> str:
+def _why(found: ClosingTotals, board: WinnersBoard) -> str:
     if not found.closings:
         return f"No wallet sold out of a token in that time. {_TOKENS}"
     times = "once" if found.closings == 1 else f"{found.closings:,} times"

@@ -7,20 +7,20 @@ import msgspec
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.simulate import legs, outcomes, probe_plans
 from roundtrip.chain.simulate import token_facts as facts
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
-    Bought,
-    Buy,
     BuyOutcome,
+    CompletedBuy,
     Curve,
-    Launch,
+    EnvironmentBuy,
+    LaunchRecord,
     Missing,
     PoolLaunch,
-    Refused,
+    RefusedCall,
     Size,
     TokenFacts,
 )
@@ -45,7 +45,7 @@ class BuyRoundData:
     implementation: Address | Missing | None = None
 
 
-async def ask_buy_round(run: CheckSession, places: tuple[Place, ...]) -> BuyRoundData:
+async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> BuyRoundData:
     """Raises NodeFault when it gave nothing usable, or is of another chain."""
     reader, block, contracts = run.environments[0], run.head.block, run.means.contracts
     facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.means.policy)
@@ -71,10 +71,10 @@ async def ask_buy_round(run: CheckSession, places: tuple[Place, ...]) -> BuyRoun
     said = run.results(pay_out_plan, answers[4])
     launch = facts.read_launch(told, run.token, places, None if curve is None else answers[5], contracts)
     left = iter(bought)
-    made: dict[Place, list[Buy]] = {place: [] for place in places}
+    made: dict[VenuePlace, list[EnvironmentBuy]] = {place: [] for place in places}
     for (place, size, env), plan in zip(buys, plans, strict=True):
         results = plan if isinstance(plan, Missing) else next(left)
-        made[place].append(Buy(size, env, _read_buy(run, place, size, env, results, launch)))
+        made[place].append(EnvironmentBuy(size, env, _read_buy(run, place, size, env, results, launch)))
     venues = []
     for number, place in enumerate(places):
         pool = facts.read_pool_facts(told, number, place, run.token, contracts)
@@ -93,7 +93,7 @@ def _numbers_stand(run: CheckSession) -> bool:
     return not run.head.known_dialect().lets_numbers_pass()
 
 
-def _strange_code(run: CheckSession, places: tuple[Place, ...]) -> tuple[Address, ...]:
+def _strange_code(run: CheckSession, places: tuple[VenuePlace, ...]) -> tuple[Address, ...]:
     """Beside the token, whose code takes part in its trades and is nobody's we know: hooks, and money that is
     not eth, weth or usdg. Only asked where it matters whether they count blocks."""
     if not _numbers_stand(run):
@@ -109,13 +109,15 @@ def _counting(
     """Which of these contracts may count blocks. What a launchpad launched is its own code, which counts none
     before a sell, and it says itself what it launches against."""
     trusted: set[Address] = set()
-    if isinstance(launch, Launch | PoolLaunch):
+    if isinstance(launch, LaunchRecord | PoolLaunch):
         trusted = {next(iter(codes)), launch.quote_address}
     gaps = {one: facts.block_count(answer) for one, answer in codes.items() if one not in trusted}
     return {one: gap for one, gap in gaps.items() if gap is not None}
 
 
-async def choose_places(run: CheckSession, places: tuple[Place, ...]) -> tuple[tuple[Place, ...], int]:
+async def choose_places(
+    run: CheckSession, places: tuple[VenuePlace, ...]
+) -> tuple[tuple[VenuePlace, ...], int]:
     """The places that are tried in full, and how many were passed over. Where there are too many of them it
     takes a trip of its own: one buy on each, and those on which it brings most are kept.
 
@@ -130,7 +132,7 @@ async def choose_places(run: CheckSession, places: tuple[Place, ...]) -> tuple[t
     if not crowded:
         return places, 0
     brought = await _brought(run, [place for sort in crowded for place in sort])
-    kept: set[Place] = set()
+    kept: set[VenuePlace] = set()
     for sort, most in ((plain, policy.most_tried), (hooked, policy.most_hooked)):
         ordered = sorted(sort, key=lambda place: brought.get(place, 0), reverse=True)
         # One that refuses is enough to know that there are such.
@@ -139,7 +141,7 @@ async def choose_places(run: CheckSession, places: tuple[Place, ...]) -> tuple[t
     return tuple(place for place in places if place in kept), len(places) - len(kept)
 
 
-async def _brought(run: CheckSession, places: list[Place]) -> dict[Place, int]:
+async def _brought(run: CheckSession, places: list[VenuePlace]) -> dict[VenuePlace, int]:
     """What one buy brings on each; more than anything where that could not be found out."""
     plans = [(place, _buy_plan(run, place, "probe", 0)) for place in places]
     asked = [(place, plan) for place, plan in plans if not isinstance(plan, Missing)]
@@ -148,14 +150,14 @@ async def _brought(run: CheckSession, places: list[Place]) -> dict[Place, int]:
     for (place, _), results in zip(asked, found, strict=True):
         outcome = _read_buy(run, place, "probe", 0, results, None)
         if not isinstance(outcome, Missing):
-            brought[place] = outcome.received_raw if isinstance(outcome, Bought) else 0
+            brought[place] = outcome.received_raw if isinstance(outcome, CompletedBuy) else 0
     return brought
 
 
 _NOT_KNOWN = 2**256
 
 
-def _buy_plan(run: CheckSession, place: Place, size: Size, env: int) -> Plan | Missing:
+def _buy_plan(run: CheckSession, place: VenuePlace, size: Size, env: int) -> Plan | Missing:
     amount = legs.size_raw(size, place, run.setting, run.environments[env])
     if isinstance(amount, Missing):
         return amount
@@ -164,20 +166,20 @@ def _buy_plan(run: CheckSession, place: Place, size: Size, env: int) -> Plan | M
 
 def _read_buy(
     run: CheckSession,
-    place: Place,
+    place: VenuePlace,
     size: Size,
     env: int,
-    results: Results | Missing | Refused,
+    results: Results | Missing | RefusedCall,
     launch: AnyLaunch | Missing | None,
 ) -> BuyOutcome:
-    if isinstance(results, Missing | Refused):
+    if isinstance(results, Missing | RefusedCall):
         return results
     amount = legs.size_raw(size, place, run.setting, run.environments[env])
     assert isinstance(amount, int)
     outcome = outcomes.read_buy(results, place, run.environments[env], amount)
-    state = launch.curve_state if isinstance(launch, Launch) else None
+    state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     on_curve = place.venue.is_curve
-    if not on_curve or not isinstance(outcome, Bought) or not isinstance(state, Curve):
+    if not on_curve or not isinstance(outcome, CompletedBuy) or not isinstance(state, Curve):
         return outcome
     return replace(outcome, closes=outcome.received_raw >= state.token_raw - state.reserved_raw)
 

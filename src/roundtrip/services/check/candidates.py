@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import AnyLaunch, Launch, Missing, PoolLaunch
+from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
 from roundtrip.venues import VENUES, amm_v3, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
 
@@ -52,7 +52,7 @@ def unseen_venues(
 def _of_launch(contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None) -> Venue | None:
     if isinstance(launch, PoolLaunch):
         return amm_v3.pool(token, launch.quote_address, launch.pool_fee_pips, contracts)
-    if not isinstance(launch, Launch):
+    if not isinstance(launch, LaunchRecord):
         return None
     if launch.phase == "curve":
         return launchpad_curve.curve(launch.quote_address, launch.curve, contracts)

@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.owner import owner_plans, owner_setters
-from roundtrip.chain.owner.owner_plans import Actor, By, Planned, Sell
-from roundtrip.chain.owner.selectors import Unreadable
+from roundtrip.chain.owner.owner_plans import Actor, By, OwnerProbeSell, Planned
+from roundtrip.chain.owner.selectors import UnreadableCode
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcError
 from roundtrip.chain.simulate import legs, token_facts
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
-from roundtrip.domain.check.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, Refused
+from roundtrip.domain.check.evidence import Evidence, Missing, OwnerCall, OwnerCalls, Probe, RefusedCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.verdict import judge
@@ -39,7 +39,7 @@ class _Reading:
         """Whether a few wait already."""
         return self._waiting >= _MOST_WAITING
 
-    async def find(self, *codes: bytes) -> owner_setters.Found:
+    async def find(self, *codes: bytes) -> owner_setters.OwnerSetters:
         """As ``setters.find``."""
         self._waiting += 1
         try:
@@ -74,7 +74,7 @@ class DeepRoundInputs:
     none. ``looked``: the holders that are known; None: none is."""
 
     implementation_code: bytes | Missing
-    holders: holder_sells.Looked | Missing | None
+    holders: holder_sells.HolderWallets | Missing | None
 
 
 async def _beside(first: BuyRoundResult, meter: Meter) -> DeepRoundInputs:
@@ -109,17 +109,21 @@ async def ask_deep_round(first: BuyRoundResult, evidence: Evidence, beside: Deep
     asked = holder_sells.plan_holder_sells(first, evidence, best, sell, beside.holders)
     plans = [one.plan for one in calls.planned] if isinstance(calls, Calls) else []
     own = len(plans)
-    if isinstance(asked, holder_sells.Asked):
+    if isinstance(asked, holder_sells.HolderSellPlan):
         plans += [one.plan for one in asked.planned if one.plan is not None]
     told = await _told(first.run, sell, plans)
     return replace(
         evidence,
         owner_calls=calls.read_results(told[:own]) if isinstance(calls, Calls) else calls,
-        holder_sells=asked.read_results(told[own:]) if isinstance(asked, holder_sells.Asked) else asked,
+        holder_sells=asked.read_results(told[own:])
+        if isinstance(asked, holder_sells.HolderSellPlan)
+        else asked,
     )
 
 
-async def _told(run: CheckSession, sell: Sell | Missing, plans: list[Plan]) -> list[Results | Missing]:
+async def _told(
+    run: CheckSession, sell: OwnerProbeSell | Missing, plans: list[Plan]
+) -> list[Results | Missing]:
     if not plans or isinstance(sell, Missing):
         return []
     try:
@@ -131,9 +135,9 @@ async def _told(run: CheckSession, sell: Sell | Missing, plans: list[Plan]) -> l
     return [_known(one) for one in told]
 
 
-def _known(results: Results | Missing | Refused) -> Results | Missing:
+def _known(results: Results | Missing | RefusedCall) -> Results | Missing:
     """A request that was lost because somebody answers with too much says nothing of a call."""
-    return Missing("token", results.reason or "") if isinstance(results, Refused) else results
+    return Missing("token", results.reason or "") if isinstance(results, RefusedCall) else results
 
 
 # --- what its owner could change --------------------------------------------------------------------
@@ -144,7 +148,7 @@ class Calls:
     """Simulations of what an owner may call, the control first. ``left_out`` functions are not tried."""
 
     best: int
-    sell: Sell
+    sell: OwnerProbeSell
     planned: tuple[Planned, ...]
     left_out: int
 
@@ -159,7 +163,11 @@ class Calls:
 
 
 async def _calls(
-    first: BuyRoundResult, evidence: Evidence, best: int, behind: bytes | Missing, sell: Sell | Missing
+    first: BuyRoundResult,
+    evidence: Evidence,
+    best: int,
+    behind: bytes | Missing,
+    sell: OwnerProbeSell | Missing,
 ) -> Calls | OwnerCalls | Missing | None:
     """What is to be simulated, or what is known without: that there is nothing to call, or that it cannot be
     found out."""
@@ -173,12 +181,12 @@ async def _calls(
             return gap
     assert isinstance(code, bytes)
     assert isinstance(behind, bytes)
-    assert isinstance(sell, Sell)
+    assert isinstance(sell, OwnerProbeSell)
     if _READING.full():
         return Missing("node", "too many contracts are being read")
     try:
         found = await _READING.find(code, behind)
-    except Unreadable:
+    except UnreadableCode:
         return Missing("token", "its functions could not be read")
     if not found.setters:
         control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
@@ -214,7 +222,7 @@ def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | M
     return None if owner is None or upgrader is None else Actors(owner, upgrader)
 
 
-def _sell(first: BuyRoundResult, evidence: Evidence, best: int) -> Sell | Missing:
+def _sell(first: BuyRoundResult, evidence: Evidence, best: int) -> OwnerProbeSell | Missing:
     """The check's own sell that is made again: the first that went through, from the wallet that bought."""
     run, tried = first.run, first.venues_to_sell_on()[best]
     size, env = tried.main_size(), run.environments[0]
@@ -229,14 +237,14 @@ def _sell(first: BuyRoundResult, evidence: Evidence, best: int) -> Sell | Missin
     amount = legs.size_raw(size, tried.place, run.setting, env)
     if isinstance(amount, Missing):
         return amount
-    return Sell(tried.place, run.setting, env, went[0], amount, bought)
+    return OwnerProbeSell(tried.place, run.setting, env, went[0], amount, bought)
 
 
 def _own(probe: Probe) -> bool:
     return probe.environment == 0 and probe.seller == "buyer"
 
 
-def _call(planned: Planned, sell: Sell, results: Results | Missing) -> OwnerCall:
+def _call(planned: Planned, sell: OwnerProbeSell, results: Results | Missing) -> OwnerCall:
     if not isinstance(results, Missing):
         return owner_plans.read(planned, sell, results)
     attempt = planned.attempt

@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Environment
 from roundtrip.venues.abi import keccak
 
 
-def draw(entropy: bytes, head: Head, policy: Policy) -> tuple[Environment, ...]:
+def draw(entropy: bytes, head: ChainHead, policy: Policy) -> tuple[Environment, ...]:
     """Two wallets in two blocks that could be the next one: neither can be told from a real buyer."""
 
     def draw_bytes(label: str) -> bytes:

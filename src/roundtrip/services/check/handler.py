@@ -6,18 +6,18 @@ from collections.abc import Mapping
 import structlog
 from msgspec.structs import replace
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.chain.rpc.recorder import Recording
+from roundtrip.chain.rpc.recorder import CallRecorder
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Curve, Evidence, HolderSells, Launch, PoolLaunch
+from roundtrip.domain.check.evidence import Curve, Evidence, HolderSells, LaunchRecord, PoolLaunch
 from roundtrip.domain.check.holder_sells import gaps
 from roundtrip.domain.check.holder_sells import judge_holder_sells as holders_found
 from roundtrip.domain.check.owner_calls import node_kept_back
-from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
 from roundtrip.services.runtime.context import Answered, Context
@@ -58,16 +58,16 @@ async def run_check(ctx: Context, params: CheckParams, asked: bool = True) -> An
 
 
 async def _check_at(
-    ctx: Context, head: Head, params: CheckParams, asked: bool, meter: Meter
+    ctx: Context, head: ChainHead, params: CheckParams, asked: bool, meter: Meter
 ) -> Answered[Check]:
     token, deep = params.token(), params.asks_deep()
-    begin, recording = await prepare_inputs(ctx, head, token, deep), Recording(ctx.node)
+    begin, recording = await prepare_inputs(ctx, head, token, deep), CallRecorder(ctx.node)
     found = await run_buy_round(ctx.means(recording), begin, meter)
     remember_launch(ctx, found)
     evidence = await finish_check(found, meter)
     judgement = judge(evidence, ctx.policy)
     now_s = ctx.now_s()
-    own = Begun(
+    own = ProofInputs(
         "0x" + begin.seed.hex(), begin.candidates.venues, begin.candidates.others, deep, begin.indexed
     )
     began = encode_beginning(ctx.contracts, begin.head.known_dialect().name, judgement.verdict, own)
@@ -88,7 +88,7 @@ def _behind(evidence: Evidence) -> dict[Address, str]:
     found, owner, launch = {}, evidence.facts.owner, evidence.launch
     if isinstance(owner, str):
         found[Address(owner)] = f"Its owner {owner}"
-    if isinstance(launch, Launch | PoolLaunch):
+    if isinstance(launch, LaunchRecord | PoolLaunch):
         found[launch.deployer] = f"Its deployer {launch.deployer}"
     return found
 
@@ -108,7 +108,7 @@ def _ttl_ms(evidence: Evidence, node_fault: bool, policy: Policy, deep: bool = F
     if node_fault or kept_back or node_kept_back(evidence.owner_calls):
         most_ms = policy.node_fault_ttl_ms
     launch = evidence.launch
-    state = launch.curve_state if isinstance(launch, Launch) else None
+    state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     if not isinstance(state, Curve) or state.snipe_bps == 0:
         return most_ms
     left_s = snipe_left_s(state, evidence.block.timestamp_s)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import msgspec
 
 from roundtrip.chain.holders import sell_plans
-from roundtrip.chain.holders.sell_plans import Holder, PlannedSell
-from roundtrip.chain.owner.owner_plans import Sell
+from roundtrip.chain.holders.sell_plans import PinnedHolder, PlannedSell
+from roundtrip.chain.owner.owner_plans import OwnerProbeSell
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.simulate import token_facts
 from roundtrip.chain.simulate.request import Results
@@ -16,7 +16,7 @@ from roundtrip.domain.check.evidence import (
     Evidence,
     HolderSell,
     HolderSells,
-    Launch,
+    LaunchRecord,
     Missing,
     PoolLaunch,
     Sold,
@@ -29,10 +29,10 @@ UNREAD = "who holds it could not be read"
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class HolderWallets:
     """Who was looked at. ``unread``: of whom it is not known whether they are wallets."""
 
-    wallets: tuple[Holder, ...]
+    wallets: tuple[PinnedHolder, ...]
     unread: tuple[Address, ...] = ()
 
 
@@ -45,7 +45,7 @@ def calls(first: BuyRoundResult) -> list[RpcCall]:
     return [*(token_facts.code_call(one, run.head.block) for one in holders), run.request(look)]
 
 
-def read(first: BuyRoundResult, answers: Sequence[msgspec.Raw | RpcError]) -> Looked | Missing | None:
+def read(first: BuyRoundResult, answers: Sequence[msgspec.Raw | RpcError]) -> HolderWallets | Missing | None:
     """What ``calls`` were answered. Who has code is left out, also by delegation (EIP-7702): with code that
     refuses what a sale pays, anybody could make an honest token look like a trap."""
     holders, run = first.indexed.holders, first.run
@@ -64,16 +64,16 @@ def read(first: BuyRoundResult, answers: Sequence[msgspec.Raw | RpcError]) -> Lo
             unread.append(holder.address)
         elif not code:
             wallets.append(holder)
-    return Looked(tuple(wallets), tuple(unread))
+    return HolderWallets(tuple(wallets), tuple(unread))
 
 
 def insiders(evidence: Evidence) -> frozenset[Address]:
     """Those behind the token, and where it trades: what holds for them holds for nobody else."""
     told, launch = evidence.facts, evidence.launch
     found: set[object] = {told.owner, told.proxy_admin, evidence.token}
-    if isinstance(launch, Launch | PoolLaunch):
+    if isinstance(launch, LaunchRecord | PoolLaunch):
         found.add(launch.deployer)
-    if isinstance(launch, Launch):
+    if isinstance(launch, LaunchRecord):
         found.add(launch.curve)
     for venue in evidence.venues:
         found |= {venue.venue.pool, venue.venue.hook}
@@ -81,11 +81,11 @@ def insiders(evidence: Evidence) -> frozenset[Address]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class HolderSellPlan:
     """Sells that go into trip 3. ``control``: what the check's own wallet sold for."""
 
     best: int
-    sell: Sell
+    sell: OwnerProbeSell
     control: Sold
     known: int
     planned: tuple[PlannedSell, ...]
@@ -106,9 +106,9 @@ def plan_holder_sells(
     first: BuyRoundResult,
     evidence: Evidence,
     best: int,
-    sell: Sell | Missing,
-    looked: Looked | Missing | None,
-) -> Asked | Missing | None:
+    sell: OwnerProbeSell | Missing,
+    looked: HolderWallets | Missing | None,
+) -> HolderSellPlan | Missing | None:
     """None where no holder is known, or the check's own wallet sold nothing that theirs could be held
     against: then no level is ok in any case."""
     if looked is None or isinstance(sell, Missing):
@@ -121,4 +121,4 @@ def plan_holder_sells(
     wallets = [holder for holder in looked.wallets if holder.address not in out]
     unread = tuple(one for one in looked.unread if one not in out)
     known = len(first.indexed.holders)
-    return Asked(best, sell, control, known, sell_plans.plans(sell, wallets), unread)
+    return HolderSellPlan(best, sell, control, known, sell_plans.plans(sell, wallets), unread)

@@ -6,10 +6,10 @@ import asyncio
 import asyncpg
 
 from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN, Book
-from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Deployer
+from roundtrip.domain.check.evidence import DeployerRecord
 from roundtrip.domain.check.proof_input import NOTHING, Indexed
 from roundtrip.store.index import addresses, cursor, deployers
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -65,11 +65,11 @@ async def read_index_facts(
         return Indexed(unread=most_holders > 0)
     # What he got otherwise than by buying is not known: at least what he sold.
     got_raw = max(own.bought_raw, own.sold_raw)
-    told = Deployer(record.launches, record.graduated, record.sold_own, got_raw, own.sold_raw)
+    told = DeployerRecord(record.launches, record.graduated, record.sold_own, got_raw, own.sold_raw)
     return Indexed(found, own.deployer, told)
 
 
-def venue_of(pool: Pool, contracts: Contracts) -> Venue:
+def venue_of(pool: PoolPlace, contracts: Contracts) -> Venue:
     """The place as checks know it."""
     if pool.kind == launchpad_curve.KIND:
         return launchpad_curve.curve(pool.quote, Address(pool.at), contracts)

@@ -3,18 +3,18 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
-from roundtrip.chain.simulate.legs import Place, Setting
+from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Deployer, Evidence, Launch, Missing
+from roundtrip.domain.check.evidence import DeployerRecord, Evidence, LaunchRecord, Missing
 from roundtrip.domain.check.proof_input import NOTHING, Indexed
-from roundtrip.services.runtime.context import Context, Means
+from roundtrip.services.runtime.context import CheckContext, Context
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
 
@@ -56,7 +56,7 @@ class CheckInputs:
     also asked what could change it, and whether those who hold it can sell. ``indexed``: what the index told.
     """
 
-    head: Head
+    head: ChainHead
     token: Address
     seed: bytes
     candidates: Candidates
@@ -64,7 +64,7 @@ class CheckInputs:
     indexed: Indexed = NOTHING
 
 
-async def prepare_inputs(ctx: Context, head: Head, token: Address, deep: bool = False) -> CheckInputs:
+async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bool = False) -> CheckInputs:
     """A new check's."""
     known, told, seed = Candidates((), 0, 0, True), NOTHING, ctx.entropy()
     if role_of(token, ctx.contracts) == "token":
@@ -82,7 +82,7 @@ async def gather_evidence(ctx: Context, token: Address, meter: Meter) -> Evidenc
 
 
 async def start_check(
-    ctx: Context, head: Head, token: Address, meter: Meter, deep: bool = False
+    ctx: Context, head: ChainHead, token: Address, meter: Meter, deep: bool = False
 ) -> BuyRoundResult:
     """Trip 1 of a new check. Raises NodeFault when it gave nothing usable."""
     found = await run_buy_round(ctx.means(), await prepare_inputs(ctx, head, token, deep), meter)
@@ -96,7 +96,7 @@ def remember_launch(ctx: Context, found: BuyRoundResult) -> None:
         ctx.heads.book.add(found.run.token, found.new_venues)
 
 
-async def run_buy_round(means: Means, begin: CheckInputs, meter: Meter) -> BuyRoundResult:
+async def run_buy_round(means: CheckContext, begin: CheckInputs, meter: Meter) -> BuyRoundResult:
     """Trip 1. Raises NodeFault when it gave nothing usable.
 
     A launch that the book has not seen is learned of in trip 1 only, and costs another one.
@@ -153,10 +153,10 @@ async def run_sell_round(token: BuyRoundResult, meter: Meter) -> Evidence:
     )
 
 
-def _deployer(token: BuyRoundResult) -> Deployer | None:
+def _deployer(token: BuyRoundResult) -> DeployerRecord | None:
     """The index's word, where it speaks of whom the launchpad itself names."""
     launch, told = token.data.launch, token.indexed
-    return told.record if isinstance(launch, Launch) and launch.deployer == told.deployer else None
+    return told.record if isinstance(launch, LaunchRecord) and launch.deployer == told.deployer else None
 
 
 def role_of(token: Address, contracts: Contracts) -> Role:
@@ -165,8 +165,8 @@ def role_of(token: Address, contracts: Contracts) -> Role:
     return roles.get(token, "token")
 
 
-def _places(venues: tuple[Venue, ...]) -> tuple[Place, ...]:
-    return tuple(Place(venue, BY_KIND[venue.kind]) for venue in venues)
+def _places(venues: tuple[Venue, ...]) -> tuple[VenuePlace, ...]:
+    return tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in venues)
 
 
 async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSession:

@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, Evidence, Missing, Refused
+from roundtrip.domain.check.evidence import Cell, Evidence, Missing, RefusedCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
@@ -75,7 +75,7 @@ def _came(cell: Cell, policy: Policy) -> GridCell:
     lost = lost_bps(outcome)
     if isinstance(lost, int):
         return GridCell(delay_s, "sells", _level(lost, policy), lost, None)
-    said = names.reason(outcome.reason or "") if isinstance(outcome, Refused) else "nothing came back"
+    said = names.reason(outcome.reason or "") if isinstance(outcome, RefusedCall) else "nothing came back"
     if lost is None:
         return GridCell(delay_s, "refused", "danger", None, said or None)
     return GridCell(delay_s, "unknown", "unknown", None, said or None)

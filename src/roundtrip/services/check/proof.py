@@ -15,14 +15,14 @@ from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .handler import check
-from .proof_schema import Proof, ProofBlock, present
+from .proof_schema import CheckProof, ProofBlock, present
 from .schema import CheckParams, at
 
 _READ_S = 5.0
 log = structlog.get_logger(__name__)
 
 
-async def check_proof(ctx: Context, params: CheckParams) -> Answered[Proof]:
+async def check_proof(ctx: Context, params: CheckParams) -> Answered[CheckProof]:
     """Of a check that is no older than proofs are kept and whose block is still on the chain; else of one
     that is made now. Those who ask at once share it; it is not kept in memory, for it may be a megabyte.
     Raises NodeFault where the node does not say which block is on the chain."""
@@ -36,7 +36,7 @@ async def check_proof(ctx: Context, params: CheckParams) -> Answered[Proof]:
     return Answered(found, counted=counted)
 
 
-async def _latest(ctx: Context, token: Address) -> Proof | None:
+async def _latest(ctx: Context, token: Address) -> CheckProof | None:
     """None where none is kept, or only one of an earlier release, whose evidence had another shape."""
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:

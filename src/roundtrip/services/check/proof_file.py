@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.blocks.venue_index import COMMON_MONEY
 from roundtrip.chain.rpc.client import READ_METHODS
 from roundtrip.chain.rpc.dialect import BY_NAME
@@ -16,8 +16,8 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence, Hop, Launch, PoolLaunch, QuoteRate
-from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.evidence import Evidence, Hop, LaunchRecord, PoolLaunch, QuoteRate
+from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
 from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts
@@ -25,7 +25,7 @@ from roundtrip.venues.base import Contracts
 from . import environments
 from .candidates import Candidates
 from .pipeline import EVIDENCE_SCHEMA, CheckInputs
-from .proof_schema import Proof, name_contracts, present_verdict
+from .proof_schema import CheckProof, name_contracts, present_verdict
 
 MOST_FILE_BYTES = 8 * 2**20
 _MOST_SHOWN = 300
@@ -34,12 +34,12 @@ _MOST_NESTED = 32
 _HASH = re.compile(r"0x[0-9a-f]{64}")
 
 
-class Unreadable(ValueError):
+class UnreadableProof(ValueError):
     """What was handed in has not the shape of a proof. The text is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ProofFinding:
     """One thing that was looked at, and whether it holds. None: it could not be found out."""
 
     what: str
@@ -51,9 +51,9 @@ class Held:
 class Claim:
     """A proof as it was read. ``trips``: its requests as JSON values."""
 
-    proof: Proof
+    proof: CheckProof
     evidence: Evidence
-    begun: Begun
+    begun: ProofInputs
     trips: list[list[list[dict[str, Any]]]]
 
     def beginning(self) -> CheckInputs:
@@ -61,7 +61,7 @@ class Claim:
         evidence = self.evidence
         if not evidence.environments:
             raise ValueError("it names no wallets")
-        head = Head(
+        head = ChainHead(
             block=evidence.block,
             base_fee_wei=evidence.block_base_fee_wei,
             coinbase=evidence.environments[0].coinbase,
@@ -80,27 +80,29 @@ class Claim:
 def read_claim(document: bytes) -> Claim:
     """The proof in the bytes of a file. Raises Unreadable."""
     if len(document) > MOST_FILE_BYTES:
-        raise Unreadable(f"It is over {MOST_FILE_BYTES // 2**20} MiB; no proof is.")
+        raise UnreadableProof(f"It is over {MOST_FILE_BYTES // 2**20} MiB; no proof is.")
     try:
-        proof = msgspec.json.decode(document, type=Proof)
+        proof = msgspec.json.decode(document, type=CheckProof)
         trips = [[[_entry(one) for one in batch] for batch in trip] for trip in proof.trips]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if refusal := _refusal(document):
-            raise Unreadable(f"It is no proof but an error: {refusal}") from None
+            raise UnreadableProof(f"It is no proof but an error: {refusal}") from None
         where = str(error).partition(" - at `")[2].rstrip("`")
         at = f": it does not fit at {printable(where)}" if where else ""
-        raise Unreadable(f"It has not the shape of a proof{at}.") from None
+        raise UnreadableProof(f"It has not the shape of a proof{at}.") from None
     try:
-        told = msgspec.json.decode(proof.evidence, type=_Numbered).schema
+        told = msgspec.json.decode(proof.evidence, type=_SchemaNumber).schema
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise Unreadable("Its evidence is none.") from None
+        raise UnreadableProof("Its evidence is none.") from None
     if told != EVIDENCE_SCHEMA:
-        raise Unreadable(f"Its evidence has schema {printable(told)}; this release reads {EVIDENCE_SCHEMA}.")
+        raise UnreadableProof(
+            f"Its evidence has schema {printable(told)}; this release reads {EVIDENCE_SCHEMA}."
+        )
     try:
         evidence = canonical_json.load(Evidence, bytes(proof.evidence))
-        begun = canonical_json.load(Begun, bytes(proof.begun))
+        begun = canonical_json.load(ProofInputs, bytes(proof.begun))
     except (ValueError, RecursionError):
-        raise Unreadable("Its evidence has not the shape of a check's.") from None
+        raise UnreadableProof("Its evidence has not the shape of a check's.") from None
     return Claim(proof, evidence, begun, trips)
 
 
@@ -122,7 +124,7 @@ def _refusal(document: bytes) -> str | None:
     return f"{printable(error.code)}, {printable(error.message)}"
 
 
-class _Numbered(msgspec.Struct):
+class _SchemaNumber(msgspec.Struct):
     schema: int
 
 
@@ -152,26 +154,26 @@ def printable(value: object) -> str:
     return names.clean(text, _MOST_SHOWN) or "nothing"
 
 
-def judged_again(claim: Claim, policy: Policy) -> Held:
+def judged_again(claim: Claim, policy: Policy) -> ProofFinding:
     """The evidence judged here and now, and the words around it held against it."""
     evidence, proof = claim.evidence, claim.proof
     amiss = _beside(claim)
     if amiss is not None:
-        return Held("verdict", False, amiss)
+        return ProofFinding("verdict", False, amiss)
     try:
         own = present_verdict(judge(evidence, policy).verdict)
     except Exception as error:  # Evidence that no check makes may break any rule.
-        return Held("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
+        return ProofFinding("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
     if own == proof.verdict:
         beside = "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
-        return Held("verdict", True, f"{own.code}, {own.level}: {own.text}{beside}")
+        return ProofFinding("verdict", True, f"{own.code}, {own.level}: {own.text}{beside}")
     told = printable(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
     judged = printable(f"{own.code}, {own.level}: {own.text}")
     if evidence.policy_version != policy.version:
         version = printable(evidence.policy_version)
         text = f"policy {version} said {told} Policy {policy.version}, which is here, says {judged}"
-        return Held("verdict", None, text)
-    return Held("verdict", False, f"the file says {told} Its evidence says {judged}")
+        return ProofFinding("verdict", None, text)
+    return ProofFinding("verdict", False, f"the file says {told} Its evidence says {judged}")
 
 
 def _beside(claim: Claim) -> str | None:
@@ -253,7 +255,7 @@ def _is_paid_in_money(venue: Venue, evidence: Evidence) -> bool:
     """The rule by which a check passes pools over: anybody can make one against a token of his own. What the
     launchpad launched it against is proven with the answers."""
     launch = evidence.launch
-    if isinstance(launch, Launch | PoolLaunch) and launch.quote_address == venue.quote_address:
+    if isinstance(launch, LaunchRecord | PoolLaunch) and launch.quote_address == venue.quote_address:
         return True
     return venue.quote in COMMON_MONEY
 
@@ -276,5 +278,5 @@ def genuine(venue: Venue, evidence: Evidence, contracts: Contracts) -> bool:
         return False
     if token == quote or not 0 <= fee < 2**24 or not 0 <= venue.tick_spacing < 2**24:
         return False
-    launch = evidence.launch if isinstance(evidence.launch, Launch) else None
+    launch = evidence.launch if isinstance(evidence.launch, LaunchRecord) else None
     return BY_KIND[venue.kind].rebuild(venue, token, launch, contracts) == venue

@@ -15,13 +15,13 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence, Market
-from roundtrip.services.runtime.context import Means
+from roundtrip.domain.check.evidence import Evidence, MarketRates
+from roundtrip.services.runtime.context import CheckContext
 from roundtrip.venues.base import Contracts
 
 from .deep_round import finish_check
 from .pipeline import run_buy_round
-from .proof_file import Claim, Held, amiss, judged_again, printable
+from .proof_file import Claim, ProofFinding, amiss, judged_again, printable
 
 _MOST_DIFFERENCES = 3
 _MOST_VALUE = 60
@@ -46,32 +46,35 @@ class Trusted:
     node: Asks | None = None
 
 
-async def verify_claim(claim: Claim, trusted: Trusted) -> list[Held]:
+async def verify_claim(claim: Claim, trusted: Trusted) -> list[ProofFinding]:
     """Three findings, each by itself: the verdict, the requests, the answers."""
     return [judged_again(claim, trusted.policy), *await _asked_again(claim, trusted)]
 
 
-async def _asked_again(claim: Claim, trusted: Trusted) -> list[Held]:
+async def _asked_again(claim: Claim, trusted: Trusted) -> list[ProofFinding]:
     wrong = amiss(claim, trusted.chain_id, trusted.contracts, trusted.policy)
     other_policy = claim.evidence.policy_version != trusted.policy.version
     if wrong is not None:
-        return [_requests(wrong, other_policy), Held("answers", None, "not asked: see the requests")]
+        return [_requests(wrong, other_policy), ProofFinding("answers", None, "not asked: see the requests")]
     if trusted.node is None:
-        return [Held("requests", None, NOT_ASKED), Held("answers", None, NOT_ASKED)]
+        return [ProofFinding("requests", None, NOT_ASKED), ProofFinding("answers", None, NOT_ASKED)]
     try:
         await _ground(claim, trusted, trusted.node)
         comparing = Comparing(trusted.node, claim.trips)
         own = await _made_again(claim, trusted, comparing)
     except Elsewhere as why:
         text = f"cannot be verified here: {why}"
-        return [Held("requests", None, text), Held("answers", None, text)]
+        return [ProofFinding("requests", None, text), ProofFinding("answers", None, text)]
     except Untrue as why:
-        return [Held("requests", None, "not rebuilt: see the answers"), Held("answers", False, str(why))]
+        return [
+            ProofFinding("requests", None, "not rebuilt: see the answers"),
+            ProofFinding("answers", False, str(why)),
+        ]
     comparing.end()
     if isinstance(own, str):
-        return [_requests(own, other_policy), Held("answers", None, "not asked: see the requests")]
+        return [_requests(own, other_policy), ProofFinding("answers", None, "not asked: see the requests")]
     same = f"{comparing.calls} in {comparing.trip} trips are those that a check sends"
-    requests = Held("requests", True, same)
+    requests = ProofFinding("requests", True, same)
     if comparing.parted is not None:
         requests = _requests(f"they part: {comparing.parted}", other_policy)
     answers = _answers(claim.evidence, own, other_policy)
@@ -85,17 +88,17 @@ async def _asked_again(claim: Claim, trusted: Trusted) -> list[Held]:
     ]
 
 
-def _requests(wrong: str, other_policy: bool) -> Held:
+def _requests(wrong: str, other_policy: bool) -> ProofFinding:
     if other_policy:
-        return Held("requests", None, f"made under another policy than is here ({wrong})")
-    return Held("requests", False, wrong)
+        return ProofFinding("requests", None, f"made under another policy than is here ({wrong})")
+    return ProofFinding("requests", False, wrong)
 
 
 async def _made_again(claim: Claim, trusted: Trusted, node: Comparing) -> Evidence | str:
     """The evidence that comes of the same beginning; the reason where no check can be made of it. Only
     requests that are built here are sent, never the file's. Raises Elsewhere."""
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
-    means = Means(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
+    means = CheckContext(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
     try:
         return await finish_check(await run_buy_round(means, claim.beginning(), meter), meter)
     except RoundtripError as fault:
@@ -191,7 +194,7 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
             raise Untrue(f"an eth is worth {printable(said)} {what} in the file, and {there} at that block")
 
 
-def _same_ways(told: Market, own: Market) -> None:
+def _same_ways(told: MarketRates, own: MarketRates) -> None:
     """The pools that money was bought in are those that this block's prices name. Raises Elsewhere: half a
     minute before others may have been the best."""
     ways = {rate.asset: rate.route for rate in own.rates}
@@ -212,18 +215,18 @@ def _near(said: int, found: object, policy: Policy) -> bool:
 # --- where two documents differ ---------------------------------------------------------------------
 
 
-def _answers(told: Evidence, own: Evidence, other_policy: bool) -> Held:
+def _answers(told: Evidence, own: Evidence, other_policy: bool) -> ProofFinding:
     """The file's evidence against what came of the answers here."""
     own = replace(own, policy_version=told.policy_version)
     if canonical_json.dump(own) == canonical_json.dump(told):
-        return Held("answers", True, "the evidence that comes of them is the file's, byte for byte")
+        return ProofFinding("answers", True, "the evidence that comes of them is the file's, byte for byte")
     found = list(differences(json.loads(canonical_json.dump(told)), json.loads(canonical_json.dump(own))))
     text = "; ".join(str(one) for one in found[:_MOST_DIFFERENCES])
     more = len(found) - _MOST_DIFFERENCES
     text += f"; and {more} more" if more > 0 else ""
     if other_policy:
-        return Held("answers", None, f"asked under another policy than is here: {text}")
-    return Held("answers", False, text)
+        return ProofFinding("answers", None, f"asked under another policy than is here: {text}")
+    return ProofFinding("answers", False, text)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
-from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Verdict
 from roundtrip.services.support.strangers_text import WRITTEN
 from roundtrip.store.check.evidence import KeptProof
@@ -19,7 +19,7 @@ from roundtrip.venues.base import Contracts
 from .schema import VerdictAnswer
 
 
-class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class RpcRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One JSON-RPC request, as it was sent."""
 
     jsonrpc: str
@@ -36,7 +36,7 @@ class ProofBlock(msgspec.Struct, frozen=True):
     time: datetime
 
 
-class Proof(msgspec.Struct, frozen=True, rename="camel"):
+class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     """The newest check of a token: its evidence, and what was asked to have it."""
 
     address: str
@@ -59,7 +59,7 @@ class Proof(msgspec.Struct, frozen=True, rename="camel"):
         ),
     ]
     trips: Annotated[
-        list[list[list[Request]]],
+        list[list[list[RpcRequest]]],
         msgspec.Meta(description="Trip by trip, the batches that were sent at once, and their requests."),
     ]
 
@@ -83,7 +83,7 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
-def encode_beginning(contracts: Contracts, dialect: str, verdict: Verdict, begun: Begun) -> bytes:
+def encode_beginning(contracts: Contracts, dialect: str, verdict: Verdict, begun: ProofInputs) -> bytes:
     """What is kept beside the evidence and the trips."""
     own = msgspec.Raw(canonical_json.dump(begun))
     return msgspec.json.encode(_Began(dialect, name_contracts(contracts), present_verdict(verdict), own))
@@ -94,13 +94,13 @@ def present_verdict(verdict: Verdict) -> VerdictAnswer:
     return VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
 
 
-def present(kept: KeptProof) -> Proof:
+def present(kept: KeptProof) -> CheckProof:
     """The answer from what was kept."""
     evidence = canonical_json.load(Evidence, kept.evidence)
     own = msgspec.json.decode(kept.began, type=_Began)
-    trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[Request]]) for trip in kept.trips]
+    trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[RpcRequest]]) for trip in kept.trips]
     block = evidence.block
-    return Proof(
+    return CheckProof(
         address=evidence.token,
         chain_id=evidence.chain_id,
         block=ProofBlock(block.number, block.hash, datetime.fromtimestamp(block.timestamp_s, UTC)),

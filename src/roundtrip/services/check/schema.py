@@ -15,10 +15,10 @@ from roundtrip.domain.check.curve import MOST_TAKEN_BPS, fill_bps, round_trip_lo
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     Curve,
-    Deployer,
+    DeployerRecord,
     Evidence,
-    Launch,
-    Market,
+    LaunchRecord,
+    MarketRates,
     Missing,
     PoolLaunch,
     VenueEvidence,
@@ -237,12 +237,12 @@ def _pool_fee_bps(venue: VenueEvidence, launch: AnyLaunch | Missing | None) -> F
     if venue.venue.dynamic_fee():
         return None
     if venue.venue.traits.is_launchpad:
-        fee = _launch_fee_bps(launch) if isinstance(launch, Launch) else None
+        fee = _launch_fee_bps(launch) if isinstance(launch, LaunchRecord) else None
         return None if fee is None else Fraction(fee)
     return Fraction(venue.venue.fee_pips * BPS, PIPS)
 
 
-def _launch_fee_bps(launch: Launch) -> int | None:
+def _launch_fee_bps(launch: LaunchRecord) -> int | None:
     """The launchpad's own fee and the creator's tax on every trade, where the token trades now."""
     state = launch.curve_state
     if launch.phase == "curve":
@@ -256,7 +256,7 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     launch = evidence.launch
     if isinstance(launch, PoolLaunch):
         return _pool_launch(launch, evidence.deployer)
-    if not isinstance(launch, Launch):
+    if not isinstance(launch, LaunchRecord):
         return None
     state = launch.curve_state
     known = _launch_fee_bps(launch)
@@ -273,7 +273,7 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     )
 
 
-def _pool_launch(launch: PoolLaunch, known: Deployer | None) -> LaunchpadAnswer:
+def _pool_launch(launch: PoolLaunch, known: DeployerRecord | None) -> LaunchpadAnswer:
     """A launch into a pool takes nothing but the pool's own fee, and stays there when it graduates."""
     fill = launch.fill_bps()
     return LaunchpadAnswer(
@@ -286,7 +286,7 @@ def _pool_launch(launch: PoolLaunch, known: Deployer | None) -> LaunchpadAnswer:
     )
 
 
-def _deployer(launch: AnyLaunch, known: Deployer | None) -> DeployerAnswer | None:
+def _deployer(launch: AnyLaunch, known: DeployerRecord | None) -> DeployerAnswer | None:
     if known is None:
         return None
     return DeployerAnswer(launch.deployer, known.launches, known.graduated, known.sold_own)
@@ -327,7 +327,7 @@ def _fees_bps(reading: VenueReading) -> int | None:
 def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading) -> int | None:
     """The loss by the curve's formula, where the sell could not be simulated and the buy agrees with it.
     The verdict takes no notice of it: what was not sold is not proven."""
-    state = evidence.launch.curve_state if isinstance(evidence.launch, Launch) else None
+    state = evidence.launch.curve_state if isinstance(evidence.launch, LaunchRecord) else None
     if not venue.venue.is_curve or not isinstance(reading.full, Missing):
         return None
     if reading.bought is None or not isinstance(state, Curve):
@@ -335,7 +335,7 @@ def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading)
     return round_trip_loss_bps(state, reading.bought)
 
 
-def _paid(venue: VenueEvidence, paid_raw: int, market: Market) -> PaidAnswer:
+def _paid(venue: VenueEvidence, paid_raw: int, market: MarketRates) -> PaidAnswer:
     quote = venue.venue.quote
     decimals = quote_decimals(quote, market)
     assert decimals is not None

@@ -11,14 +11,14 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
-    Bought,
     Carried,
     Cell,
     CellOutcome,
+    CompletedBuy,
     Environment,
     Missing,
     Probe,
-    Refused,
+    RefusedCall,
     Size,
     VenueEvidence,
 )
@@ -77,17 +77,17 @@ async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[V
     for one, results in zip(asked, await _ask(run, venues, asked), strict=True):
         venue, known = venues[one.number], found[one.number]
         if one.handed:
-            reached[one.number] = None if isinstance(results, Refused) else outcomes.read_handed(results)
+            reached[one.number] = None if isinstance(results, RefusedCall) else outcomes.read_handed(results)
         elif one.probe is not None:
             cell = _cell(run, venue, one.probe, results, reached.get(one.number))
             known = replace(known, cells=(*known.cells, cell))
         elif one.crossed:
             known = replace(known, crossed=_crossed(run, venues, venue, results))
         elif one.small:
-            if isinstance(known.carried, Refused):
+            if isinstance(known.carried, RefusedCall):
                 known = replace(known, carried=_carried(venue, results, "thousandth"))
         else:
-            told = results if isinstance(results, Refused) else outcomes.read_told(results, "pull")
+            told = results if isinstance(results, RefusedCall) else outcomes.read_told(results, "pull")
             known = replace(known, told_on_sell=told, carried=_carried(venue, results))
         found[one.number] = known
     return tuple(found)
@@ -111,7 +111,7 @@ def _sell_requests(run: CheckSession, venues: list[VenueTrial]) -> Iterator[_Sel
 
 async def _ask(
     run: CheckSession, venues: list[VenueTrial], asked: list[_SellRequest]
-) -> list[Results | Missing | Refused]:
+) -> list[Results | Missing | RefusedCall]:
     if not asked:
         return []
     try:
@@ -123,11 +123,11 @@ async def _ask(
 
 
 def _carried(
-    venue: VenueTrial, results: Results | Missing | Refused, at: Size | None = None
-) -> Carried | Refused | Missing | None:
+    venue: VenueTrial, results: Results | Missing | RefusedCall, at: Size | None = None
+) -> Carried | RefusedCall | Missing | None:
     if not venue.place.venue.keeps_by_hook():
         return None
-    if isinstance(results, Refused):
+    if isinstance(results, RefusedCall):
         return results
     size = at or venue.main_size()
     bought = venue.completed_buy(size) if size is not None else None
@@ -157,13 +157,13 @@ def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> P
 
 
 def _crossed(
-    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, results: Results | Missing | Refused
+    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, results: Results | Missing | RefusedCall
 ) -> CellOutcome:
     cheapest = _cheapest(venues)
     assert cheapest is not None
     size = cheapest.main_size()
     assert size is not None
-    if isinstance(results, Refused):
+    if isinstance(results, RefusedCall):
         return replace(results, step="sell")
     env, probe, policy = run.environments[0], _whole(run, size), run.means.policy
     bought = _bought(cheapest, probe)
@@ -198,7 +198,7 @@ def _probes(run: CheckSession, venue: VenueTrial, size: Size) -> list[Probe]:
 _OTHERS: tuple[Size, ...] = ("thousandth", "large")
 
 
-def _bought(venue: VenueTrial, probe: Probe) -> Bought:
+def _bought(venue: VenueTrial, probe: Probe) -> CompletedBuy:
     """What this probe's own environment bought; where only the other one was tried, what that did."""
     bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
     assert bought is not None
@@ -245,10 +245,10 @@ def _cell(
     run: CheckSession,
     venue: VenueTrial,
     probe: Probe,
-    results: Results | Missing | Refused,
+    results: Results | Missing | RefusedCall,
     reached_raw: int | None,
 ) -> Cell:
-    if isinstance(results, Refused):
+    if isinstance(results, RefusedCall):
         return Cell(probe, replace(results, step="sell"))
     env = _trader(run, venue, probe)
     bought = _bought(venue, probe)

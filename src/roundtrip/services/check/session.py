@@ -5,16 +5,24 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.simulate.legs import Place, Setting
+from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts
-from roundtrip.domain.check.evidence import Bought, Buy, Environment, Missing, Refused, Size, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Environment,
+    EnvironmentBuy,
+    Missing,
+    RefusedCall,
+    Size,
+    VenueEvidence,
+)
 from roundtrip.domain.check.venue_reading import main_size
-from roundtrip.services.runtime.context import Means
+from roundtrip.services.runtime.context import CheckContext
 
 TOO_MUCH = "its answer is too large to read"
 
@@ -28,8 +36,8 @@ class CheckSession:
     """One check. ``counting`` is asked for only where no simulation lets block numbers pass as they do on the
     chain. ``deep``: it is also asked what could change it."""
 
-    means: Means
-    head: Head
+    means: CheckContext
+    head: ChainHead
     token: Address
     setting: Setting
     environments: tuple[Environment, ...]
@@ -45,7 +53,7 @@ class CheckSession:
         """What the node answered to ``request``."""
         return read(plan, answer, self.head.block, self.head.known_dialect())
 
-    async def ask_later(self, plans: list[tuple[Place, Plan]]) -> list[Results | Missing | Refused]:
+    async def ask_later(self, plans: list[tuple[VenuePlace, Plan]]) -> list[Results | Missing | RefusedCall]:
         """One trip for plans in which something is done and later sold. What counts blocks, and the node
         cannot let as many pass, is not asked: it would show another face than it does on the chain. Raises
         NodeFault."""
@@ -54,15 +62,15 @@ class CheckSession:
         found = iter((await self.ask([], asked))[1] if asked else [])
         return [next(found) if gap is None else gap for gap in known]
 
-    def _uncounted(self, place: Place, plan: Plan) -> Missing | None:
+    def _uncounted(self, place: VenuePlace, plan: Plan) -> Missing | None:
         parties = (self.token, place.venue.hook or self.token, place.venue.quote_address)
         gap = next((self.block_dependent[one] for one in parties if one in self.block_dependent), None)
         waits = self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
         return None if waits else gap
 
     async def ask(
-        self, first: list[RpcCall], plans: list[tuple[Place, Plan]]
-    ) -> tuple[list[msgspec.Raw | RpcError], list[Results | Missing | Refused]]:
+        self, first: list[RpcCall], plans: list[tuple[VenuePlace, Plan]]
+    ) -> tuple[list[msgspec.Raw | RpcError], list[Results | Missing | RefusedCall]]:
         """One trip: ``first`` and the plans. Raises NodeFault when ``first`` got no usable answer.
 
         Many plans go in several requests at once. A venue with a stranger's hook is asked apart: it can
@@ -78,7 +86,7 @@ class CheckSession:
             opening = await self.means.node.batch(first, self.meter)
         if isinstance(opening, NodeFault):
             raise opening
-        found: dict[int, Results | Missing | Refused] = {}
+        found: dict[int, Results | Missing | RefusedCall] = {}
         for group, answers in zip(groups, told, strict=True):
             for at, number in enumerate(group.numbers):
                 if isinstance(answers, NodeFault):
@@ -99,18 +107,18 @@ class _Group:
     numbers: tuple[int, ...]
     strange: bool
 
-    def outcome_of_fault(self, fault: NodeFault) -> Missing | Refused:
+    def outcome_of_fault(self, fault: NodeFault) -> Missing | RefusedCall:
         """What a request without a usable answer says of its plans."""
         if not isinstance(fault, CodeFault):
             return Missing("node", fault.message)
         # A timeout says nothing of what the venue would do; an answer of megabytes is the hook's own.
         if self.strange and isinstance(fault, NodeAnswerTooLarge):
-            return Refused("buy", TOO_MUCH, 0)
+            return RefusedCall("buy", TOO_MUCH, 0)
         return Missing("token", fault.message)
 
 
-def _grouped(plans: list[tuple[Place, Plan]]) -> list[_Group]:
-    strange: dict[Place, list[int]] = {}
+def _grouped(plans: list[tuple[VenuePlace, Plan]]) -> list[_Group]:
+    strange: dict[VenuePlace, list[int]] = {}
     plain: list[int] = []
     for number, (place, _) in enumerate(plans):
         (strange.setdefault(place, []) if place.venue.rival_hook() else plain).append(number)
@@ -123,15 +131,15 @@ def _grouped(plans: list[tuple[Place, Plan]]) -> list[_Group]:
 class VenueTrial:
     """A venue on its way through the two trips."""
 
-    place: Place
+    place: VenuePlace
     facts: PoolFacts | Missing
-    buys: tuple[Buy, ...]
-    told: Refused | Missing | None
+    buys: tuple[EnvironmentBuy, ...]
+    told: RefusedCall | Missing | None
 
-    def completed_buy(self, size: Size, environment: int = 0) -> Bought | None:
+    def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:
         """What a buy of trip 1 came to, if it went through and left the venue open."""
         for buy in self.buys:
-            if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, Bought):
+            if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, CompletedBuy):
                 return None if buy.outcome.closes else buy.outcome
         return None
 

@@ -10,18 +10,18 @@ import asyncpg
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, Layout
 from roundtrip.domain.base.errors import RoundtripError
-from roundtrip.domain.check.evidence import Refused
+from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.community import flag_calls
-from roundtrip.domain.community.flag_calls import Left, Moved, Reading, after
+from roundtrip.domain.community.flag_calls import FlaggedToken, Reading, TradedSinceFlag, after
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
-from roundtrip.services.valuation.holdings import Holding, Worth
-from roundtrip.services.valuation.spot_quote import PRICES, Prices
+from roundtrip.services.valuation.holdings import HoldingToSell, Worth
+from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
 from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts
 from roundtrip.store.community import flags as store
-from roundtrip.store.community.flag_facts import Gone
-from roundtrip.store.community.flags import Looked, Proof, Waiting
+from roundtrip.store.community.flag_facts import RemovedLiquidity
+from roundtrip.store.community.flags import FlagProof, FlagReview, WaitingFlag
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
 
@@ -37,11 +37,11 @@ next time."""
 class LookedAt:
     """What a run came to, and up to which second of the chain."""
 
-    flags: tuple[Looked, ...]
+    flags: tuple[FlagReview, ...]
     newest_s: int
 
 
-async def look(ctx: Context, prices: Prices = PRICES) -> LookedAt:
+async def look(ctx: Context, prices: TokenPricing = PRICES) -> LookedAt:
     """How flags stand that wait, those that nobody looked at for longest first. Nothing is written. Raises
     ServiceFull."""
     async with reading(ctx) as (connection, stands):
@@ -64,32 +64,32 @@ async def look(ctx: Context, prices: Prices = PRICES) -> LookedAt:
 class _Look:
     """A flag on its way: what happened to it, if anything did."""
 
-    flag: Waiting
+    flag: WaitingFlag
     to_price: bool = False
     answered_s: int | None = None
     event: flag_calls.Event | None = None
     seen: Reading | None = None
-    proof: Proof | None = None
+    proof: FlagProof | None = None
 
 
-def _ended(one: _Look, newest_s: int) -> Looked:
+def _ended(one: _Look, newest_s: int) -> FlagReview:
     """With what its time makes of it where nothing else did."""
     flag = one.flag
     known = [at_s for at_s in (flag.week.answered_s, one.answered_s) if at_s is not None]
-    week = flag_calls.Week(flag.week.at_s, flag.week.ends_s, max(known, default=None))
+    week = flag_calls.FlagWeek(flag.week.at_s, flag.week.ends_s, max(known, default=None))
     event = one.event
     if event in (None, "fell", "fits") and (ended := week.end(newest_s)) is not None:
         event = ended
     state = flag.state if event is None else after(flag.state, event)
     seen = one.seen if state == "seen" else None
     proof = one.proof if state == "proved" else None
-    return Looked(flag.id, flag.state, state, week.answered_s, seen, proof)
+    return FlagReview(flag.id, flag.state, state, week.answered_s, seen, proof)
 
 
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Cursor) -> _Look:
+async def _by_facts(connection: asyncpg.Connection, flag: WaitingFlag, stands: Cursor) -> _Look:
     """As far as facts tell. Where the index begins after the flag they tell nothing."""
     newest_s, ends_s = stands.block.timestamp_s, flag.week.ends_s
     token_id = await id_of(connection, flag.token)
@@ -116,10 +116,10 @@ async def _by_facts(connection: asyncpg.Connection, flag: Waiting, stands: Curso
     return _Look(flag, to_price=True)
 
 
-async def _drains(connection: asyncpg.Connection, flag: Waiting, token_id: int, newest_s: int) -> _Look:
+async def _drains(connection: asyncpg.Connection, flag: WaitingFlag, token_id: int, newest_s: int) -> _Look:
     settled_s, basis, week = flag.week.settled_s(newest_s), flag.basis, flag.week
     by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
-    gone: list[Gone] = []
+    gone: list[RemovedLiquidity] = []
     if basis.pool is not None:
         since = await flag_facts.liquidity_gone(
             connection, basis.pool, week.at_s, flag.block_number, settled_s
@@ -131,7 +131,7 @@ async def _drains(connection: asyncpg.Connection, flag: Waiting, token_id: int, 
         sold = await flag_facts.deployer_sold(connection, token_id, week.at_s, flag.block_number, settled_s)
         if sold is not None and not await others(connection, [sold.wallet_id], by):
             sold = None
-    left = Left(
+    left = FlaggedToken(
         basis.liquidity,
         (sum(one.settled for one in gone), sum(one.now for one in gone)),
         basis.deployer_raw,
@@ -141,15 +141,17 @@ async def _drains(connection: asyncpg.Connection, flag: Waiting, token_id: int, 
     if drained is None:
         return _Look(flag, answered_s=min(newest_s, week.ends_s))
     assert drained == "liquidity" or sold is not None
-    largest = max(gone, key=lambda one: one.largest) if drained == "liquidity" else cast(Gone, sold)
-    proof = Proof(drained, largest.block_number, largest.at_s, largest.tx_hash)
+    largest = (
+        max(gone, key=lambda one: one.largest) if drained == "liquidity" else cast(RemovedLiquidity, sold)
+    )
+    proof = FlagProof(drained, largest.block_number, largest.at_s, largest.tx_hash)
     return _Look(flag, answered_s=min(newest_s, week.ends_s), event="proved", proof=proof)
 
 
 # --- by price --------------------------------------------------------------------------------------
 
 
-async def _readings(ctx: Context, flags: Sequence[Waiting], prices: Prices) -> dict[int, Reading]:
+async def _readings(ctx: Context, flags: Sequence[WaitingFlag], prices: TokenPricing) -> dict[int, Reading]:
     """What the flags' tokens sell for now, all in one trip; who is not there could not be found out."""
     if not flags:
         return {}
@@ -161,18 +163,18 @@ async def _readings(ctx: Context, flags: Sequence[Waiting], prices: Prices) -> d
         return {
             flag.id: Reading(at.number, at.timestamp_s, valued.wei if isinstance(valued, Worth) else 0)
             for flag, valued in zip(flags, found, strict=True)
-            if isinstance(valued, Worth | Refused)
+            if isinstance(valued, Worth | RefusedCall)
         }
     return {}
 
 
-def _holding(flag: Waiting) -> Holding:
+def _holding(flag: WaitingFlag) -> HoldingToSell:
     basis = flag.basis
     assert basis.held_raw is not None
     assert basis.slot is not None
     layout, base = basis.slot
     slot = BalanceSlot(flag.token, cast(Layout, layout), base)
-    return Holding(flag.token, basis.held_raw, slot=slot, at=basis.pool)
+    return HoldingToSell(flag.token, basis.held_raw, slot=slot, at=basis.pool)
 
 
 async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, now: Reading) -> _Look:
@@ -190,11 +192,11 @@ async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, no
             event = None
         if flag.kind == "runs" and not moved.risen_by_others():
             event = "fell"
-    proof = Proof("price", now.block_number, now.at_s, None, now.pays_wei)
+    proof = FlagProof("price", now.block_number, now.at_s, None, now.pays_wei)
     return _Look(flag, answered_s=now.at_s, event=event, seen=now, proof=proof)
 
 
-async def _moved(ctx: Context, connection: asyncpg.Connection, flag: Waiting) -> Moved:
+async def _moved(ctx: Context, connection: asyncpg.Connection, flag: WaitingFlag) -> TradedSinceFlag:
     """Who traded it since it was flagged; the deployer and his kin do not count."""
     token_id = await id_of(connection, flag.token)
     assert token_id is not None
@@ -208,7 +210,7 @@ async def _moved(ctx: Context, connection: asyncpg.Connection, flag: Waiting) ->
     own = [one for one in traders if by is not None and purses.is_kin(one.wallet_id, by)]
     counted = [one for one in traders if one not in own and not purses.is_kin(one.wallet_id, deployer_id)]
     buyers = {purses.purse(one.wallet_id, flag.week.at_s) for one in counted if one.bought_wei}
-    return Moved(
+    return TradedSinceFlag(
         sum(one.bought_wei for one in own),
         sum(one.sold_wei for one in own),
         sum(one.bought_wei for one in counted),

@@ -9,12 +9,12 @@ from typing import Annotated
 import asyncpg
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import (
     DAY_S,
     DEAD_WEI,
@@ -31,7 +31,7 @@ from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import eth_text, quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
-from roundtrip.services.valuation.spot_quote import PRICES, Prices
+from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
 from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts, flags
 from roundtrip.store.index.addresses import id_of, ids_of
@@ -90,7 +90,7 @@ class _Subject:
 
 
 async def flag_token(
-    ctx: Context, params: FlagParams, mite: Mite, prices: Prices = PRICES
+    ctx: Context, params: FlagParams, mite: Mite, prices: TokenPricing = PRICES
 ) -> Answered[Flagged]:
     """Flags a token, and draws its control. Raises CallerFault (bad_address, bad_input), ServiceFull,
     NodeFault."""
@@ -125,12 +125,12 @@ async def flag_token(
     return Answered(Flagged(text, flag_id, token, kind, ends_at), meter=meter)
 
 
-def _new(token: Address, kind: Kind, stands: Cursor, basis: flags.Basis) -> flags.New:
+def _new(token: Address, kind: Kind, stands: Cursor, basis: flags.Basis) -> flags.NewFlag:
     at = stands.block
-    return flags.New(token, kind, at.timestamp_s, at.number, at.timestamp_s + WEEK_S, basis)
+    return flags.NewFlag(token, kind, at.timestamp_s, at.number, at.timestamp_s + WEEK_S, basis)
 
 
-def _check_behind(head: Head, stands: Cursor) -> None:
+def _check_behind(head: ChainHead, stands: Cursor) -> None:
     """What nobody has read yet would count as having come later."""
     if head.block.timestamp_s - stands.block.timestamp_s > SETTLED_S:
         raise ServiceFull("busy", "The index is too far behind the chain for a flag just now.", 60)
@@ -234,9 +234,9 @@ class _Pricing:
     """How the tokens of one flag are priced."""
 
     ctx: Context
-    head: Head
+    head: ChainHead
     kind: Kind
-    prices: Prices
+    prices: TokenPricing
     meter: Meter
 
     async def price_basis(self, token: Address, basis: flags.Basis) -> flags.Basis:
@@ -246,7 +246,7 @@ class _Pricing:
         probed = await self.prices.probe_buy(self.ctx, self.head, token, self.meter, basis.pool)
         if isinstance(probed, Missing):
             raise NodeFault(probed.why)
-        if isinstance(probed, Refused):
+        if isinstance(probed, RefusedCall):
             what = (
                 "0.1 eth does not buy it"
                 if probed.step in ("buy", "arrive")

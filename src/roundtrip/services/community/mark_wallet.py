@@ -63,12 +63,12 @@ async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[
     async with accounts(ctx) as connection:
         if params.off:
             was_there = await marks.take_back(connection, mite.id, wallet)
-            own = marks.Own(None, None)
+            own = marks.OwnWalletMark(None, None)
             said = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
         else:
             try:
                 own = await marks.put(connection, mite.id, wallet, name, params.mark, now)
-            except marks.TooMany:
+            except marks.TooManyMarks:
                 raise CallerFault(
                     "bad_input",
                     f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
@@ -78,7 +78,7 @@ async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[
     return Answered(Marked(said, wallet, own.name, own.mark, wallets))
 
 
-def _said(wallet: str, own: marks.Own) -> str:
+def _said(wallet: str, own: marks.OwnWalletMark) -> str:
     called = [] if own.name is None else [f'call it "{own.name}"']
     marked = [] if own.mark is None else [f"mark it {own.mark}"]
     return (

@@ -14,7 +14,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.names import MarkSaid, NameSaid
 from roundtrip.store.community import marks, public_names
-from roundtrip.store.community.marks import Kept
+from roundtrip.store.community.marks import StoredMark
 
 from .mark_wallet import Marked, MarkParams, mark_wallet
 
@@ -89,5 +89,5 @@ async def unmark_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answe
     return await mark_wallet(ctx, MarkParams(params.address, off=True), mite)
 
 
-def _row(one: Kept) -> OwnMark:
+def _row(one: StoredMark) -> OwnMark:
     return OwnMark(one.wallet, one.own.name, one.own.mark, one.made_at)

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.flag_calls import By, Kind, Score
+from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.check.schema import AddressText
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import (
@@ -70,7 +70,7 @@ class CalledBy(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-class Receipt(msgspec.Struct, frozen=True, rename="camel"):
+class FlagReceipt(msgspec.Struct, frozen=True, rename="camel"):
     """What proved a flag."""
 
     by: Annotated[
@@ -100,7 +100,7 @@ class ProvenCall(msgspec.Struct, frozen=True, rename="camel"):
     before_s: Annotated[
         int, msgspec.Meta(description="How many seconds before it came true it was flagged.", ge=0)
     ]
-    receipt: Receipt
+    receipt: FlagReceipt
 
 
 class WaitingCall(msgspec.Struct, frozen=True, rename="camel"):
@@ -145,7 +145,7 @@ def _label(one: Shown) -> Label:
     return Label(one.token, one.symbol, one.name, None, None)
 
 
-def _proven(one: Shown, score: Score) -> ProvenCall:
+def _proven(one: Shown, score: FlagScore) -> ProvenCall:
     proof = one.proof
     assert proof is not None
     return ProvenCall(
@@ -155,19 +155,19 @@ def _proven(one: Shown, score: Score) -> ProvenCall:
         flagged_at=when(one.at_s),
         proved_at=when(proof.at_s),
         before_s=max(0, proof.at_s - one.at_s),
-        receipt=Receipt(
+        receipt=FlagReceipt(
             proof.by, proof.block_number, proof.tx_hash, None if proof.wei is None else eth(proof.wei)
         ),
     )
 
 
-def _waiting(one: Shown, score: Score) -> WaitingCall:
+def _waiting(one: Shown, score: FlagScore) -> WaitingCall:
     return WaitingCall(
         present_token(_label(one)), one.kind, _mite(one, score), when(one.at_s), when(one.ends_s)
     )
 
 
-def _mite(one: Shown, score: Score) -> CalledBy:
+def _mite(one: Shown, score: FlagScore) -> CalledBy:
     return CalledBy(
         one.designation,
         one.is_agent,
@@ -183,7 +183,9 @@ def _mite(one: Shown, score: Score) -> CalledBy:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(token: Address | None, proved: list[Shown], waiting: list[Shown], scores: dict[int, Score]) -> str:
+def _text(
+    token: Address | None, proved: list[Shown], waiting: list[Shown], scores: dict[int, FlagScore]
+) -> str:
     whose = "any token" if token is None else str(token)
     if not proved:
         said = [f"No flag on {whose} was proved yet."]
@@ -207,7 +209,7 @@ def _kinds(waiting: list[Shown]) -> str:
     return ", ".join(f"{kind} {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
 
 
-def _line(one: Shown, score: Score) -> str:
+def _line(one: Shown, score: FlagScore) -> str:
     proof = one.proof
     assert proof is not None
     how = {
@@ -222,7 +224,7 @@ def _line(one: Shown, score: Score) -> str:
     )
 
 
-def _by_chance(score: Score) -> str:
+def _by_chance(score: FlagScore) -> str:
     return f"; chance {score.by_chance} of {score.drawn}" if score.drawn else ""
 
 

@@ -11,7 +11,7 @@ from roundtrip.domain.watch.channels import host_of
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.store.delivery import channels, deliveries
-from roundtrip.store.delivery.channels import Channel, New
+from roundtrip.store.delivery.channels import Channel, NewChannel
 
 from .channels import count_attempt, send_test
 from .channels_schema import ChannelParams, ChannelRow, present_channel
@@ -60,5 +60,5 @@ def _own(found: Channel | None, params: ChannelParams, mite: Mite) -> Channel:
     return found
 
 
-def _kept(channel: Channel) -> New:
-    return New(channel.kind, channel.target, channel.shown, channel.secret, channel.target_hash)
+def _kept(channel: Channel) -> NewChannel:
+    return NewChannel(channel.kind, channel.target, channel.shown, channel.secret, channel.target_hash)

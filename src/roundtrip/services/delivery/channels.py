@@ -21,7 +21,7 @@ from roundtrip.services.runtime.notifiers import Message, To, send, why
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.delivery import channels, deliveries
-from roundtrip.store.delivery.channels import New
+from roundtrip.store.delivery.channels import NewChannel
 
 from .channels_schema import (
     ChannelParams,
@@ -110,18 +110,18 @@ def _aimed(ctx: Context, url: str) -> Target:
         raise CallerFault("bad_input", f"url cannot be sent to: {error}.") from None
 
 
-def _new(ctx: Context, aim: Target, secret: str | None) -> New:
+def _new(ctx: Context, aim: Target, secret: str | None) -> NewChannel:
     """Nothing that lets whoever reads the database write there, or sign."""
     seal = ctx.outward.seal()
     sealed = seal.seal(aim.url, ctx.entropy())
     if secret is not None:
         signing = seal.seal(secret, ctx.entropy())
-        return New("webhook", sealed, _shown(aim), signing, seal.hash_of(aim.url))
+        return NewChannel("webhook", sealed, _shown(aim), signing, seal.hash_of(aim.url))
     found = _DISCORD_ID.search(urlsplit(aim.url).path)
     assert found is not None
     # Without its token: with another one it is the same webhook.
     told = f"{aim.host}/api/webhooks/{found[1]}"
-    return New("discord", sealed, told, None, seal.hash_of(told))
+    return NewChannel("discord", sealed, told, None, seal.hash_of(told))
 
 
 def _shown(aim: Target) -> str:
@@ -132,7 +132,9 @@ def _shown(aim: Target) -> str:
     return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
 
 
-async def count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite, new: New) -> datetime:
+async def count_attempt(
+    ctx: Context, connection: asyncpg.Connection, mite: Mite, new: NewChannel
+) -> datetime:
     """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     host = host_of(new.shown)
@@ -157,7 +159,7 @@ async def count_attempt(ctx: Context, connection: asyncpg.Connection, mite: Mite
     return now
 
 
-async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | None:
+async def _room(connection: asyncpg.Connection, mite: Mite, new: NewChannel) -> int | None:
     """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
     known = await channels.of_mite(connection, mite.id)
     key = (new.kind, new.target_hash)
@@ -169,7 +171,7 @@ async def _room(connection: asyncpg.Connection, mite: Mite, new: New) -> int | N
     return same
 
 
-async def send_test(ctx: Context, mite: Mite, new: New) -> New:
+async def send_test(ctx: Context, mite: Mite, new: NewChannel) -> NewChannel:
     """The same, with what the answer told of it. Raises CallerFault (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
     row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])

@@ -14,7 +14,7 @@ from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.delivery import channels, deliveries
-from roundtrip.store.delivery.channels import New
+from roundtrip.store.delivery.channels import NewChannel
 
 WINDOW_S = 600
 _SECRET = "telegram"  # noqa: S105
@@ -57,7 +57,7 @@ async def _linked(ctx: Context, connection: asyncpg.Connection, started: Started
     good = (_code(secret, mite_id, made, one) for one in (window, window - 1))
     if designation is None or not any(hmac.compare_digest(started.code, one) for one in good):
         return NO_CODE
-    new = New("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
+    new = NewChannel("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     known = await channels.of_mite(connection, mite_id)
     same = next((one for one in known if (one.kind, one.target) == (new.kind, new.target)), None)

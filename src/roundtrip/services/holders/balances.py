@@ -13,7 +13,7 @@ from roundtrip.chain.holders.views import Views, views_of
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.balance_drift import has_drifted
-from roundtrip.domain.holders.book import HolderBook, Holding
+from roundtrip.domain.holders.book import HolderBook, HolderColumns
 from roundtrip.services.runtime.context import Context
 
 MOST_BY_CHANCE = 30
@@ -91,7 +91,7 @@ def _is_short(book: HolderBook, thrown_raw: int, supply_raw: int) -> bool:
     """Whether all that wallets have by the logs, with what the token tells of nobody, ``thrown_raw``, is not
     the supply. What was sent to nobody is gone by the logs, and most tokens tell no balance of it; of those
     that do it still counts in the supply, and it was sent there."""
-    nobody = book.wallets.get(ZERO_ADDRESS, Holding())
+    nobody = book.wallets.get(ZERO_ADDRESS, HolderColumns())
     there_are = -nobody.balance_raw
     # More than was ever sent there fills the gap that a secret mint left.
     made_up = thrown_raw > nobody.received_raw and has_drifted(nobody.received_raw, thrown_raw, supply_raw)

@@ -19,12 +19,12 @@ from roundtrip.domain.holders.read_state import Event, step
 from roundtrip.services.runtime.book_cache import Open
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking
-from roundtrip.store.holders.books import Kept
+from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.index.prices import past_prices
 
 from .book_store import is_worth_writing, load_book, note_asked, pack_book, wish, write
 from .late_venues import lacks_venues
-from .sources import Source, beginning, made_by, near_node, reading_node, source
+from .sources import TokenSource, beginning, made_by, near_node, reading_node, source
 
 MOST_TRANSFERS = 5_000_000
 MOST_WALLETS = 1_000_000
@@ -41,7 +41,7 @@ PROBE_S = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ReadBounds:
     """How much is read in one go: after so many logs, or so many seconds, it stops. ``patience_s``: so long a
     node that gives nothing is asked again."""
 
@@ -50,9 +50,9 @@ class Bounds:
     patience_s: float = 12.0
 
 
-AT_ONCE = Bounds(25_000, 4.0)
+AT_ONCE = ReadBounds(25_000, 4.0)
 """While somebody waits."""
-PIECE = Bounds(500_000, 15.0, 30.0)
+PIECE = ReadBounds(500_000, 15.0, 30.0)
 """As one job: what a process loses that dies."""
 
 Clock = Callable[[], float]
@@ -63,12 +63,12 @@ class Piece:
     """What a run of the job has to write. ``forget``: the hash of the block that the book was kept for which
     counts no longer. ``done``: there is nothing more to read."""
 
-    kept: Kept | None
+    kept: StoredBook | None
     forget: str | None
     done: bool
 
 
-async def read(ctx: Context, found: Source, clock: Clock = time.perf_counter) -> Open:
+async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counter) -> Open:
     """The token's book, up to ``found.head`` where its state is not ``reading``: then a job goes on with it.
     The caller holds the token's lock. Raises NodeFault, ReadFailed (holders_failed), ServiceFull
     (holders_busy, holders_budget, holders_no_archive, busy)."""
@@ -124,20 +124,20 @@ async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) 
         return Piece(await pack_book(ctx, opened), broken or forget, done=opened.state != "reading")
 
 
-def _place(ctx: Context, found: Source, opened: Open | None) -> contextlib.AbstractContextManager[None]:
+def _place(ctx: Context, found: TokenSource, opened: Open | None) -> contextlib.AbstractContextManager[None]:
     """One of the places for reading, where there is much to read. Raises ServiceFull (holders_busy)."""
     if opened is not None and _is_near(found, opened):
         return contextlib.nullcontext()
     return ctx.books.a_place()
 
 
-def _is_near(found: Source, opened: Open) -> bool:
+def _is_near(found: TokenSource, opened: Open) -> bool:
     block = opened.book.block
     return block is not None and found.head.number - block.number <= NEAR_BLOCKS
 
 
 @contextlib.contextmanager
-def _or_as_before(ctx: Context, found: Source, opened: Open | None) -> Iterator[bool]:
+def _or_as_before(ctx: Context, found: TokenSource, opened: Open | None) -> Iterator[bool]:
     """Where all is begun anew beside a book that there is: that one stays until as much is read as can be,
     and where that fails. Tells whether it is so."""
     before, asked = ctx.books.get(found.token) if opened is None else None, ctx.books.probe_times(found.token)
@@ -155,7 +155,7 @@ def _or_as_before(ctx: Context, found: Source, opened: Open | None) -> Iterator[
 # --- what is there already -------------------------------------------------------------------------
 
 
-async def _opened(ctx: Context, found: Source) -> tuple[Open | None, str | None]:
+async def _opened(ctx: Context, found: TokenSource) -> tuple[Open | None, str | None]:
     """The book as it was left, None where there is none or it is of no use any more; then, with the hash of
     the block that it was kept for. One that is only to be read again is still in memory."""
     opened = ctx.books.get(found.token)
@@ -182,7 +182,7 @@ async def _opened(ctx: Context, found: Source) -> tuple[Open | None, str | None]
     return opened, None
 
 
-async def _is_still_there(ctx: Context, found: Source, opened: Open) -> bool:
+async def _is_still_there(ctx: Context, found: TokenSource, opened: Open) -> bool:
     """Whether the book's block is on the chain. A node that has not got so far may be behind, or of a chain
     that became shorter: a book that is soon read again is, for a larger one it is waited until the node gets
     there. Raises NodeFault."""
@@ -210,7 +210,7 @@ class _Gone(ReadFailed):
     """The node has let go what comes next."""
 
 
-async def _begun(ctx: Context, found: Source, bounds: Bounds) -> Open:
+async def _begun(ctx: Context, found: TokenSource, bounds: ReadBounds) -> Open:
     """A book with nothing in it. Raises NodeFault, ReadFailed, ServiceFull (holders_no_archive)."""
     try:
         async with asyncio.timeout(bounds.patience_s):
@@ -220,14 +220,14 @@ async def _begun(ctx: Context, found: Source, bounds: Bounds) -> Open:
     return Open(HolderBook(begun), step("unread", "begun"))
 
 
-def _not_begun(found: Source) -> Open:
+def _not_begun(found: TokenSource) -> Open:
     """In the place of a book that a job begins."""
     venues = frozenset(found.sources.venues)
     begun = Beginning(found.token, found.places, venues, 0, None, frozenset())
     return Open(HolderBook(begun), step("unread", "begun"), is_begun=False)
 
 
-async def _is_given_again(ctx: Context, found: Source, opened: Open) -> bool:
+async def _is_given_again(ctx: Context, found: TokenSource, opened: Open) -> bool:
     """Whether the node gives by now the first transfers, and the last ones, that it had let go. Whatever it
     says, it is not asked again for some time."""
     now_s, asked = ctx.now_s(), ctx.books.probe_times(found.token)
@@ -244,7 +244,7 @@ async def _is_given_again(ctx: Context, found: Source, opened: Open) -> bool:
 
 
 async def _brought_on(
-    ctx: Context, found: Source, opened: Open, bounds: Bounds, clock: Clock
+    ctx: Context, found: TokenSource, opened: Open, bounds: ReadBounds, clock: Clock
 ) -> tuple[Open, str | None]:
     """The book, read on. Where that shows that it is of another chain, or that the node has let go what comes
     next, it is begun anew, once: then with the hash of the block that it went to, and whatever was read by
@@ -282,7 +282,7 @@ async def _brought_on(
         raise ReadFailed(fault) from fault
 
 
-def _is_gone_for_good(ctx: Context, found: Source) -> bool:
+def _is_gone_for_good(ctx: Context, found: TokenSource) -> bool:
     """Whether the node said some time ago that it has let go what comes next, and gave nothing since."""
     asked, now_s = ctx.books.probe_times(found.token), ctx.now_s()
     if asked.gone_s is None:
@@ -290,7 +290,7 @@ def _is_gone_for_good(ctx: Context, found: Source) -> bool:
     return now_s - asked.gone_s >= SURE_S
 
 
-async def _read_on(ctx: Context, found: Source, opened: Open, bounds: Bounds, clock: Clock) -> None:
+async def _read_on(ctx: Context, found: TokenSource, opened: Open, bounds: ReadBounds, clock: Clock) -> None:
     """Folds what is new, up to the head or the bounds. What was folded before a fault stays. Raises Forked,
     HistoryPruned, NodeFault, ServiceFull."""
     book, before = opened.book, opened.book.block
@@ -320,7 +320,9 @@ async def _read_on(ctx: Context, found: Source, opened: Open, bounds: Bounds, cl
             ctx.books.put(found.token, opened)
 
 
-async def _read_spans(ctx: Context, found: Source, opened: Open, bounds: Bounds, clock: Clock) -> Event:
+async def _read_spans(
+    ctx: Context, found: TokenSource, opened: Open, bounds: ReadBounds, clock: Clock
+) -> Event:
     """How far it came."""
     book, started_s, logs = opened.book, clock(), 0
     block = book.block
@@ -356,7 +358,7 @@ async def _fold(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
     book.advance_to(span.last)
 
 
-async def _begin_later(ctx: Context, found: Source, opened: Open, low: int) -> None:
+async def _begin_later(ctx: Context, found: TokenSource, opened: Open, low: int) -> None:
     """The node gives no logs of the blocks from ``low`` on: the book begins where it gives some."""
     begun = opened.book.beginning
     number = await oldest_logs(reading_node(ctx), found.sources, low, found.head.number)

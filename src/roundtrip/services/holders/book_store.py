@@ -12,7 +12,7 @@ from roundtrip.domain.holders.book import dump, load
 from roundtrip.services.runtime.book_cache import BUDGET_SAID, Open
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
-from roundtrip.store.holders.books import Kept
+from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.jobs import ToCome
@@ -69,14 +69,16 @@ def is_worth_writing(opened: Open) -> bool:
     return opened.kept_transfers < 0 or new >= max(_WRITTEN_EVERY, opened.kept_transfers // 50)
 
 
-async def pack_book(ctx: Context, opened: Open) -> Kept:
+async def pack_book(ctx: Context, opened: Open) -> StoredBook:
     """The book as it is written down. It goes to a block."""
     book, now = opened.book, datetime.fromtimestamp(ctx.now_s(), UTC)
     assert book.block is not None
     packing = asyncio.to_thread(dump, book) if len(book.wallets) > _SMALL else None
     written = dump(book) if packing is None else await packing
     first_number = book.beginning.first_number
-    return Kept(opened.state, book.block, book.transfers, first_number, opened.pruned, written, now, now)
+    return StoredBook(
+        opened.state, book.block, book.transfers, first_number, opened.pruned, written, now, now
+    )
 
 
 async def note_asked(ctx: Context, token: Address) -> None:
@@ -86,7 +88,7 @@ async def note_asked(ctx: Context, token: Address) -> None:
             await books.touch(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
 
 
-async def write(ctx: Context, opened: Open, kept: Kept, forget: str | None) -> None:
+async def write(ctx: Context, opened: Open, kept: StoredBook, forget: str | None) -> None:
     """Nothing is lost where it cannot be written: it is read again then."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
@@ -95,7 +97,7 @@ async def write(ctx: Context, opened: Open, kept: Kept, forget: str | None) -> N
 
 
 async def _write(
-    connection: asyncpg.Connection, token: Address, kept: Kept | None, forget: str | None
+    connection: asyncpg.Connection, token: Address, kept: StoredBook | None, forget: str | None
 ) -> None:
     if forget is not None:
         await books.forget(connection, token, forget)
@@ -103,7 +105,7 @@ async def _write(
         await books.keep(connection, token, kept)
 
 
-async def wish(ctx: Context, token: Address, kept: Kept | None, forget: str | None) -> None:
+async def wish(ctx: Context, token: Address, kept: StoredBook | None, forget: str | None) -> None:
     """Has a job go on with it, with what was read so far. Raises ServiceFull (holders_busy) where too many
     wait, (holders_budget) where it waits for another day's budget; ReadFailed where it was given up not long
     ago, or waits since it failed."""

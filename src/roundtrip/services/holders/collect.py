@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from roundtrip.chain.holders.views import Funding, entry_point_txs, funding_txs, had_before, was_made_in
+from roundtrip.chain.holders.views import FirstFunding, entry_point_txs, funding_txs, had_before, was_made_in
 from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import ServiceFull
@@ -21,7 +21,7 @@ from roundtrip.domain.holders.findings import (
     TOP,
     UNKNOWN,
     Concentration,
-    Told,
+    HolderInputs,
     biggest,
     concentration,
     has_bought,
@@ -36,16 +36,16 @@ from roundtrip.services.support.index_reader import looking
 from roundtrip.store.community import public_names
 from roundtrip.store.holders import smart_money
 from roundtrip.store.holders.smart_money import BoardRow
-from roundtrip.store.holders.smart_money import Win as KeptWin
+from roundtrip.store.holders.smart_money import WinningClose as KeptWin
 from roundtrip.store.index.cursor import may_trade_beyond
 
 from .balances import MOST_BUYERS, Balances, balances
 from .book_reader import read
-from .findings import NEAREST, Crowd, Gathered, Why, Win, Winner
+from .findings import NEAREST, HolderRecord, HolderWin, LaunchCrowd, Why, WinFinding
 from .funding import BUSY_NONCE, Kin, kin
 from .late_venues import late_venues
 from .schema import Window
-from .sources import MOST_PLACES, Source, source
+from .sources import MOST_PLACES, TokenSource, source
 
 LEAST_TIED = 2
 """Two of one funder are told as a pair."""
@@ -61,7 +61,7 @@ MOST_WINS = 40
 """Of so many winners the biggest win is looked up: of one with many thousand closings it takes 3 ms."""
 
 
-async def gather_holders(ctx: Context, token: Address, meter: Meter) -> Gathered:
+async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRecord:
     """Raises CallerFault (not_a_token), NodeFault, ReadFailed, ServiceFull."""
     found = await source(ctx, token, meter)
     opened = ctx.books.get(token)
@@ -77,16 +77,16 @@ async def gather_holders(ctx: Context, token: Address, meter: Meter) -> Gathered
 
 def _gathered(
     ctx: Context,
-    found: Source,
+    found: TokenSource,
     at: BlockRef,
-    told: Told,
+    told: HolderInputs,
     launch: LaunchTold | None,
     status: ReadStatus,
     why: tuple[Why, ...] = (),
-) -> Gathered:
+) -> HolderRecord:
     symbol = found.trip.data.facts.symbol_data
     usd = found.usd_a_unit(ctx.policy)
-    return Gathered(
+    return HolderRecord(
         chain_id=ctx.chain_id,
         token=found.token,
         symbol=text_in(bytes.fromhex(symbol[2:])) if isinstance(symbol, str) else None,
@@ -106,7 +106,7 @@ def _gathered(
 # --- while it is being read ------------------------------------------------------------------------
 
 
-async def _of_launch(ctx: Context, found: Source, opened: Open, meter: Meter) -> Gathered:
+async def _of_launch(ctx: Context, found: TokenSource, opened: Open, meter: Meter) -> HolderRecord:
     """The launch alone, once its place and all who bought in it are known for good: what these hold is asked
     of the token. A job may read on meanwhile, even to the end: nothing of that is told here."""
     at, book = found.head, opened.book
@@ -114,7 +114,7 @@ async def _of_launch(ctx: Context, found: Source, opened: Open, meter: Meter) ->
     is_known = is_known and not await _is_unread(ctx, found, opened)
     launch = book.launch() if is_known else None
     is_sure = launch is not None and await _is_sure(ctx, book, meter)
-    told = Told(book, found.supply_raw, {}, False, book.beginning.maker if is_sure else None, {})
+    told = HolderInputs(book, found.supply_raw, {}, False, book.beginning.maker if is_sure else None, {})
     if launch is None:
         return _gathered(ctx, found, at, told, None, "reading")
     held = await balances(ctx, book, at, found.supply_raw, (), meter)
@@ -126,7 +126,7 @@ async def _of_launch(ctx: Context, found: Source, opened: Open, meter: Meter) ->
 # --- when it is read -------------------------------------------------------------------------------
 
 
-async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Gathered:
+async def _of_all(ctx: Context, found: TokenSource, opened: Open, meter: Meter) -> HolderRecord:
     book = opened.book
     assert book.block is not None
     # What is read no further is told with balances as they are now.
@@ -140,7 +140,7 @@ async def _of_all(ctx: Context, found: Source, opened: Open, meter: Meter) -> Ga
     held = await balances(ctx, book, at, found.supply_raw, who, meter)
     launch = None if opened.pruned else book.launch()
     sure = maker if is_sure else None
-    told = Told(book, held.supply_raw, held.told, held.drifts, sure, {}, first=tuple(first))
+    told = HolderInputs(book, held.supply_raw, held.told, held.drifts, sure, {}, first=tuple(first))
     top = [wallet for wallet, _ in biggest(told, TOP)]
     told = await _with_kin(ctx, told, launch, top, held, meter)
     winners, crowd, scams = await _known_elsewhere(ctx, told, top, maker)
@@ -167,7 +167,7 @@ async def _is_sure(ctx: Context, book: HolderBook, meter: Meter) -> bool:
     return bool(await was_made_in(ctx.node, begun.token, begun.first_number, meter))
 
 
-def _spread(opened: Open, told: Told, moved: int | None) -> Concentration | None:
+def _spread(opened: Open, told: HolderInputs, moved: int | None) -> Concentration | None:
     """Counted anew for every answer; of very many wallets only once a hundredth of them moved."""
     wallets, before = len(told.book.wallets), opened.spread_moved
     opened.spread_moved = None if before is None or moved is None else before + moved
@@ -177,7 +177,7 @@ def _spread(opened: Open, told: Told, moved: int | None) -> Concentration | None
     return opened.spread
 
 
-def _insiders(found: Source, opened: Open) -> set[Address]:
+def _insiders(found: TokenSource, opened: Open) -> set[Address]:
     """Who may have what no transfer tells."""
     facts, maker = found.trip.data.facts, opened.book.beginning.maker
     told = {facts.owner, facts.proxy_admin, found.token}
@@ -185,7 +185,7 @@ def _insiders(found: Source, opened: Open) -> set[Address]:
     return {one for one in told if one is not None and not isinstance(one, Missing)}
 
 
-async def _is_unread(ctx: Context, found: Source, opened: Open) -> bool:
+async def _is_unread(ctx: Context, found: TokenSource, opened: Open) -> bool:
     """Whether trades may be missing, of places that are not known, or came to be known late, or are known no
     more, or beyond those that are read."""
     if opened.unread_venues or late_venues(found, opened):
@@ -217,8 +217,13 @@ def _why(opened: Open, held: Balances, is_unread: bool) -> tuple[Why, ...]:
 
 
 async def _with_kin(
-    ctx: Context, told: Told, launch: LaunchTold | None, top: Sequence[Address], held: Balances, meter: Meter
-) -> Told:
+    ctx: Context,
+    told: HolderInputs,
+    launch: LaunchTold | None,
+    top: Sequence[Address],
+    held: Balances,
+    meter: Meter,
+) -> HolderInputs:
     """With where the top and the launch's buyers come from, and what ties them."""
     buys = () if launch is None else launch.buys
     first = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
@@ -239,7 +244,7 @@ async def _with_kin(
 
 
 async def _never_group(
-    ctx: Context, told: Told, launch: LaunchTold, at: BlockRef, meter: Meter
+    ctx: Context, told: HolderInputs, launch: LaunchTold, at: BlockRef, meter: Meter
 ) -> tuple[frozenset[str], frozenset[str | None]]:
     """Funders that are contracts, a deployer who is as busy as an exchange, and transactions of entry points;
     and of whom that could not be found out: these group nobody either, and leave open who belongs to whom."""
@@ -266,7 +271,9 @@ async def _never_group(
     return frozenset(never), frozenset(unasked)
 
 
-async def _with_fundings(ctx: Context, told: Told, launch: LaunchTold, came: Kin, meter: Meter) -> Told:
+async def _with_fundings(
+    ctx: Context, told: HolderInputs, launch: LaunchTold, came: Kin, meter: Meter
+) -> HolderInputs:
     """With the transaction that shows each tie to a funder, and without ties that are none: whoever had
     something before that payment was funded by somebody else, and next to nothing is no funding."""
     # What weighs most comes first: no more than some blocks are read.
@@ -275,7 +282,7 @@ async def _with_fundings(ctx: Context, told: Told, launch: LaunchTold, came: Kin
         groups = launch_groups(told, launch, least)
         tied += [wallet for group in groups if group.funder is not None for wallet in group.wallets]
     wanted = [
-        Funding(funder, wallet, came.funded[wallet])
+        FirstFunding(funder, wallet, came.funded[wallet])
         for wallet in dict.fromkeys(tied)
         if wallet in came.funded and (funder := told.wallets[wallet].funder) is not None
     ]
@@ -302,8 +309,8 @@ async def _with_fundings(ctx: Context, told: Told, launch: LaunchTold, came: Kin
 
 
 async def _known_elsewhere(
-    ctx: Context, told: Told, top: Sequence[Address], perhaps: Maker | None
-) -> tuple[tuple[Winner, ...] | None, Crowd | None, Mapping[Address, int]]:
+    ctx: Context, told: HolderInputs, top: Sequence[Address], perhaps: Maker | None
+) -> tuple[tuple[HolderWin, ...] | None, LaunchCrowd | None, Mapping[Address, int]]:
     """Who of all that ever had it wins elsewhere, and who of the top comes back to the deployer's launches
     (None: the index could not be asked); how many mark whom of the top, or who ``perhaps`` deployed it, as a
     scam."""
@@ -321,7 +328,7 @@ async def _known_elsewhere(
             if maker is not None:
                 deployer, token = maker.deployer, told.book.beginning.token
                 found = await smart_money.repeat_buyers(connection, deployer, token, top)
-                crowd = Crowd(found.launches_by_wallet, found.deployer_launches)
+                crowd = LaunchCrowd(found.launches_by_wallet, found.deployer_launches)
     except ServiceFull:
         return None, None, scams
     return tuple(_winner(row, best.get(row.wallet)) for row in met), crowd, scams
@@ -335,8 +342,8 @@ def _window(row: BoardRow) -> Window:
     return next(one for one in NEAREST if one == row.span)
 
 
-def _winner(row: BoardRow, best: KeptWin | None) -> Winner:
+def _winner(row: BoardRow, best: KeptWin | None) -> HolderWin:
     win = None
     if best is not None:
-        win = Win(best.token, best.symbol, best.profit_wei, best.spent_wei, best.at_s)
-    return Winner(row.wallet, _window(row), row.rank, row.profit_wei, row.won, row.closed, win)
+        win = WinFinding(best.token, best.symbol, best.profit_wei, best.spent_wei, best.at_s)
+    return HolderWin(row.wallet, _window(row), row.rank, row.profit_wei, row.won, row.closed, win)

@@ -10,7 +10,14 @@ from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchTold
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds, deployer_deeds
-from roundtrip.domain.holders.findings import Bundle, Concentration, Holder, Shares, Snipers, Told
+from roundtrip.domain.holders.findings import (
+    Bundle,
+    Concentration,
+    HolderInputs,
+    RankedHolder,
+    Shares,
+    Snipers,
+)
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import Disagreement
 
@@ -27,7 +34,7 @@ _FLATTERING = frozenset({"never_held", "holds_all", "holds_some"})
 
 
 @dataclass(frozen=True, slots=True)
-class Win:
+class WinFinding:
     """The most eth that a wallet took out of one closed token. ``symbol``: as strangers wrote it."""
 
     token: Address
@@ -38,7 +45,7 @@ class Win:
 
 
 @dataclass(frozen=True, slots=True)
-class Winner:
+class HolderWin:
     """A wallet's place on a winners board."""
 
     wallet: Address
@@ -47,11 +54,11 @@ class Winner:
     profit_wei: int
     won: int
     closed: int
-    best: Win | None
+    best: WinFinding | None
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class LaunchCrowd:
     """How many other launches of the same deployer each wallet bought, and how many he made in all."""
 
     bought: Mapping[Address, int]
@@ -59,7 +66,7 @@ class Crowd:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class HolderRecord:
     """``symbol``: as strangers wrote it. ``why``: why it is partial, the weightiest first; nothing else has
     any. ``told`` None: nothing was read yet. While ``status`` is reading only the launch is told of it, and
     only balances that were asked. ``launch`` None: there was none, or its place is not known for sure.
@@ -79,11 +86,11 @@ class Gathered:
     status: ReadStatus
     transfers_read: int
     why: tuple[Why, ...] = ()
-    told: Told | None = None
+    told: HolderInputs | None = None
     launch: LaunchTold | None = None
     market_cap_micro_usd: Fraction | None = None
-    winners: tuple[Winner, ...] | None = None
-    crowd: Crowd | None = None
+    winners: tuple[HolderWin, ...] | None = None
+    crowd: LaunchCrowd | None = None
     disagreement: Disagreement | None = None
     concentration: Concentration | None = None
     unsure_maker: Maker | None = None
@@ -94,7 +101,7 @@ class Gathered:
             raise ValueError("what is partial has a reason, and nothing else has")
 
     @property
-    def read(self) -> Told | None:
+    def read(self) -> HolderInputs | None:
         """What is known of all holders; None while that is being read."""
         return None if self.status == "reading" else self.told
 
@@ -130,15 +137,15 @@ class SmartFound:
     """Winners that bought the token and hold it, by the nearest board and their rank there; and how many sold
     it all."""
 
-    holding: tuple[Winner, ...]
+    holding: tuple[HolderWin, ...]
     sold_out: int
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HolderFindings:
     """None, or nothing in a list: not known, or there is none; ``bundles`` None: not known."""
 
-    top: tuple[Holder, ...] = ()
+    top: tuple[RankedHolder, ...] = ()
     shares: Shares | None = None
     snipers: Snipers | None = None
     bundles: tuple[Bundle, ...] | None = None
@@ -151,7 +158,7 @@ class Found:
     """Of launch buyers."""
 
 
-def find(gathered: Gathered) -> Found:
+def find(gathered: HolderRecord) -> HolderFindings:
     """All that is found in it."""
     told, launch, all_told = gathered.told, gathered.launch, gathered.read
     bundles = _bundles(gathered)
@@ -162,10 +169,10 @@ def find(gathered: Gathered) -> Found:
         buy.wallet: findings.tags(told, buy.wallet, sniped, bundled) for buy in launch.buys
     }  # fmt: skip
     if all_told is None:
-        return Found(bundles=bundles, tags=tags)
+        return HolderFindings(bundles=bundles, tags=tags)
     top = tuple(findings.top(all_told, snipers=sniped, bundled=bundled))
     ages = [all_told.wallets.get(one.address, findings.UNKNOWN).first_s for one in top]
-    return Found(
+    return HolderFindings(
         top=top,
         shares=findings.shares(all_told),
         snipers=sniping,
@@ -179,7 +186,7 @@ def find(gathered: Gathered) -> Found:
     )
 
 
-def _bundles(gathered: Gathered) -> tuple[Bundle, ...] | None:
+def _bundles(gathered: HolderRecord) -> tuple[Bundle, ...] | None:
     told, launch = gathered.told, gathered.launch
     if told is None or launch is None:
         return None
@@ -191,7 +198,7 @@ def _bundles(gathered: Gathered) -> tuple[Bundle, ...] | None:
     return tuple(findings.bundles(told, launch))
 
 
-def _deeds(gathered: Gathered, told: Told) -> DeployerDeeds | None:
+def _deeds(gathered: HolderRecord, told: HolderInputs) -> DeployerDeeds | None:
     """Where transfers are missing only that he is out is told: what he got and sold may be among these. So it
     is where somebody else may have deployed it."""
     deeds = deployer_deeds(replace(told, maker=gathered.maker))
@@ -199,11 +206,11 @@ def _deeds(gathered: Gathered, told: Told) -> DeployerDeeds | None:
     return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
-def _smart(gathered: Gathered, told: Told) -> SmartFound | None:
+def _smart(gathered: HolderRecord, told: HolderInputs) -> SmartFound | None:
     if gathered.winners is None:
         return None
     skipped = findings.outside(told)
-    nearest: dict[Address, Winner] = {}
+    nearest: dict[Address, HolderWin] = {}
     for one in sorted(gathered.winners, key=lambda one: (NEAREST.index(one.window), one.rank)):
         if one.profit_wei > 0 and one.wallet not in skipped and findings.has_bought(told, one.wallet):
             nearest.setdefault(one.wallet, one)
@@ -212,7 +219,7 @@ def _smart(gathered: Gathered, told: Told) -> SmartFound | None:
     return SmartFound(tuple(one for one in holding if findings.holds_on_purpose(told, one.wallet)), len(out))
 
 
-def funders_unknown(gathered: Gathered) -> tuple[Address, ...]:
+def funders_unknown(gathered: HolderRecord) -> tuple[Address, ...]:
     """Launch buyers of whom it could not be found out who funded them, or whom else that one funded."""
     if gathered.launch is None:
         return ()
@@ -226,7 +233,7 @@ def funders_unknown(gathered: Gathered) -> tuple[Address, ...]:
     )
 
 
-def repeats(gathered: Gathered, found: Found) -> list[int]:
+def repeats(gathered: HolderRecord, found: HolderFindings) -> list[int]:
     """Of every top holder that bought other launches of the deployer how many; he himself is no crowd."""
     if gathered.crowd is None:
         return []

@@ -7,27 +7,27 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from roundtrip.chain.blocks.state_witness import NoArchive
-from roundtrip.chain.holders.origins import Found, seek_origin
+from roundtrip.chain.holders.origins import FoundOrigin, seek_origin
 from roundtrip.chain.holders.views import had_before
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook
-from roundtrip.domain.holders.findings import MOST_FUNDED, Wallet
+from roundtrip.domain.holders.findings import MOST_FUNDED, KnownWallet
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.index_reader import looking
 from roundtrip.services.wallets.origins import JOB
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked
 
 from .sources import reading_node
 
-Came = Mapping[Address, Origin | None]
+Came = Mapping[Address, StoredOrigin | None]
 """Where wallets come from, of those of whom it is known; None: nothing of this chain's money ever reached
 it."""
 
@@ -53,7 +53,7 @@ class Kin:
     """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first eth,
     at least; more than ``MOST_FUNDED`` also where he may have. ``funded``: in which block."""
 
-    wallets: Mapping[Address, Wallet]
+    wallets: Mapping[Address, KnownWallet]
     families: Mapping[Address, int] = field(default_factory=dict)
     funded: Mapping[Address, int] = field(default_factory=dict)
 
@@ -116,17 +116,17 @@ async def _before(
 
 def _wallet(
     book: HolderBook, wallet: Address, came: Came, aged: Collection[Address], is_contract: bool | None
-) -> Wallet:
+) -> KnownWallet:
     """The token itself may be the first thing that ever reached it. ``aged``: of whom it is known since when
     they are there."""
     if wallet not in came:
-        return Wallet(is_contract=is_contract)
+        return KnownWallet(is_contract=is_contract)
     origin, holding = came[wallet], book.wallets.get(wallet)
     times = [] if origin is None else [origin.first_s]
     if holding is not None and holding.first_s:
         times.append(holding.first_s)
     first_s = min(times, default=None) if wallet in aged else None
-    return Wallet(first_s, None if origin is None else origin.funder, True, is_contract)
+    return KnownWallet(first_s, None if origin is None else origin.funder, True, is_contract)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class _Index:
 
 async def _from_index(ctx: Context, book: HolderBook, wanted: Collection[Address]) -> _Index:
     async with looking(ctx) as (connection, stands):
-        found: dict[Address, Origin | None] = dict(await origins.origins_of(connection, wanted))
+        found: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wanted))
         funded = await linked.funded_numbers(connection, wanted)
     if stands is not None and stands.start_number == 0:
         # Whom a whole index never met nothing had reached by its newest block: which says where a wallet
@@ -157,7 +157,7 @@ async def _from_index(ctx: Context, book: HolderBook, wanted: Collection[Address
 async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Came:
     """What an archive tells of them; who is not there could not be found out in time, or for what the day has
     for reading holders: it is thousands of calls, and no check is to go without them."""
-    found: dict[Address, Origin | None] = {}
+    found: dict[Address, StoredOrigin | None] = {}
     books, now_s = ctx.books, ctx.now_s()
     if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
         return found
@@ -177,7 +177,7 @@ async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) ->
             except NodeFault:
                 # What an address tells of itself may contradict itself: that says nothing of the others.
                 return
-        found[wallet] = Origin(*told) if isinstance(told, Found) else None
+        found[wallet] = StoredOrigin(*told) if isinstance(told, FoundOrigin) else None
 
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(_SEARCH_S):
@@ -205,7 +205,7 @@ async def _remember(ctx: Context, stands: Cursor | None, came: Came, unknown: Se
             await jobs.enqueue_many(connection, JOB, [wallet for wallet in left if wallet not in known])
 
 
-def _older(origin: Origin | None, start_number: int) -> OlderOrigin:
+def _older(origin: StoredOrigin | None, start_number: int) -> OlderOrigin:
     """As far as it is from before the index: what came later the sync has seen itself."""
     if origin is None or origin.first_number >= start_number:
         return OlderOrigin(None, start_number - 1)

@@ -4,7 +4,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.services.runtime.context import Answered, Context
 
 from .collect import gather_holders
-from .findings import Gathered
+from .findings import HolderRecord
 from .launch_bundle import LaunchBundle, present_launch_bundle
 from .present import present
 from .schema import HoldersParams, TokenHolders
@@ -22,7 +22,7 @@ async def token_holders(ctx: Context, params: HoldersParams) -> Answered[TokenHo
     return Answered(present(gathered), ttl_ms(ctx, gathered), meter=meter)
 
 
-def ttl_ms(ctx: Context, gathered: Gathered) -> int:
+def ttl_ms(ctx: Context, gathered: HolderRecord) -> int:
     """How long an answer is shared."""
     return _READING_TTL_MS if gathered.status == "reading" else ctx.policy.answer_ttl_ms
 

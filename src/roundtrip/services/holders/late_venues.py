@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.book_cache import Open, Unread
 from roundtrip.services.runtime.context import Context
 
-from .sources import Source, reading_node
+from .sources import TokenSource, reading_node
 
 PATIENCE_S = 4.0
 """So long it is looked for trades at once. The next question goes on from there."""
@@ -19,7 +19,7 @@ _DUST = 10_000
 """What a place was sent before it was known is not worth reading all again below one part in so many."""
 
 
-async def lacks_venues(ctx: Context, found: Source, opened: Open) -> bool:
+async def lacks_venues(ctx: Context, found: TokenSource, opened: Open) -> bool:
     """Whether all is to be read again, since trades were not read at a place that the book did not know of,
     or much was sent there. One that opened later, or that nobody used, changes nothing: else whoever opens
     pools has all read anew each time. Those of which the node does not say it, and those that have it read
@@ -40,7 +40,7 @@ async def lacks_venues(ctx: Context, found: Source, opened: Open) -> bool:
     return await _have_traded(ctx, found, opened) and not is_soon
 
 
-def late_venues(found: Source, opened: Open) -> list[str]:
+def late_venues(found: TokenSource, opened: Open) -> list[str]:
     """Places that the book does not know of, and that may be older than its block."""
     book = opened.book
     number = -1 if book.block is None else book.block.number
@@ -48,7 +48,7 @@ def late_venues(found: Source, opened: Open) -> list[str]:
     return sorted(at for at in unknown if at in book.lost_venues or not found.is_new(at, number))
 
 
-def _lose(found: Source, opened: Open) -> None:
+def _lose(found: TokenSource, opened: Open) -> None:
     """What nobody knows of any more is not read from here on: it is a late one once somebody does."""
     book, there = opened.book, found.sources.venues.keys()
     assert book.block is not None
@@ -58,7 +58,7 @@ def _lose(found: Source, opened: Open) -> None:
         book.lose(lost)
 
 
-def _empty_to(found: Source, opened: Open, at: str) -> int:
+def _empty_to(found: TokenSource, opened: Open, at: str) -> int:
     """Up to which block nothing can be missing there."""
     book = opened.book
     if at in book.lost_venues:
@@ -66,7 +66,7 @@ def _empty_to(found: Source, opened: Open, at: str) -> int:
     return max(book.beginning.first_number, found.opened_at.get(at, 0)) - 1
 
 
-async def _have_traded(ctx: Context, found: Source, opened: Open) -> bool:
+async def _have_traded(ctx: Context, found: TokenSource, opened: Open) -> bool:
     unread = opened.unread_venues
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(PATIENCE_S):
@@ -79,7 +79,9 @@ async def _have_traded(ctx: Context, found: Source, opened: Open) -> bool:
     return False
 
 
-async def _traded_at(ctx: Context, found: Source, opened: Open, venues: list[str], where: Unread) -> bool:
+async def _traded_at(
+    ctx: Context, found: TokenSource, opened: Open, venues: list[str], where: Unread
+) -> bool:
     """Writes down how far there is nothing."""
     trades = venue_trades(
         reading_node(ctx), found.sources, venues, where.empty_to + 1, where.last, opened.venues_width

@@ -11,9 +11,9 @@ from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
 from roundtrip.domain.holders.findings import LEAST_BUNDLE, Bundle, Tag
 
-from .findings import Found, Gathered, find, funders_unknown
+from .findings import HolderFindings, HolderRecord, find, funders_unknown
 from .present import MOST_LISTED, launch_answer, of_holders
-from .schema import Bps, Launch, OfHolders
+from .schema import Bps, LaunchTime, OfHolders
 from .text import (
     bundle_text,
     crowded_text,
@@ -69,7 +69,7 @@ class LaunchGroup(msgspec.Struct, frozen=True, rename="camel"):
 class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     """Who bought a token in its launch window, grouped by funder and transaction."""
 
-    launch: Launch | None
+    launch: LaunchTime | None
     buyers: Annotated[int | None, msgspec.Meta(description="The deployer counts; null: not known.")]
     bought_bps: Bps | None
     held_bps: Bps | None
@@ -81,7 +81,7 @@ class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     ]
 
 
-def present_launch_bundle(gathered: Gathered) -> LaunchBundle:
+def present_launch_bundle(gathered: HolderRecord) -> LaunchBundle:
     """The answer."""
     found = find(gathered)
     together = _together(gathered, found)
@@ -108,7 +108,7 @@ def present_launch_bundle(gathered: Gathered) -> LaunchBundle:
     )
 
 
-def _together(gathered: Gathered, found: Found) -> list[tuple[Bundle, bool]]:
+def _together(gathered: HolderRecord, found: HolderFindings) -> list[tuple[Bundle, bool]]:
     """Bundles, then pairs of those who are in none; each with whether it is a bundle."""
     told, launch = gathered.told, gathered.launch
     if found.bundles is None or told is None or launch is None:
@@ -119,7 +119,7 @@ def _together(gathered: Gathered, found: Found) -> list[tuple[Bundle, bool]]:
     return [*((one, True) for one in found.bundles), *((one, False) for one in pairs)]
 
 
-def _group(gathered: Gathered, bundle: Bundle, is_bundle: bool, rows: list[LaunchBuyer]) -> LaunchGroup:
+def _group(gathered: HolderRecord, bundle: Bundle, is_bundle: bool, rows: list[LaunchBuyer]) -> LaunchGroup:
     return LaunchGroup(
         funder=bundle.funder,
         same_transaction=bundle.tx_hash is not None,
@@ -132,7 +132,7 @@ def _group(gathered: Gathered, bundle: Bundle, is_bundle: bool, rows: list[Launc
     )
 
 
-def _buyer(gathered: Gathered, found: Found, buy: LaunchBuy) -> LaunchBuyer:
+def _buyer(gathered: HolderRecord, found: HolderFindings, buy: LaunchBuy) -> LaunchBuyer:
     known = gathered.told.wallets.get(buy.wallet, findings.UNKNOWN) if gathered.told else findings.UNKNOWN
     return LaunchBuyer(
         address=buy.wallet,
@@ -146,12 +146,12 @@ def _buyer(gathered: Gathered, found: Found, buy: LaunchBuy) -> LaunchBuyer:
     )
 
 
-def _bought_bps(gathered: Gathered) -> int | None:
+def _bought_bps(gathered: HolderRecord) -> int | None:
     launch = gathered.launch
     return None if launch is None else gathered.share_bps(sum(buy.bought_raw for buy in launch.buys))
 
 
-def _held_raw(gathered: Gathered, wallets: Iterable[Address]) -> int | None:
+def _held_raw(gathered: HolderRecord, wallets: Iterable[Address]) -> int | None:
     """None: of one of them it is not known."""
     held_raw = 0
     for wallet in wallets:
@@ -162,7 +162,7 @@ def _held_raw(gathered: Gathered, wallets: Iterable[Address]) -> int | None:
     return held_raw
 
 
-def _held_bps(gathered: Gathered, wallets: Iterable[Address]) -> int | None:
+def _held_bps(gathered: HolderRecord, wallets: Iterable[Address]) -> int | None:
     held_raw = _held_raw(gathered, wallets)
     return None if held_raw is None else gathered.share_bps(held_raw)
 
@@ -170,7 +170,7 @@ def _held_bps(gathered: Gathered, wallets: Iterable[Address]) -> int | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(gathered: Gathered, found: Found) -> list[str]:
+def _text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     said, launch = status_text(gathered), gathered.launch
     if gathered.status != "reading":
         said.append(f"This is about {token_text(gathered)}.")

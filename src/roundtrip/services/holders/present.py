@@ -10,12 +10,12 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import WINDOW_BLOCKS
-from roundtrip.domain.holders.findings import Holder, Told
+from roundtrip.domain.holders.findings import HolderInputs, RankedHolder
 from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import ties
 from roundtrip.services.support.index_reader import eth, when
 
-from .findings import Found, Gathered, Win, Winner, find, funders_unknown, repeats
+from .findings import HolderFindings, HolderRecord, HolderWin, WinFinding, find, funders_unknown, repeats
 from .schema import (
     BiggestWin,
     BundleAnswer,
@@ -25,7 +25,7 @@ from .schema import (
     Growth,
     HeldToken,
     HoldersCounted,
-    Launch,
+    LaunchTime,
     Link,
     RepeatCrowd,
     SmartMoneyAnswer,
@@ -44,7 +44,7 @@ _DAY_S = 86_400
 _WEEK_S = 7 * _DAY_S
 
 
-def present(gathered: Gathered) -> TokenHolders:
+def present(gathered: HolderRecord) -> TokenHolders:
     """The tool's answer."""
     found = find(gathered)
     return TokenHolders(
@@ -70,7 +70,7 @@ def present(gathered: Gathered) -> TokenHolders:
     )
 
 
-class Begun(TypedDict):
+class HolderAnswerFields(TypedDict):
     """Every field of ``OfHolders``."""
 
     text: str
@@ -82,9 +82,9 @@ class Begun(TypedDict):
     token: HeldToken
 
 
-def of_holders(gathered: Gathered, said: Iterable[str]) -> Begun:
+def of_holders(gathered: HolderRecord, said: Iterable[str]) -> HolderAnswerFields:
     """``said``: the answer's sentences."""
-    return Begun(
+    return HolderAnswerFields(
         text=" ".join(said),
         chain_id=gathered.chain_id,
         block=gathered.block.number,
@@ -95,16 +95,16 @@ def of_holders(gathered: Gathered, said: Iterable[str]) -> Begun:
     )
 
 
-def held_token(gathered: Gathered) -> HeldToken:
+def held_token(gathered: HolderRecord) -> HeldToken:
     """The token, fit to show."""
     symbol = None if gathered.symbol is None else names.symbol(gathered.symbol)
     return HeldToken(symbol, gathered.decimals, plain_decimal(gathered.supply_raw, gathered.decimals))
 
 
-def launch_answer(gathered: Gathered) -> Launch | None:
+def launch_answer(gathered: HolderRecord) -> LaunchTime | None:
     """None: not known, or there was none."""
     launch = gathered.launch
-    return None if launch is None else Launch(launch.block_number, when(launch.at_s), WINDOW_BLOCKS)
+    return None if launch is None else LaunchTime(launch.block_number, when(launch.at_s), WINDOW_BLOCKS)
 
 
 def usd(micro_usd: Fraction | int | None) -> float | None:
@@ -112,12 +112,12 @@ def usd(micro_usd: Fraction | int | None) -> float | None:
     return None if micro_usd is None else round(float(Fraction(micro_usd) / USDG_UNIT), 2)
 
 
-def market_cap_usd(gathered: Gathered) -> float | None:
+def market_cap_usd(gathered: HolderRecord) -> float | None:
     """None: not known, or of a token that says there is none of it."""
     return usd(gathered.market_cap_micro_usd) if gathered.supply_raw > 0 else None
 
 
-def entry(gathered: Gathered, entry_cap_micro_usd: int | None) -> tuple[float | None, float | None]:
+def entry(gathered: HolderRecord, entry_cap_micro_usd: int | None) -> tuple[float | None, float | None]:
     """The market cap at entry in dollars, and how many times that it is now, by four digits."""
     now = gathered.market_cap_micro_usd
     if not entry_cap_micro_usd:
@@ -129,7 +129,7 @@ def entry(gathered: Gathered, entry_cap_micro_usd: int | None) -> tuple[float | 
 # --- holders ---------------------------------------------------------------------------------------
 
 
-def _counted(gathered: Gathered, found: Found) -> HoldersCounted | None:
+def _counted(gathered: HolderRecord, found: HolderFindings) -> HoldersCounted | None:
     shares = found.shares
     if shares is None:
         return None
@@ -144,7 +144,7 @@ def _counted(gathered: Gathered, found: Found) -> HoldersCounted | None:
     )
 
 
-def _top_holder(gathered: Gathered, one: Holder) -> TopHolder:
+def _top_holder(gathered: HolderRecord, one: RankedHolder) -> TopHolder:
     known = gathered.told.wallets.get(one.address, findings.UNKNOWN) if gathered.told else findings.UNKNOWN
     first_s = known.first_s
     entry_usd, multiple = entry(gathered, one.entry_cap_micro_usd)
@@ -162,7 +162,7 @@ def _top_holder(gathered: Gathered, one: Holder) -> TopHolder:
     )
 
 
-def _snipers(gathered: Gathered, found: Found) -> SnipersAnswer | None:
+def _snipers(gathered: HolderRecord, found: HolderFindings) -> SnipersAnswer | None:
     snipers = found.snipers
     if snipers is None:
         return None
@@ -170,7 +170,7 @@ def _snipers(gathered: Gathered, found: Found) -> SnipersAnswer | None:
     return SnipersAnswer(len(snipers.wallets), bought, held, snipers.sold_out)
 
 
-def _bundle(gathered: Gathered, found: Found) -> BundleAnswer | None:
+def _bundle(gathered: HolderRecord, found: HolderFindings) -> BundleAnswer | None:
     if not found.bundles:
         return None
     first = found.bundles[0]
@@ -178,7 +178,7 @@ def _bundle(gathered: Gathered, found: Found) -> BundleAnswer | None:
     return BundleAnswer(len(first.wallets), first.funder, first.tx_hash is not None, bought, held)
 
 
-def _deployer(gathered: Gathered, found: Found) -> DeployerHolds | None:
+def _deployer(gathered: HolderRecord, found: HolderFindings) -> DeployerHolds | None:
     deeds, maker = found.deeds, gathered.maker
     if deeds is None or maker is None:
         return None
@@ -199,7 +199,7 @@ def _deployer(gathered: Gathered, found: Found) -> DeployerHolds | None:
 # --- winners and the crowd -------------------------------------------------------------------------
 
 
-def smart_wallets(gathered: Gathered, found: Found) -> list[SmartWallet]:
+def smart_wallets(gathered: HolderRecord, found: HolderFindings) -> list[SmartWallet]:
     """Winners that hold the token, as many as are listed."""
     smart, told = found.smart, gathered.read
     if smart is None or told is None:
@@ -207,14 +207,14 @@ def smart_wallets(gathered: Gathered, found: Found) -> list[SmartWallet]:
     return [_smart_wallet(gathered, told, one) for one in smart.holding[:MOST_LISTED]]
 
 
-def _smart_money(gathered: Gathered, found: Found) -> SmartMoneyAnswer | None:
+def _smart_money(gathered: HolderRecord, found: HolderFindings) -> SmartMoneyAnswer | None:
     smart = found.smart
     if smart is None:
         return None
     return SmartMoneyAnswer(len(smart.holding), smart.sold_out, smart_wallets(gathered, found))
 
 
-def _smart_wallet(gathered: Gathered, told: Told, one: Winner) -> SmartWallet:
+def _smart_wallet(gathered: HolderRecord, told: HolderInputs, one: HolderWin) -> SmartWallet:
     entry_usd, multiple = entry(gathered, findings.entry_cap_micro_usd(told, one.wallet))
     return SmartWallet(
         address=one.wallet,
@@ -230,7 +230,7 @@ def _smart_wallet(gathered: Gathered, told: Told, one: Winner) -> SmartWallet:
     )
 
 
-def _biggest_win(win: Win | None) -> BiggestWin | None:
+def _biggest_win(win: WinFinding | None) -> BiggestWin | None:
     # What cost nothing brought no multiple of it.
     if win is None or win.spent_wei <= 0:
         return None
@@ -244,7 +244,7 @@ def _biggest_win(win: Win | None) -> BiggestWin | None:
     )
 
 
-def _repeat_crowd(gathered: Gathered, found: Found) -> RepeatCrowd | None:
+def _repeat_crowd(gathered: HolderRecord, found: HolderFindings) -> RepeatCrowd | None:
     crowd = gathered.crowd
     if crowd is None or gathered.read is None or gathered.read.maker is None:
         return None
@@ -255,7 +255,7 @@ def _repeat_crowd(gathered: Gathered, found: Found) -> RepeatCrowd | None:
 # --- a closer look ---------------------------------------------------------------------------------
 
 
-def _forensics(gathered: Gathered, found: Found) -> Forensics:
+def _forensics(gathered: HolderRecord, found: HolderFindings) -> Forensics:
     told, spread = gathered.read, gathered.concentration
     held = None
     if told is not None and found.suspicious is not None:
@@ -274,11 +274,11 @@ def _forensics(gathered: Gathered, found: Found) -> Forensics:
     )
 
 
-def _holding(gathered: Gathered, wallets: tuple[Address, ...]) -> int:
+def _holding(gathered: HolderRecord, wallets: tuple[Address, ...]) -> int:
     return sum(1 for wallet in wallets if gathered.held_raw(wallet))
 
 
-def _growth(gathered: Gathered) -> Growth | None:
+def _growth(gathered: HolderRecord) -> Growth | None:
     """Where transfers are missing or lie nobody knows how many there were."""
     if gathered.read is None or gathered.read.drifts or not gathered.has_every_transfer:
         return None
@@ -289,7 +289,7 @@ def _growth(gathered: Gathered) -> Growth | None:
     return Growth(hour, day, week)
 
 
-def _drift(gathered: Gathered) -> Drift | None:
+def _drift(gathered: HolderRecord) -> Drift | None:
     off = gathered.disagreement
     if off is None or gathered.read is None:
         return None

@@ -79,7 +79,7 @@ class TopHolder(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-class Launch(msgspec.Struct, frozen=True, rename="camel"):
+class LaunchTime(msgspec.Struct, frozen=True, rename="camel"):
     """When the token could first be bought."""
 
     block: int
@@ -196,7 +196,7 @@ class Holders(msgspec.Struct, frozen=True, rename="camel"):
     market_cap_usd: float | None
     holders: HoldersCounted | None
     top: list[TopHolder]
-    launch: Launch | None
+    launch: LaunchTime | None
     snipers: SnipersAnswer | None
     bundle: BundleAnswer | None
     deployer: DeployerHolds | None

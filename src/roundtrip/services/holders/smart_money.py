@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.services.support.index_reader import eth_text, quote_token
 from roundtrip.store.index.tokens import Label
 
-from .findings import Found, Gathered, Winner, find
+from .findings import HolderFindings, HolderRecord, HolderWin, find
 from .present import MOST_LISTED, market_cap_usd, of_holders, smart_wallets
 from .schema import OfHolders, SmartWallet
 from .text import smart_text, status_text, token_text
@@ -26,7 +26,7 @@ class SmartMoney(OfHolders, frozen=True, rename="camel"):
     wallets: Annotated[list[SmartWallet], msgspec.Meta(description="At most 100, the nearest board first.")]
 
 
-def present_smart_money(gathered: Gathered) -> SmartMoney:
+def present_smart_money(gathered: HolderRecord) -> SmartMoney:
     """The answer."""
     found = find(gathered)
     return SmartMoney(
@@ -38,7 +38,7 @@ def present_smart_money(gathered: Gathered) -> SmartMoney:
     )
 
 
-def _text(gathered: Gathered, found: Found) -> list[str]:
+def _text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     said = status_text(gathered)
     if gathered.read is None:
         return [*said, "Which wallets of the winners list hold it is not known before that."]
@@ -55,7 +55,7 @@ def _text(gathered: Gathered, found: Found) -> list[str]:
     return said
 
 
-def _line(one: Winner) -> str:
+def _line(one: HolderWin) -> str:
     board = "of all time" if one.window == "all" else f"of the last {one.window}"
     said = f"{one.wallet} is rank {one.rank} {board} with {eth_text(one.profit_wei)}"
     if one.best is None:

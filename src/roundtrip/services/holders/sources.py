@@ -13,15 +13,15 @@ from roundtrip.chain.holders.views import entry_point_txs
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.rpc.daily_budget import OwnBudget
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
-from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.domain.check.evidence import AnyLaunch, Launch, Missing, PoolLaunch
+from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
 from roundtrip.domain.check.price import raw_usd
 from roundtrip.domain.holders.book import Beginning
 from roundtrip.domain.holders.deployer import Maker
-from roundtrip.domain.holders.token_flows import Places
+from roundtrip.domain.holders.token_flows import NonWallets
 from roundtrip.services.check.candidates import standard_venues, unseen_venues
 from roundtrip.services.check.pipeline import BuyRoundResult, start_check
 from roundtrip.services.check.sell_round import buy_brought, choose_venues
@@ -40,7 +40,7 @@ _NO_ARCHIVE_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TokenSource:
     """A token after trip 1 and a look into the index. ``spot``: its launch, as the index knows it.
     ``opened_at``: the block in which a venue opened, where that is known. ``absent``: standard venues that
     nobody has opened."""
@@ -52,7 +52,7 @@ class Source:
     launch: AnyLaunch | None
     spot: LaunchSpot | None
     sources: Sources
-    places: Places
+    places: NonWallets
     opened_at: Mapping[str, int]
     absent: frozenset[str] = frozenset()
 
@@ -77,13 +77,13 @@ class Source:
         return self.opened_at.get(at, -1) > number
 
 
-async def source(ctx: Context, token: Address, meter: Meter) -> Source:
+async def source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     """Trip 1 of a check, and what the index knows. Raises CallerFault (not_a_token), NodeFault,
     ServiceFull."""
     return await refused_at_newest(ctx, lambda: _source(ctx, token, meter))
 
 
-async def _source(ctx: Context, token: Address, meter: Meter) -> Source:
+async def _source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     head = ctx.heads.current()
     trip = await start_check(ctx, head, token, meter)
     facts, launch = trip.data.facts, trip.data.launch
@@ -95,7 +95,7 @@ async def _source(ctx: Context, token: Address, meter: Meter) -> Source:
         raise NodeFault("it did not tell what the token is")
     spot, pools = await _indexed(ctx, token)
     venues = _venues(ctx, trip, launch, pools)
-    return Source(
+    return TokenSource(
         head=await _settled(ctx, head.block),
         trip=trip,
         decimals=facts.decimals or 0,
@@ -119,7 +119,7 @@ async def _settled(ctx: Context, head: BlockRef) -> BlockRef:
     return found[0]
 
 
-async def _indexed(ctx: Context, token: Address) -> tuple[LaunchSpot | None, list[Pool]]:
+async def _indexed(ctx: Context, token: Address) -> tuple[LaunchSpot | None, list[PoolPlace]]:
     """What the index knows of its launch and of its places. Raises ServiceFull (busy): read without a place
     that is known, its trades would be told as gifts."""
     async with looking(ctx) as (connection, _):
@@ -130,7 +130,7 @@ async def _indexed(ctx: Context, token: Address) -> tuple[LaunchSpot | None, lis
 
 
 def _venues(
-    ctx: Context, trip: BuyRoundResult, launch: AnyLaunch | None, pools: list[Pool]
+    ctx: Context, trip: BuyRoundResult, launch: AnyLaunch | None, pools: list[PoolPlace]
 ) -> dict[str, Quoted]:
     """Every place where it trades or traded, as far as anybody knows."""
     token, contracts = trip.run.token, ctx.contracts
@@ -140,7 +140,7 @@ def _venues(
         at = venue.pool if venue.pool is not None else venue.pool_id
         if at is not None and at not in found:
             found[at] = _quoted(venue.kind, token, venue.quote_address)
-    if isinstance(launch, Launch) and launch.curve not in found:
+    if isinstance(launch, LaunchRecord) and launch.curve not in found:
         found[launch.curve] = _quoted(launchpad_curve.KIND, token, launch.quote_address)
     return found
 
@@ -151,7 +151,7 @@ def _standard(ctx: Context, token: Address) -> frozenset[str]:
     return frozenset(at for at in places if at is not None)
 
 
-def _other(pool: Pool, token: Address) -> Address:
+def _other(pool: PoolPlace, token: Address) -> Address:
     return pool.quote if pool.token == token else pool.token
 
 
@@ -159,13 +159,13 @@ def _quoted(kind: VenueKind, token: Address, quote: Address) -> Quoted:
     return Quoted(kind, token < quote, quote)
 
 
-def places(token: Address, venues: Mapping[str, Quoted], contracts: Contracts) -> Places:
+def places(token: Address, venues: Mapping[str, Quoted], contracts: Contracts) -> NonWallets:
     """Who is nobody's wallet: where it lies to be bought, and the network's own machinery."""
     pools = {Address(at) for at in venues if len(at) == len(token)} | {contracts.v4_pool_manager}
     if contracts.launchpad_hook is not None:
         pools.add(contracts.launchpad_hook)
     beside = (contracts.all_addresses() | ENTRY_POINTS) - pools - {token}
-    return Places(frozenset(pools), frozenset(beside))
+    return NonWallets(frozenset(pools), frozenset(beside))
 
 
 def reading_node(ctx: Context) -> OwnBudget:
@@ -182,7 +182,7 @@ def near_node(ctx: Context) -> OwnBudget:
 # --- where it begins -------------------------------------------------------------------------------
 
 
-async def beginning(ctx: Context, found: Source) -> Beginning:
+async def beginning(ctx: Context, found: TokenSource) -> Beginning:
     """Where its transfers begin, and who made it. Raises NodeFault, ServiceFull (holders_no_archive)."""
     if found.spot is not None:
         number, maker = found.spot.block_number, await _maker(ctx, found, None)
@@ -206,7 +206,7 @@ def _insiders(maker: Maker | None) -> frozenset[Address]:
     return frozenset({maker.deployer, *maker.creators})
 
 
-async def _first(ctx: Context, found: Source) -> BlockRef:
+async def _first(ctx: Context, found: TokenSource) -> BlockRef:
     """By bisection on its code; where the node has let old states go, by its first transfer. Raises
     ReadFailed, ServiceFull (holders_no_archive)."""
     try:
@@ -229,11 +229,11 @@ async def _first(ctx: Context, found: Source) -> BlockRef:
     return spoken
 
 
-async def _maker(ctx: Context, found: Source, first: BlockRef | None) -> Maker | None:
+async def _maker(ctx: Context, found: TokenSource, first: BlockRef | None) -> Maker | None:
     """Whom the launchpad names; else who made the contract, or sent the transaction that did. Raises
     ReadFailed."""
     try:
-        if isinstance(found.launch, Launch | PoolLaunch):
+        if isinstance(found.launch, LaunchRecord | PoolLaunch):
             return await _launcher(ctx, found, found.launch)
         told = None if first is None else await maker_of(ctx.node, found.token, first)
     except NodeFault as fault:
@@ -242,24 +242,24 @@ async def _maker(ctx: Context, found: Source, first: BlockRef | None) -> Maker |
     return None if told is None else Maker(told.sender, told.how, (), told.tx_hash)
 
 
-async def _launcher(ctx: Context, found: Source, launch: Launch | PoolLaunch) -> Maker:
+async def _launcher(ctx: Context, found: TokenSource, launch: LaunchRecord | PoolLaunch) -> Maker:
     spot = found.spot
     creators = {await _paid(ctx, found), await _sender(ctx, spot)} - {None, launch.deployer}
     others = tuple(sorted(one for one in creators if one is not None))
     return Maker(launch.deployer, "launchpad", others, None if spot is None else spot.tx_hash)
 
 
-async def made_by(ctx: Context, found: Source, known: Maker) -> Maker:
+async def made_by(ctx: Context, found: TokenSource, known: Maker) -> Maker:
     """With what the index has come to know since of who was behind the same deployer's launch. Raises
     NodeFault, ServiceFull."""
     told = await _maker(ctx, found, None)
     return told if told is not None and told.deployer == known.deployer else known
 
 
-async def _paid(ctx: Context, found: Source) -> Address | None:
+async def _paid(ctx: Context, found: TokenSource) -> Address | None:
     """Whom the launchpad pays the creator's tax; None: nobody, or nobody that is told. Raises NodeFault."""
     calls = launchpad.launch_calls(found.token, ctx.contracts)
-    if not calls or not isinstance(found.launch, Launch):
+    if not calls or not isinstance(found.launch, LaunchRecord):
         return None
     asked = {"to": calls[0].to, "data": calls[0].data}
     (answer,) = await ctx.node.batch([RpcCall("eth_call", [asked, {"blockHash": found.head.hash}])])

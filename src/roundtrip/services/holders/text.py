@@ -8,7 +8,7 @@ from roundtrip.services.support.index_reader import quote_token
 from roundtrip.services.wallets.names import scam_text
 from roundtrip.store.index.tokens import Label
 
-from .findings import Found, Gathered, Why, funders_unknown, repeats
+from .findings import HolderFindings, HolderRecord, Why, funders_unknown, repeats
 
 _PERCENT_BPS = BPS // 100
 
@@ -24,12 +24,12 @@ WHY_TEXT: dict[Why, str] = {
 }
 
 
-def token_text(gathered: Gathered) -> str:
+def token_text(gathered: HolderRecord) -> str:
     """The token in a sentence: its symbol in quotes, which it cannot end, and its address."""
     return quote_token(Label(gathered.token, gathered.symbol, None, None, None))
 
 
-def percent(gathered: Gathered, raw: int) -> str:
+def percent(gathered: HolderRecord, raw: int) -> str:
     """Of the supply, never rounded up, and no "0 %" for what is there; a token that says it has no supply has
     no shares."""
     if raw > 0 and gathered.supply_raw <= 0:
@@ -38,7 +38,7 @@ def percent(gathered: Gathered, raw: int) -> str:
     return f"{plain_decimal(bps, 2)} %" if bps or raw <= 0 else "under 0.01 %"
 
 
-def status_text(gathered: Gathered) -> list[str]:
+def status_text(gathered: HolderRecord) -> list[str]:
     """Why it is not all; nothing where it is."""
     if gathered.status == "reading":
         return [
@@ -50,7 +50,7 @@ def status_text(gathered: Gathered) -> list[str]:
     return []
 
 
-def text_of(gathered: Gathered, found: Found) -> str:
+def text_of(gathered: HolderRecord, found: HolderFindings) -> str:
     """Plain sentences, one after the other."""
     said = status_text(gathered)
     if gathered.read is None:
@@ -67,7 +67,7 @@ def text_of(gathered: Gathered, found: Found) -> str:
     )
 
 
-def launch_text(gathered: Gathered) -> list[str]:
+def launch_text(gathered: HolderRecord) -> list[str]:
     """Where the launch was, or that none was found, so far."""
     if gathered.launch is None and gathered.status == "reading":
         return ["Its launch is not known yet."]
@@ -76,7 +76,7 @@ def launch_text(gathered: Gathered) -> list[str]:
     return [f"It was launched in block {gathered.launch.block_number}."]
 
 
-def _holders_text(gathered: Gathered, found: Found) -> list[str]:
+def _holders_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     shares = found.shares
     if shares is None:
         return []
@@ -94,7 +94,7 @@ def _holders_text(gathered: Gathered, found: Found) -> list[str]:
     return said + _ages_text(found)
 
 
-def _scam_text(gathered: Gathered, found: Found) -> list[str]:
+def _scam_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     """Which of the biggest, and whether the deployer, enough people mark as a scam."""
     whose = {one.address: f"{one.address}, one of the biggest," for one in found.top}
     if gathered.maker is not None:
@@ -102,7 +102,7 @@ def _scam_text(gathered: Gathered, found: Found) -> list[str]:
     return [scam_text(who, gathered.scams[one]) for one, who in whose.items() if one in gathered.scams]
 
 
-def _ages_text(found: Found) -> list[str]:
+def _ages_text(found: HolderFindings) -> list[str]:
     """How many of the biggest were made for it, and of how many that is known."""
     if found.top and not found.aged_in_top:
         return ["How old the biggest wallets are is not known."]
@@ -116,7 +116,7 @@ def _ages_text(found: Found) -> list[str]:
     return [f"How old {unknown} of the {len(found.top)} biggest are is not known."] if unknown else []
 
 
-def _of_the_rest(gathered: Gathered, shares: Shares) -> list[str]:
+def _of_the_rest(gathered: HolderRecord, shares: Shares) -> list[str]:
     """Where most is burned every share of all looks small."""
     rest_raw = gathered.supply_raw - shares.burned_raw - shares.in_pools_raw
     if shares.burned_raw * 2 < gathered.supply_raw or rest_raw <= 0 or shares.top_raw <= 0:
@@ -125,7 +125,7 @@ def _of_the_rest(gathered: Gathered, shares: Shares) -> list[str]:
     return [f"Of what is neither burned nor in pools the biggest have {part} %."]
 
 
-def _beside_text(gathered: Gathered, shares: Shares) -> list[str]:
+def _beside_text(gathered: HolderRecord, shares: Shares) -> list[str]:
     if gathered.bps(shares.beside_raw) < _PERCENT_BPS:
         return []
     return [
@@ -134,7 +134,7 @@ def _beside_text(gathered: Gathered, shares: Shares) -> list[str]:
     ]
 
 
-def _own_deeds_text(gathered: Gathered) -> list[str]:
+def _own_deeds_text(gathered: HolderRecord) -> list[str]:
     """What the token itself did, past every hand."""
     if gathered.told is None:
         return []
@@ -153,7 +153,7 @@ def _own_deeds_text(gathered: Gathered) -> list[str]:
 # --- the deployer ----------------------------------------------------------------------------------
 
 
-def _deployer_text(gathered: Gathered, found: Found) -> list[str]:
+def _deployer_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     maker = gathered.maker
     if maker is None:
         return ["Who deployed it is not known."]
@@ -173,7 +173,7 @@ def _deployer_text(gathered: Gathered, found: Found) -> list[str]:
     return said + _pulled_text(gathered, found.deeds, found.shares)
 
 
-def _pulled_text(gathered: Gathered, deeds: DeployerDeeds, shares: Shares | None) -> list[str]:
+def _pulled_text(gathered: HolderRecord, deeds: DeployerDeeds, shares: Shares | None) -> list[str]:
     """That what he put into pools is no longer there."""
     if shares is None or gathered.bps(deeds.pooled_raw) < _PERCENT_BPS:
         return []
@@ -185,7 +185,7 @@ def _pulled_text(gathered: Gathered, deeds: DeployerDeeds, shares: Shares | None
     ]
 
 
-def _deeds_text(gathered: Gathered, deeds: DeployerDeeds) -> str:
+def _deeds_text(gathered: HolderRecord, deeds: DeployerDeeds) -> str:
     received, held = percent(gathered, deeds.received_raw), percent(gathered, deeds.held_raw)
     sold, moved = percent(gathered, deeds.sold_raw), percent(gathered, deeds.moved_raw)
     went = f"{sold} was sold, {moved} moved to others, {percent(gathered, deeds.pooled_raw)} put into pools"
@@ -210,7 +210,7 @@ def _deeds_text(gathered: Gathered, deeds: DeployerDeeds) -> str:
 # --- the launch ------------------------------------------------------------------------------------
 
 
-def _snipers_text(gathered: Gathered, found: Found) -> list[str]:
+def _snipers_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     if gathered.launch is None:
         return launch_text(gathered)
     if not gathered.launch.buys:
@@ -226,13 +226,13 @@ def _snipers_text(gathered: Gathered, found: Found) -> list[str]:
     ]
 
 
-def nobody_text(gathered: Gathered) -> str:
+def nobody_text(gathered: HolderRecord) -> str:
     """Of a launch without buyers: where something is missing they may be in that."""
     had = "bought" if gathered.status == "complete" else "is known to have bought"
     return f"Nobody {had} in its launch window."
 
 
-def crowded_text(gathered: Gathered) -> list[str]:
+def crowded_text(gathered: HolderRecord) -> list[str]:
     """Who shares a funder that groups nobody for having paid so many."""
     if gathered.told is None or gathered.launch is None:
         return []
@@ -243,7 +243,7 @@ def crowded_text(gathered: Gathered) -> list[str]:
     ]
 
 
-def unpaid_text(gathered: Gathered) -> list[str]:
+def unpaid_text(gathered: HolderRecord) -> list[str]:
     """How many launch buyers no wallet paid, as far as known: something did."""
     if gathered.told is None or gathered.launch is None:
         return []
@@ -257,7 +257,7 @@ def unpaid_text(gathered: Gathered) -> list[str]:
     ]
 
 
-def _bundle_text(gathered: Gathered, found: Found) -> list[str]:
+def _bundle_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     if found.bundles is None:
         return [] if gathered.launch is None else ["Whether its launch was bundled is not known yet."]
     if gathered.launch is not None and not gathered.launch.buys:
@@ -265,7 +265,7 @@ def _bundle_text(gathered: Gathered, found: Found) -> list[str]:
     return [*_bundles_text(gathered, found.bundles), *crowded_text(gathered)]
 
 
-def _bundles_text(gathered: Gathered, bundles: tuple[Bundle, ...]) -> list[str]:
+def _bundles_text(gathered: HolderRecord, bundles: tuple[Bundle, ...]) -> list[str]:
     unknown = len(funders_unknown(gathered))
     if bundles:
         more = len(bundles) - 1
@@ -280,7 +280,7 @@ def _bundles_text(gathered: Gathered, bundles: tuple[Bundle, ...]) -> list[str]:
     return [said, *unpaid_text(gathered)]
 
 
-def bundle_text(gathered: Gathered, bundle: Bundle) -> str:
+def bundle_text(gathered: HolderRecord, bundle: Bundle) -> str:
     """One bundle in a sentence."""
     links = [f"paid by {bundle.funder}"] if bundle.funder else []
     links += ["filled in one transaction"] if bundle.tx_hash else []
@@ -291,7 +291,7 @@ def bundle_text(gathered: Gathered, bundle: Bundle) -> str:
     )
 
 
-def _suspicious_text(gathered: Gathered, found: Found) -> list[str]:
+def _suspicious_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     told = gathered.read
     if told is None or not found.suspicious:
         return []
@@ -308,7 +308,7 @@ def _suspicious_text(gathered: Gathered, found: Found) -> list[str]:
 # --- winners and the crowd -------------------------------------------------------------------------
 
 
-def smart_text(gathered: Gathered, found: Found) -> list[str]:
+def smart_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     """How many winners hold it."""
     if found.smart is None:
         return ["Which wallets of the winners list hold it could not be looked up."]
@@ -325,7 +325,7 @@ def smart_text(gathered: Gathered, found: Found) -> list[str]:
     return [f"{hold} it; {sold_out or 'none'} sold out of it."]
 
 
-def _crowd_text(gathered: Gathered, found: Found) -> list[str]:
+def _crowd_text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
     again = len(repeats(gathered, found))
     if gathered.crowd is None or not again:
         return []

@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.events import (
     CurveTraded,
-    Launched,
+    LaunchedToken,
     LaunchMoved,
     LiquidityMoved,
     PoolOpened,
@@ -18,7 +18,7 @@ from roundtrip.domain.base.events import (
     Transferred,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.transaction.account import Allowed, Market, Said
+from roundtrip.domain.transaction.account import Allowed, KnownMarket, Said
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index import addresses, cursor, tokens
@@ -39,7 +39,7 @@ class Whereabouts:
     """``stands``: the block that the index knows of; None: there is no index. ``quotes``: what launches were
     made against. ``unasked``: how many places nobody was asked about, for there were too many."""
 
-    markets: dict[str, Market] = field(default_factory=dict)
+    markets: dict[str, KnownMarket] = field(default_factory=dict)
     labels: dict[Address, Label] = field(default_factory=dict)
     quotes: set[Address] = field(default_factory=set)
     stands: BlockRef | None = None
@@ -76,7 +76,7 @@ async def from_index(ctx: Context, said: Sequence[tuple[int, Said]]) -> Whereabo
     found.labels = {label.address: label for label in known.values() if label.decimals is not None}
     for at, pool in pools.items():
         is_money = pool.in_money_from is not None
-        found.markets[at] = Market(at, pool.kind, pool.token, pool.quote, is_money)
+        found.markets[at] = KnownMarket(at, pool.kind, pool.token, pool.quote, is_money)
     return found
 
 
@@ -85,9 +85,9 @@ def from_itself(said: Iterable[tuple[int, Said]], found: Whereabouts, contracts:
     for _, one in said:
         if isinstance(one, PoolOpened) and one.at not in found.markets:
             known = sides(one.currency0, one.currency1, found.quotes, contracts)
-            found.markets[one.at] = Market(one.at, one.kind, *known)
-        elif isinstance(one, Launched) and one.generation != 1:
-            market = Market(one.at, launchpad_curve.KIND, one.token, one.quote, True)
+            found.markets[one.at] = KnownMarket(one.at, one.kind, *known)
+        elif isinstance(one, LaunchedToken) and one.generation != 1:
+            market = KnownMarket(one.at, launchpad_curve.KIND, one.token, one.quote, True)
             found.markets.setdefault(one.at, market)
 
 
@@ -143,11 +143,11 @@ def pool_question(
         if kind == "v3":
             pair = amm_v3.read_key(Address(at), datas, contracts)
             if pair is not None:
-                found.markets[at] = Market(at, amm_v3.KIND, *sides(*pair, found.quotes, contracts))
+                found.markets[at] = KnownMarket(at, amm_v3.KIND, *sides(*pair, found.quotes, contracts))
             return
         key = amm_v4.read_key(at, datas[0], contracts)
         if key is not None:
-            found.markets[at] = Market(at, key[2], *sides(key[0], key[1], found.quotes, contracts))
+            found.markets[at] = KnownMarket(at, key[2], *sides(key[0], key[1], found.quotes, contracts))
 
     return Question([_call(call, pinned, limit) for call in calls], read)
 
@@ -160,7 +160,7 @@ def _curve_question(
     def read(answers: Sequence[_Answer]) -> None:
         record = launchpad.read_record(token, bytes_or_empty(answers[0])) if answers else None
         if record is not None and record.curve == at:
-            found.markets[at] = Market(at, launchpad_curve.KIND, token, record.quote_address, True)
+            found.markets[at] = KnownMarket(at, launchpad_curve.KIND, token, record.quote_address, True)
 
     return Question([_call(call, pinned, limit) for call in calls], read)
 
@@ -191,7 +191,7 @@ def _tokens(said: Iterable[tuple[int, Said]], first: Address | None = None) -> l
     own: dict[Address, None] = {}
     others: dict[Address, None] = {}
     for _, one in said:
-        if isinstance(one, Launched):
+        if isinstance(one, LaunchedToken):
             own[one.token] = None
             others[one.quote] = None
         elif isinstance(one, LaunchMoved | Allowed):

@@ -18,19 +18,26 @@ from roundtrip.chain.wallet.transactions import (
 )
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.transaction.account import Account, Doing, Kind, Moved, Said, Step
+from roundtrip.domain.transaction.account import (
+    Kind,
+    MovedAsset,
+    Said,
+    TransactionAccount,
+    TransactionFacts,
+    TransactionStep,
+)
 from roundtrip.domain.transaction.reader import account as account_of
 from roundtrip.domain.transaction.sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import eth, present_token, when
-from roundtrip.services.support.money import Amount, amount
-from roundtrip.venues.account_events import Beside
+from roundtrip.services.support.money import AssetAmount, amount
+from roundtrip.venues.account_events import AccountEventReader
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
 from .entities import Whereabouts, from_index, from_itself, questions
-from .explain_schema import EthBy, ExplainParams, Explanation, StepAnswer, WalletMoves
-from .explain_steps_text import Words
+from .explain_schema import EthBy, ExplainedStep, ExplainParams, Explanation, WalletMoves
+from .explain_steps_text import StepsText
 from .explain_text import ComesTo, call_text, fee_text, known_call, sentences, upper
 
 MOST_STEPS, MOST_OTHERS = 40, 10
@@ -43,7 +50,7 @@ _NOT_FOUND = (
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _ExplainFacts:
     """All that was found out."""
 
     sent: Sent
@@ -51,7 +58,7 @@ class _Told:
     around: Around | None
     said: list[tuple[int, Said]]
     known: Whereabouts
-    words: Words
+    words: StepsText
     stands: BlockRef
     to_has_code: bool
 
@@ -71,8 +78,8 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
     stands = known.stands or ctx.heads.current().block
     if around is not None and around.ref.number > stands.number:
         stands = around.ref
-    words = Words(ctx.contracts, known)
-    told = _Told(sent, mined, around, said, known, words, stands, to_has_code)
+    words = StepsText(ctx.contracts, known)
+    told = _ExplainFacts(sent, mined, around, said, known, words, stands, to_has_code)
     if mined is None or around is None:
         answer = _pending(ctx, told)
     elif not mined.succeeded:
@@ -86,7 +93,7 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
 
 async def _said(ctx: Context, mined: Mined | None) -> list[tuple[int, Said]]:
     """What its logs tell, in order."""
-    decode, beside = Decoder(ctx.contracts), Beside(ctx.contracts)
+    decode, beside = Decoder(ctx.contracts), AccountEventReader(ctx.contracts)
     found: list[tuple[int, Said]] = []
     for place, (index, log) in enumerate(mined.logs if mined is not None else ()):
         if place % _LOGS_IN_A_ROW == 0:
@@ -126,9 +133,11 @@ async def _ask(
 # --- what went through -----------------------------------------------------------------------------
 
 
-async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, meter: Meter) -> Explanation:
+async def _happened(
+    ctx: Context, told: _ExplainFacts, mined: Mined, around: Around, meter: Meter
+) -> Explanation:
     sent, contracts = told.sent, ctx.contracts
-    doing = Doing(
+    doing = TransactionFacts(
         sender=sent.sender,
         to=sent.to,
         value_wei=sent.value_wei,
@@ -173,7 +182,7 @@ async def _happened(ctx: Context, told: _Told, mined: Mined, around: Around, met
     )
 
 
-def _whose(sent: Sent, account: Account) -> Address | None:
+def _whose(sent: Sent, account: TransactionAccount) -> Address | None:
     """The sender, or the one account whose operation it carried."""
     if not account.accounts:
         return sent.sender
@@ -182,9 +191,9 @@ def _whose(sent: Sent, account: Account) -> Address | None:
 
 async def _moved(
     ctx: Context,
-    told: _Told,
-    doing: Doing,
-    account: Account,
+    told: _ExplainFacts,
+    doing: TransactionFacts,
+    account: TransactionAccount,
     whose: Address | None,
     came: Nets,
     mined: Mined,
@@ -211,21 +220,27 @@ def _put(moved: Mapping[Address, int], wei: int) -> dict[Address, int]:
     return {**({ZERO_ADDRESS: wei} if wei else {}), **moved}
 
 
-def _with_eth(doing: Doing, account: Account, wallet: Address, came: Nets) -> dict[Address, int]:
+def _with_eth(
+    doing: TransactionFacts, account: TransactionAccount, wallet: Address, came: Nets
+) -> dict[Address, int]:
     return _put(came.get(wallet, {}), told_eth(doing, account, wallet))
 
 
-def _wallet_moves(ctx: Context, told: _Told, wallet: Address, moved: dict[Address, int]) -> WalletMoves:
+def _wallet_moves(
+    ctx: Context, told: _ExplainFacts, wallet: Address, moved: dict[Address, int]
+) -> WalletMoves:
     return WalletMoves(wallet, *_sides(ctx, told, moved))
 
 
-def _sides(ctx: Context, told: _Told, moved: dict[Address, int]) -> tuple[list[Amount], list[Amount]]:
-    paid = [_amount(ctx, told, Moved(asset, -raw)) for asset, raw in moved.items() if raw < 0]
-    got = [_amount(ctx, told, Moved(asset, raw)) for asset, raw in moved.items() if raw > 0]
+def _sides(
+    ctx: Context, told: _ExplainFacts, moved: dict[Address, int]
+) -> tuple[list[AssetAmount], list[AssetAmount]]:
+    paid = [_amount(ctx, told, MovedAsset(asset, -raw)) for asset, raw in moved.items() if raw < 0]
+    got = [_amount(ctx, told, MovedAsset(asset, raw)) for asset, raw in moved.items() if raw > 0]
     return paid[:MOST_STEPS], got[:MOST_STEPS]
 
 
-def _amount(ctx: Context, told: _Told, moved: Moved) -> Amount:
+def _amount(ctx: Context, told: _ExplainFacts, moved: MovedAsset) -> AssetAmount:
     label = told.known.label(moved.asset)
     return amount(moved.raw, moved.asset, label.decimals, present_token(label).symbol, ctx.contracts)
 
@@ -233,7 +248,7 @@ def _amount(ctx: Context, told: _Told, moved: Moved) -> Amount:
 # --- what failed, and what is in no block ----------------------------------------------------------
 
 
-def _failed(ctx: Context, told: _Told, mined: Mined, reason: str | None) -> Explanation:
+def _failed(ctx: Context, told: _ExplainFacts, mined: Mined, reason: str | None) -> Explanation:
     sent, around = told.sent, told.around
     assert around is not None
     tried = call_text(told.words, sent, "tried")
@@ -254,7 +269,7 @@ def _failed(ctx: Context, told: _Told, mined: Mined, reason: str | None) -> Expl
     return _answer(ctx, told, _kind_of_call(sent), text, reverts=reason)
 
 
-def _pending(ctx: Context, told: _Told) -> Explanation:
+def _pending(ctx: Context, told: _ExplainFacts) -> Explanation:
     wants = call_text(told.words, told.sent, "wants")
     text = f"It is in no block yet: it may go through, fail, or be dropped. {wants}"
     return _answer(ctx, told, _kind_of_call(told.sent), text)
@@ -275,7 +290,7 @@ def _kind_of_call(sent: Sent) -> Kind:
 
 def _answer(
     ctx: Context,
-    told: _Told,
+    told: _ExplainFacts,
     kind: Kind,
     text: str,
     whose: Address | None = None,
@@ -283,7 +298,7 @@ def _answer(
     eth_by: EthBy = "events",
     incomplete: bool = False,
     others: Sequence[WalletMoves] = (),
-    steps: Sequence[Step] = (),
+    steps: Sequence[TransactionStep] = (),
     reverts: str | None = None,
 ) -> Explanation:
     sent, mined, around = told.sent, told.mined, told.around
@@ -314,8 +329,8 @@ def _answer(
     )
 
 
-def _step(ctx: Context, told: _Told, step: Step) -> StepAnswer:
-    return StepAnswer(
+def _step(ctx: Context, told: _ExplainFacts, step: TransactionStep) -> ExplainedStep:
+    return ExplainedStep(
         kind=step.kind,
         text=f"{upper(told.words.step(step))}.",
         who=step.who,

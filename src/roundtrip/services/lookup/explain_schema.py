@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import TxHash
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.transaction.account import Kind, StepKind
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed
-from roundtrip.services.support.money import Amount
+from roundtrip.services.support.money import AssetAmount
 from roundtrip.services.support.strangers_text import WRITTEN, Sentence
 
 Status = Literal["success", "failed", "pending"]
@@ -26,7 +26,7 @@ class ExplainParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return TxHash(self.hash.lower())
 
 
-class StepAnswer(msgspec.Struct, frozen=True, rename="camel"):
+class ExplainedStep(msgspec.Struct, frozen=True, rename="camel"):
     """One thing that happened in it."""
 
     kind: StepKind
@@ -41,16 +41,16 @@ class StepAnswer(msgspec.Struct, frozen=True, rename="camel"):
         str | None, msgspec.Meta(description="The pool's or curve's address, a v4 pool's id, a new contract.")
     ]
     token: TokenNamed | None
-    paid: Amount | None
-    got: Amount | None
+    paid: AssetAmount | None
+    got: AssetAmount | None
 
 
 class WalletMoves(msgspec.Struct, frozen=True, rename="camel"):
     """What another wallet or contract got and gave in it."""
 
     wallet: str
-    paid: list[Amount]
-    got: list[Amount]
+    paid: list[AssetAmount]
+    got: list[AssetAmount]
 
 
 class Explanation(IndexAnswer, frozen=True, rename="camel"):
@@ -70,8 +70,8 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
             "null where it carried operations of several accounts, which are told in others."
         ),
     ]
-    paid: Annotated[list[Amount], msgspec.Meta(description="What left that wallet, the fee not in it.")]
-    got: Annotated[list[Amount], msgspec.Meta(description="What came to it.")]
+    paid: Annotated[list[AssetAmount], msgspec.Meta(description="What left that wallet, the fee not in it.")]
+    got: Annotated[list[AssetAmount], msgspec.Meta(description="What came to it.")]
     eth_by: Annotated[
         EthBy,
         msgspec.Meta(
@@ -97,7 +97,7 @@ class Explanation(IndexAnswer, frozen=True, rename="camel"):
             "was traded went; ten at most. Eth that contracts handed them is not in it."
         ),
     ]
-    steps: Annotated[list[StepAnswer], msgspec.Meta(description="In order; 40 at most.")]
+    steps: Annotated[list[ExplainedStep], msgspec.Meta(description="In order; 40 at most.")]
     more_steps: Annotated[int, msgspec.Meta(description="How many steps there are beside those.")]
     reverts: Annotated[
         str | None,

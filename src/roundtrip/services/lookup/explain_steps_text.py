@@ -2,10 +2,17 @@
 
 from dataclasses import dataclass
 
-from roundtrip.domain.base.events import CurveTraded, Launched, LaunchMoved, PoolOpened
+from roundtrip.domain.base.events import CurveTraded, LaunchedToken, LaunchMoved, PoolOpened
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import TRAITS
-from roundtrip.domain.transaction.account import Allowed, AllowedAll, ItemMoved, Moved, OperationEnded, Step
+from roundtrip.domain.transaction.account import (
+    Allowed,
+    AllowedAll,
+    ItemMoved,
+    MovedAsset,
+    OperationEnded,
+    TransactionStep,
+)
 from roundtrip.services.support.index_reader import quote_token, when
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -19,7 +26,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class StepsText:
     """Says what steps are, of one network and with what is known of its tokens. ``actors``: who sent the
     transaction, what was called, and accounts of its operations: of anybody else a token's word is no more
     than that."""
@@ -43,7 +50,7 @@ class Words:
             return 18
         return 6 if asset == self.contracts.usdg else self.known.label(asset).decimals
 
-    def amount(self, moved: Moved) -> str:
+    def amount(self, moved: MovedAsset) -> str:
         """So much of an asset."""
         if moved.asset == ZERO_ADDRESS:
             return wei_text(moved.raw)
@@ -54,7 +61,7 @@ class Words:
             return f"{moved.raw:,} base units of {self.token(moved.asset)}"
         return f"{short(moved.raw, decimals)} {self.token(moved.asset)}"
 
-    def amounts(self, moved: list[Moved]) -> str:
+    def amounts(self, moved: list[MovedAsset]) -> str:
         """Several in a row, the first few of them."""
         shown = [self.amount(one) for one in moved[:5]]
         if len(moved) > len(shown):
@@ -80,11 +87,11 @@ class Words:
                 return f"the {name.replace('_', ' ')} ({address})"
         return address
 
-    def place(self, step: Step) -> str:
+    def place(self, step: TransactionStep) -> str:
         """The pool or curve."""
         return f"the {TRAITS[step.venue].label} {step.at}" if step.venue is not None else str(step.at)
 
-    def step(self, step: Step) -> str:
+    def step(self, step: TransactionStep) -> str:
         """One step as a sentence without its stop, in the third person."""
         say = {
             "buy": self._trade,
@@ -100,14 +107,14 @@ class Words:
         }.get(step.kind)
         return say(step) if say is not None else self._plain(step)
 
-    def _plain(self, step: Step) -> str:
+    def _plain(self, step: TransactionStep) -> str:
         who, at = self.who(step.who), self.place(step)
         if step.kind in ("wrap", "unwrap"):
             assert step.paid is not None
             made = "wrapped" if step.kind == "wrap" else "unwrapped"
             into = "weth" if step.kind == "wrap" else "eth"
             asset = ZERO_ADDRESS if into == "weth" else self.contracts.weth
-            return f"{who} {made} {self.amount(Moved(asset, step.paid.raw))} into {into}"
+            return f"{who} {made} {self.amount(MovedAsset(asset, step.paid.raw))} into {into}"
         if step.kind in ("liquidity_added", "liquidity_taken"):
             sides = [side for side in (step.paid, step.got) if side is not None and side.raw]
             how = "added to" if step.kind == "liquidity_added" else "taken from"
@@ -118,7 +125,7 @@ class Words:
         paid = f" with {self.amount(step.paid)}" if step.paid is not None else ""
         return f"{who} called {self.who(step.to)}{paid}"
 
-    def _trade(self, step: Step) -> str:
+    def _trade(self, step: TransactionStep) -> str:
         assert step.paid is not None
         assert step.got is not None
         paid, got = self.amount(step.paid), self.amount(step.got)
@@ -137,7 +144,7 @@ class Words:
             return f"{paid} was {verb} for {got} {at}"
         return f"{self.who(step.who)} {verb} {paid} for {got} {at}"
 
-    def _transfer(self, step: Step) -> str:
+    def _transfer(self, step: TransactionStep) -> str:
         assert step.paid is not None
         amount, says = self.amount(step.paid), self._says(step)
         if not step.paid.raw:
@@ -150,14 +157,14 @@ class Words:
             return f"{says}{self.who(step.who)} burned {amount} (sent it to {step.to})"
         return f"{says}{self.who(step.who)} sent {amount} to {self.who(step.to)}"
 
-    def _says(self, step: Step) -> str:
+    def _says(self, step: TransactionStep) -> str:
         """Whose word it is, where nobody who took part is said to have done it: any contract can tell any
         such tale of anybody."""
         if step.token is None or self.is_money(step.token) or step.who in self.actors:
             return ""
         return f"{step.token} says that "
 
-    def _item(self, step: Step) -> str:
+    def _item(self, step: TransactionStep) -> str:
         assert isinstance(step.said, ItemMoved)
         count = "" if step.said.pieces == 1 else f"{step.said.pieces:,} of "
         says = self._says(step)
@@ -166,7 +173,7 @@ class Words:
             return f"{says}{what} was made for {self.who(step.to)}"
         return f"{says}{self.who(step.who)} sent {what} to {self.who(step.to)}"
 
-    def _approval(self, step: Step) -> str:
+    def _approval(self, step: TransactionStep) -> str:
         spender, said = self.who(step.to), step.said
         # What Permit2 tells was signed; anything else is a token's word.
         says = "" if isinstance(said, Allowed) and said.by_permit2 else self._says(step)
@@ -184,14 +191,14 @@ class Words:
             return f"{owner} took back from {spender} the right to take its {token}{how}"
         if said.is_unlimited():
             return f"{owner} let {spender} take any amount of its {token}{how}"
-        return f"{owner} let {spender} take up to {self.amount(Moved(said.token, said.amount_raw))}{how}"
+        return f"{owner} let {spender} take up to {self.amount(MovedAsset(said.token, said.amount_raw))}{how}"
 
-    def _launch(self, step: Step) -> str:
-        assert isinstance(step.said, Launched)
+    def _launch(self, step: TransactionStep) -> str:
+        assert isinstance(step.said, LaunchedToken)
         at = f"{_preposition(step)} {self.place(step)}, against {self.token(step.said.quote)}"
         return f"{self.who(step.who)} launched {self.token(step.said.token)} {at}"
 
-    def _graduation(self, step: Step) -> str:
+    def _graduation(self, step: TransactionStep) -> str:
         said = step.said
         assert isinstance(said, LaunchMoved)
         token = self.token(said.token)
@@ -201,12 +208,12 @@ class Words:
             return f"The pool of {token} was opened: it has graduated"
         return f"The launchpad's owner took what lay in the curve of {token} off it"
 
-    def _pool_opened(self, step: Step) -> str:
+    def _pool_opened(self, step: TransactionStep) -> str:
         assert isinstance(step.said, PoolOpened)
         pair = f"{self.token(step.said.currency0)} and {self.token(step.said.currency1)}"
         return f"{self.place(step)[:1].upper()}{self.place(step)[1:]} of {pair} was opened"
 
-    def _operation(self, step: Step) -> str:
+    def _operation(self, step: TransactionStep) -> str:
         assert isinstance(step.said, OperationEnded)
         ending = "ran" if step.said.succeeded else "failed"
         return f"An operation of the account {step.who} {ending}"
@@ -232,5 +239,5 @@ def wei_text(wei: int) -> str:
     return f"{short(wei, 18)} eth"
 
 
-def _preposition(step: Step) -> str:
+def _preposition(step: TransactionStep) -> str:
     return TRAITS[step.venue].preposition if step.venue is not None else "in"

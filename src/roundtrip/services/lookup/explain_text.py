@@ -7,12 +7,18 @@ from typing import Literal
 
 from roundtrip.chain.wallet.transactions import Around, Mined, Sent
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
-from roundtrip.domain.transaction.account import TRADES, Account, Moved, Step, StepKind
+from roundtrip.domain.transaction.account import (
+    TRADES,
+    MovedAsset,
+    StepKind,
+    TransactionAccount,
+    TransactionStep,
+)
 from roundtrip.services.support.index_reader import when
 from roundtrip.venues.known_calls import KNOWN_CALLS, KnownCall
 
 from .explain_schema import EthBy
-from .explain_steps_text import Words, wei_text
+from .explain_steps_text import StepsText, wei_text
 
 MOST_TOLD = 6
 """Steps in the text; the answer has more."""
@@ -38,7 +44,7 @@ class ComesTo:
 
 
 def sentences(
-    words: Words, sent: Sent, account: Account, comes_to: ComesTo, mined: Mined, around: Around
+    words: StepsText, sent: Sent, account: TransactionAccount, comes_to: ComesTo, mined: Mined, around: Around
 ) -> str:
     """The whole of it."""
     said = [_operations_text(sent, account)] if account.accounts else []
@@ -68,7 +74,7 @@ def sentences(
     return " ".join(one for one in said if one)
 
 
-def _told_first(steps: Sequence[Step]) -> list[Step]:
+def _told_first(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
     """The weightiest, in order. The first of each sort goes before the others: many trades push no transfer
     out."""
     seen: Counter[str] = Counter()
@@ -80,7 +86,7 @@ def _told_first(steps: Sequence[Step]) -> list[Step]:
     return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_TOLD])]
 
 
-def _operations_text(sent: Sent, account: Account) -> str:
+def _operations_text(sent: Sent, account: TransactionAccount) -> str:
     shown = ", ".join(account.accounts[:MOST_TOLD])
     more = len(account.accounts) - MOST_TOLD
     beside = f" and {more:,} more" if more > 0 else ""
@@ -95,7 +101,7 @@ _CALL: dict[How, str] = {"did": "called", "tried": "tried to call", "wants": "wa
 _MAKE: dict[How, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
 
 
-def call_text(words: Words, sent: Sent, how: How) -> str:
+def call_text(words: StepsText, sent: Sent, how: How) -> str:
     """What is told of a call that did nothing that its logs tell, that failed, or is in no block yet."""
     paid = f" with {wei_text(sent.value_wei)}" if sent.value_wei else ""
     if sent.to is None:
@@ -128,13 +134,13 @@ def _strange_text(count: int, unasked: int) -> str:
     return many + left
 
 
-def _altogether(words: Words, account: Account, comes_to: ComesTo) -> list[str]:
+def _altogether(words: StepsText, account: TransactionAccount, comes_to: ComesTo) -> list[str]:
     """What it comes to, where one step does not say it already."""
     whose = comes_to.whose
     if whose is None:
         return ["What each account paid and got is told for itself."]
-    paid = [Moved(asset, -raw) for asset, raw in comes_to.moved.items() if raw < 0]
-    got = [Moved(asset, raw) for asset, raw in comes_to.moved.items() if raw > 0]
+    paid = [MovedAsset(asset, -raw) for asset, raw in comes_to.moved.items() if raw < 0]
+    got = [MovedAsset(asset, raw) for asset, raw in comes_to.moved.items() if raw > 0]
     unknown = _unknown_eth(words, account, comes_to)
     if not (paid or got or unknown) or _says_all(account.steps, whose, paid, got):
         return []
@@ -150,7 +156,7 @@ def _altogether(words: Words, account: Account, comes_to: ComesTo) -> list[str]:
     return [f"Altogether {whose} {shown}, its fee left out."]
 
 
-def _is_less(account: Account, comes_to: ComesTo) -> bool:
+def _is_less(account: TransactionAccount, comes_to: ComesTo) -> bool:
     """Whether of a token that it bought less came than pools gave out, and it gave none away itself."""
     bought: Counter[Address] = Counter()
     given = {step.token for step in account.steps if step.kind == "transfer" and step.who == comes_to.whose}
@@ -161,16 +167,16 @@ def _is_less(account: Account, comes_to: ComesTo) -> bool:
     return any(0 < comes_to.moved.get(asset, 0) < raw for asset, raw in bought.items() if asset not in given)
 
 
-def _unknown_eth(words: Words, account: Account, comes_to: ComesTo) -> str:
+def _unknown_eth(words: StepsText, account: TransactionAccount, comes_to: ComesTo) -> str:
     """That a sell brought eth which nobody measured. Empty where nothing is missing."""
     brought = _brought_money(words, account, comes_to)
     if not comes_to.incomplete or not brought:
         return ""
-    told = words.amounts([Moved(asset, raw) for asset, raw in brought.items()])
+    told = words.amounts([MovedAsset(asset, raw) for asset, raw in brought.items()])
     return f"got eth, how much could not be told (the {'pool' if len(brought) == 1 else 'pools'} paid {told})"
 
 
-def _brought_money(words: Words, account: Account, comes_to: ComesTo) -> Counter[Address]:
+def _brought_money(words: StepsText, account: TransactionAccount, comes_to: ComesTo) -> Counter[Address]:
     """Eth and weth that its sells brought, where none is known to have come to it. Where it bought with
     either it need not have come."""
     money = (ZERO_ADDRESS, words.contracts.weth)
@@ -187,7 +193,7 @@ def _brought_money(words: Words, account: Account, comes_to: ComesTo) -> Counter
     return brought
 
 
-def _eth_text(sent: Sent, account: Account, comes_to: ComesTo, around: Around) -> list[str]:
+def _eth_text(sent: Sent, account: TransactionAccount, comes_to: ComesTo, around: Around) -> list[str]:
     """How its eth is known, where that matters."""
     if comes_to.eth_by == "balance":
         if around.others and ZERO_ADDRESS in comes_to.moved:
@@ -205,7 +211,9 @@ def _eth_text(sent: Sent, account: Account, comes_to: ComesTo, around: Around) -
     return [f"Whether contracts also sent it eth, or sent some back, is not known ({why})."]
 
 
-def _says_all(steps: Sequence[Step], whose: Address, paid: list[Moved], got: list[Moved]) -> bool:
+def _says_all(
+    steps: Sequence[TransactionStep], whose: Address, paid: list[MovedAsset], got: list[MovedAsset]
+) -> bool:
     """Whether the only step says what the wallet paid and got."""
     step = steps[0]
     if len(steps) > 1 or step.who != whose or step.kind not in ("transfer", "buy", "sell", "swap"):

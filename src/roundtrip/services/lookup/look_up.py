@@ -20,7 +20,7 @@ from .entities import Question, Whereabouts, pool_question, token_question
 from .explain import explain
 from .explain_schema import ExplainParams
 from .look_up_address import what_address
-from .look_up_schema import MOST_CHARACTERS, BearersAnswer, Found, LookUpParams, TransactionAnswer
+from .look_up_schema import MOST_CHARACTERS, BearersAnswer, LookUpAnswer, LookUpParams, TransactionAnswer
 from .look_up_text import BY_ADDRESS, label_of, launch_part, launch_text, look_up_answer, on_day, pool_found
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
@@ -31,7 +31,7 @@ _LOOKED_FOR = "Symbols, names of wallets, addresses, transactions' hashes and po
 _STRANGERS = "That is what strangers call it, and no proof of whose it is."
 
 
-async def find(ctx: Context, params: LookUpParams) -> Answered[Found]:
+async def find(ctx: Context, params: LookUpParams) -> Answered[LookUpAnswer]:
     """What the query is; of kind ``nothing`` where it is nothing that is known. Raises CallerFault
     (bad_input) where nothing visible was asked, NodeFault and ServiceFull where it could not be found out."""
     query = names.clean(params.query, MOST_CHARACTERS)
@@ -50,7 +50,7 @@ async def find(ctx: Context, params: LookUpParams) -> Answered[Found]:
     return Answered(found, ttl_ms=ttl_ms, meter=meter)
 
 
-async def _with_marks(ctx: Context, found: Found) -> Found:
+async def _with_marks(ctx: Context, found: LookUpAnswer) -> LookUpAnswer:
     """With what enough people say of the wallets that it names. Raises ServiceFull."""
     named = {found.address: "It", found.launch and found.launch.deployer: "Its deployer"}
     wallets = {Address(one): who for one, who in named.items() if one}
@@ -70,7 +70,7 @@ def shared_as(params: LookUpParams) -> str:
 # --- a symbol --------------------------------------------------------------------------------------
 
 
-async def _symbol(ctx: Context, query: str) -> Found:
+async def _symbol(ctx: Context, query: str) -> LookUpAnswer:
     async with reading(ctx) as (connection, stands):
         at = stands.block
         # A symbol is kept cut: of a longer word nobody knows who bears it.
@@ -129,7 +129,7 @@ def _wallet_said(query: str, wallets: list[Bearer], strangers: int) -> list[str]
 
 def _no_symbol(
     ctx: Context, query: str, at: BlockRef, key: str, count: int, strangers: list[Address], unread: str
-) -> Found:
+) -> LookUpAnswer:
     shown = f'"{names.reason(query)}"'
     if _HEX.fullmatch(query):
         digits = len(query) - 2
@@ -158,7 +158,7 @@ def _money_text(ctx: Context, key: str) -> str:
 # --- thirty-two bytes ------------------------------------------------------------------------------
 
 
-async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[Found, int]:
+async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[LookUpAnswer, int]:
     """A pool of the index; a transaction; a pool that the chain knows. With how long that holds, in ms."""
     ttl_ms = ctx.policy.answer_ttl_ms
     try:

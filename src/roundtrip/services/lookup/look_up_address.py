@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
-from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import present_token, reading, when
 from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
-from roundtrip.store.index.deployers import Record
-from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.deployers import DeployerLaunches
+from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets import look_up
 from roundtrip.store.wallets.look_up import LaunchFound
 
 from .entities import Whereabouts, token_question
-from .explain_steps_text import Words
-from .look_up_schema import Found, WalletAnswer
+from .explain_steps_text import StepsText
+from .look_up_schema import LookUpAnswer, WalletAnswer
 from .look_up_text import (
     BY_ADDRESS,
     asset_text,
@@ -40,22 +40,22 @@ _LAST_PRECOMPILE = 0xFFFF
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _AddressRecord:
     """What the index has of an address."""
 
     at: BlockRef
     label: Label | None
     launch: LaunchFound | None
-    record: Record
-    pool: Pool | None
+    record: DeployerLaunches
+    pool: PoolPlace | None
     pool_label: Label | None
     pool_launch: LaunchFound | None
-    origin: Origin | None
+    origin: StoredOrigin | None
     has_traded: bool
-    own: Record
+    own: DeployerLaunches
 
 
-async def what_address(ctx: Context, query: str, address: Address, meter: Meter) -> Found:
+async def what_address(ctx: Context, query: str, address: Address, meter: Meter) -> LookUpAnswer:
     """What it is. Raises NodeFault and ServiceFull where that could not be found out."""
     known = await _known(ctx, address)
     head, limit = ctx.heads.current().block, ctx.policy.read_gas_limit
@@ -78,7 +78,7 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
         return look_up_answer(ctx, known.at, query, "contract", said, address)
     if not code or code.startswith(DELEGATED):
         return _wallet(ctx, query, address, known, bool(code))
-    machinery = Words(ctx.contracts, Whereabouts()).who(address)
+    machinery = StepsText(ctx.contracts, Whereabouts()).who(address)
     if address in (ctx.contracts.weth, ctx.contracts.usdg):
         said = [f"It is {quote_of(ctx.contracts, address)}, money on this chain."]
         return look_up_answer(ctx, known.at, query, "token", said, address, token=present_token(label))
@@ -92,7 +92,7 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
     return look_up_answer(ctx, known.at, query, "contract", said, address)
 
 
-async def _known(ctx: Context, address: Address) -> _Known:
+async def _known(ctx: Context, address: Address) -> _AddressRecord:
     async with reading(ctx) as (connection, stands):
         own_id = await addresses.id_of(connection, address)
         ids = [] if own_id is None else [own_id]
@@ -109,7 +109,7 @@ async def _known(ctx: Context, address: Address) -> _Known:
         behind = launch or pool_launch
         deploying = [*ids, *([] if behind is None else [behind.deployer_id])]
         records = await deployers.records(connection, deploying)
-    return _Known(
+    return _AddressRecord(
         at=stands.block,
         label=labels.get(own_id or 0),
         launch=launch,
@@ -123,7 +123,9 @@ async def _known(ctx: Context, address: Address) -> _Known:
     )
 
 
-def _launched(ctx: Context, query: str, known: _Known, launch: LaunchFound, label: Label) -> Found:
+def _launched(
+    ctx: Context, query: str, known: _AddressRecord, launch: LaunchFound, label: Label
+) -> LookUpAnswer:
     said = [f"{asset_text(ctx, label)} is a token from the launchpad.", launch_text(launch, known.record)]
     return look_up_answer(
         ctx,
@@ -137,7 +139,9 @@ def _launched(ctx: Context, query: str, known: _Known, launch: LaunchFound, labe
     )
 
 
-def _wallet(ctx: Context, query: str, address: Address, known: _Known, delegated: bool) -> Found:
+def _wallet(
+    ctx: Context, query: str, address: Address, known: _AddressRecord, delegated: bool
+) -> LookUpAnswer:
     found, launches = known.origin, known.own.launches
     said = [f"{address} is a wallet: it has no code of its own."]
     if not (delegated or found or launches or known.has_traded):

@@ -89,7 +89,7 @@ class TransactionAnswer(msgspec.Struct, frozen=True, rename="camel"):
     text: Sentence
 
 
-class Found(IndexAnswer, frozen=True, rename="camel"):
+class LookUpAnswer(IndexAnswer, frozen=True, rename="camel"):
     """What the query is. Of token, launch, bearers, pool, wallet and transaction those are there that say
     something of it."""
 

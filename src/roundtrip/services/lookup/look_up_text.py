@@ -4,19 +4,19 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.domain.base.events import Pool
+from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import TRAITS
-from roundtrip.domain.transaction.account import Market
+from roundtrip.domain.transaction.account import KnownMarket
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import present_token, quote_token, when
 from roundtrip.store.index import addresses, deployers, tokens
-from roundtrip.store.index.deployers import Record
+from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.look_up import LaunchFound
 from roundtrip.venues.base import Contracts, quote_name
 
-from .look_up_schema import Found, FoundKind, LaunchAnswer, LaunchStands, PoolAnswer
+from .look_up_schema import FoundKind, LaunchAnswer, LaunchStands, LookUpAnswer, PoolAnswer
 
 BY_ADDRESS = "Anybody may take any symbol: identify a token by its address."
 _STANDS: dict[str, LaunchStands] = {
@@ -46,16 +46,16 @@ def pool_found(
     ctx: Context,
     at: BlockRef,
     query: str,
-    pool: Pool | Market,
+    pool: PoolPlace | KnownMarket,
     label: Label,
     launch: LaunchFound | None = None,
-    record: Record = deployers.NOTHING,
-) -> Found:
+    record: DeployerLaunches = deployers.NOTHING,
+) -> LookUpAnswer:
     """A place where a token trades, or traded: a curve's end is its launch's."""
-    opened = when(pool.spot.at_s) if isinstance(pool, Pool) else None
+    opened = when(pool.spot.at_s) if isinstance(pool, PoolPlace) else None
     quote = quote_of(ctx.contracts, pool.quote)
     answer = PoolAnswer(pool.kind, pool.at, present_token(label), quote, opened)
-    since = f", opened {on_day(pool.spot.at_s)}" if isinstance(pool, Pool) else ""
+    since = f", opened {on_day(pool.spot.at_s)}" if isinstance(pool, PoolPlace) else ""
     said = [f"It is {TRAITS[pool.kind].described} of {asset_text(ctx, label)}, against {quote}{since}."]
     own = launch if launch is not None and launch.at == pool.at else None
     if own is not None:
@@ -67,7 +67,7 @@ def pool_found(
     )
 
 
-def launch_part(ctx: Context, found: LaunchFound, record: Record) -> LaunchAnswer:
+def launch_part(ctx: Context, found: LaunchFound, record: DeployerLaunches) -> LaunchAnswer:
     return LaunchAnswer(
         deployer=found.deployer,
         launched_at=when(found.at_s),
@@ -84,7 +84,7 @@ def stands_as(found: LaunchFound) -> LaunchStands:
     return "pool" if found.generation == 1 else _STANDS[found.stands]
 
 
-def launch_text(found: LaunchFound, record: Record) -> str:
+def launch_text(found: LaunchFound, record: DeployerLaunches) -> str:
     stands = stands_as(found)
     at = "" if stands in ("graduated", "graduating") else f" ({found.at})"
     text = f"{found.deployer} launched it {on_day(found.at_s)}. {_STANDS_TEXT[stands]}{at}."
@@ -120,10 +120,10 @@ def look_up_answer(
     said: list[str],
     address: str | None = None,
     **more: Any,
-) -> Found:
+) -> LookUpAnswer:
     text = " ".join(one for one in said if one)
     shown = {**dict.fromkeys(_PARTS), **more}
-    return Found(text, ctx.chain_id, at.number, when(at.timestamp_s), query, kind, address, **shown)
+    return LookUpAnswer(text, ctx.chain_id, at.number, when(at.timestamp_s), query, kind, address, **shown)
 
 
 async def label_of(connection: asyncpg.Connection, token: Address) -> Label:

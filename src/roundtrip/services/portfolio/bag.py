@@ -5,7 +5,7 @@ from typing import Protocol
 
 import asyncpg
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
@@ -15,23 +15,23 @@ from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import Nothing, reading
-from roundtrip.services.valuation.holdings import Holding, Valued, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, worth
 from roundtrip.store.index import addresses, tokens
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.watch import bag_changes
-from roundtrip.store.watch.bag_changes import Bought
+from roundtrip.store.watch.bag_changes import BagToken
 
-from .present import Known, Read, present
+from .present import BagRecord, Read, present
 from .schema import MyBag
 
 MOST_HELD = GUARD.most_held
 
 
-class Values(Protocol):
+class BagValuation(Protocol):
     """As ``worth``."""
 
     def __call__(
-        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
     ) -> Awaitable[list[Valued]]: ...
 
 
@@ -41,7 +41,7 @@ async def my_bag(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyBag]:
     return await bag_of(ctx, mite.wallet, worth)
 
 
-async def bag_of(ctx: Context, wallet: Address, values: Values) -> Answered[MyBag]:
+async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> Answered[MyBag]:
     """The same of a wallet. Raises ServiceFull (busy)."""
     meter = Meter()
     async with reading(ctx) as (connection, stands):
@@ -51,14 +51,14 @@ async def bag_of(ctx: Context, wallet: Address, values: Values) -> Answered[MyBa
     return Answered(answer, counted=read.head is not None or not known.held, meter=meter)
 
 
-async def _known(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> Known:
+async def _known(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> BagRecord:
     # Who stands in no fact has a number that nobody has.
     wallet_id = await addresses.id_of(connection, wallet) or 0
     held = await bag_changes.list_held(connection, wallet_id, MOST_HELD + 1)
     some = held[:MOST_HELD]
     then, now = await bag_changes.checks(connection, some)
     now_s = stands.block.timestamp_s
-    return Known(
+    return BagRecord(
         stands=stands,
         held=some,
         is_part=len(held) > MOST_HELD,
@@ -70,7 +70,7 @@ async def _known(connection: asyncpg.Connection, wallet: Address, stands: Cursor
     )
 
 
-async def _read(ctx: Context, wallet: Address, known: Known, values: Values, meter: Meter) -> Read:
+async def _read(ctx: Context, wallet: Address, known: BagRecord, values: BagValuation, meter: Meter) -> Read:
     """What the node says at the head; nothing where it does not answer."""
     if not known.held:
         return Read(None, UNREAD, {})
@@ -83,7 +83,9 @@ async def _read(ctx: Context, wallet: Address, known: Known, values: Values, met
     return Read(head, views, await _values(ctx, wallet, known, views, head, asked, values, meter))
 
 
-async def _views(ctx: Context, wallet: Address, known: Known, head: Head, meter: Meter) -> WalletViews:
+async def _views(
+    ctx: Context, wallet: Address, known: BagRecord, head: ChainHead, meter: Meter
+) -> WalletViews:
     labels = [known.labels[one.token_id] for one in known.held]
     held = [label.address for label in labels]
     unread = {label.address for label in labels if label.decimals is None or label.supply_raw is None}
@@ -94,11 +96,11 @@ async def _views(ctx: Context, wallet: Address, known: Known, head: Head, meter:
 async def _values(
     ctx: Context,
     wallet: Address,
-    known: Known,
+    known: BagRecord,
     views: WalletViews,
-    head: Head,
-    asked: Sequence[Bought],
-    values: Values,
+    head: ChainHead,
+    asked: Sequence[BagToken],
+    values: BagValuation,
     meter: Meter,
 ) -> dict[int, Valued]:
     holdings = []
@@ -106,7 +108,7 @@ async def _values(
         token = known.labels[one.token_id].address
         amount_raw = views.tokens[token].amount_raw
         assert amount_raw is not None
-        holdings.append(Holding(token, amount_raw, seller=wallet))
+        holdings.append(HoldingToSell(token, amount_raw, seller=wallet))
     if not holdings:
         return {}
     try:

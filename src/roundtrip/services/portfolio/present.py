@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence, Refused
+from roundtrip.domain.check.evidence import Evidence, RefusedCall
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.support.index_reader import eth_text, present_token, quote_token, share_bps, when
@@ -19,7 +19,7 @@ from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.valuation.holdings import Valued, Worth
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
-from roundtrip.store.watch.bag_changes import Bought, DeployerSold, Kept, Left
+from roundtrip.store.watch.bag_changes import BagToken, DeployerSold, LiquidityLeft, StoredCheck
 
 from .schema import BagRow, Changes, CheckKept, DeployerChange, MyBag, Sells
 
@@ -28,30 +28,30 @@ MOST_SAID = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class BagRecord:
     """By the index. ``is_part``: there is more. By token: ``then``, ``now``: checks that are kept."""
 
     stands: Cursor
-    held: Sequence[Bought]
+    held: Sequence[BagToken]
     is_part: bool
     labels: Mapping[int, Label]
     sold: Mapping[int, DeployerSold]
-    left: Mapping[int, Left]
-    then: Mapping[int, Kept]
-    now: Mapping[int, Kept]
+    left: Mapping[int, LiquidityLeft]
+    then: Mapping[int, StoredCheck]
+    now: Mapping[int, StoredCheck]
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """By the node; ``head`` None: it did not answer. ``values``: by token, of those it holds some of."""
 
-    head: Head | None
+    head: ChainHead | None
     views: WalletViews
     values: Mapping[int, Valued]
 
 
 @dataclass(frozen=True, slots=True)
-class _Sum:
+class _TokenSum:
     """One token in wei; None: not known."""
 
     worth_wei: int | None
@@ -59,7 +59,7 @@ class _Sum:
     gain_wei: int | None
 
 
-def present(chain_id: int, wallet: Address, known: Known, read: Read, policy: Policy) -> MyBag:
+def present(chain_id: int, wallet: Address, known: BagRecord, read: Read, policy: Policy) -> MyBag:
     """Every field of the answer."""
     rows, sums, gone = [], [], 0
     for one in known.held:
@@ -92,29 +92,29 @@ def present(chain_id: int, wallet: Address, known: Known, read: Read, policy: Po
     return msgspec.structs.replace(answer, text=text)
 
 
-def _sum(one: Bought, amount_raw: int | None, valued: Valued | None) -> _Sum:
-    worth_wei = valued.wei if isinstance(valued, Worth) else 0 if isinstance(valued, Refused) else None
+def _sum(one: BagToken, amount_raw: int | None, valued: Valued | None) -> _TokenSum:
+    worth_wei = valued.wei if isinstance(valued, Worth) else 0 if isinstance(valued, RefusedCall) else None
     if one.cost_wei is None or not one.held_raw or amount_raw is None:
-        return _Sum(worth_wei, None, None)
+        return _TokenSum(worth_wei, None, None)
     # What it gave away is neither held nor lost; what it was given cost it nothing that is known.
     own_raw = min(one.held_raw, amount_raw)
     cost_wei = one.cost_wei * own_raw // one.held_raw
     gain_wei = None if worth_wei is None else worth_wei * own_raw // amount_raw - cost_wei
-    return _Sum(worth_wei, cost_wei, gain_wei)
+    return _TokenSum(worth_wei, cost_wei, gain_wei)
 
 
 def _row(
-    one: Bought,
-    known: Known,
+    one: BagToken,
+    known: BagRecord,
     label: Label,
     seen: TokenHeld,
     valued: Valued | None,
-    own: _Sum,
+    own: _TokenSum,
     policy: Policy,
 ) -> BagRow:
     decimals = seen.decimals if label.decimals is None else label.decimals
     amount = seen.amount_raw
-    refused = isinstance(valued, Refused)
+    refused = isinstance(valued, RefusedCall)
     sells: Sells = "yes" if isinstance(valued, Worth) else "refused" if refused else "unknown"
     gain_bps = own.gain_wei * BPS // own.cost_wei if own.gain_wei is not None and own.cost_wei else None
     return BagRow(
@@ -123,7 +123,7 @@ def _row(
         amount_raw=None if amount is None else str(amount),
         bought_raw=str(one.held_raw),
         sells=sells,
-        reverts=names.reason(valued.reason or "") or None if isinstance(valued, Refused) else None,
+        reverts=names.reason(valued.reason or "") or None if isinstance(valued, RefusedCall) else None,
         worth_eth=_eth(own.worth_wei),
         venue=valued.venue.kind if isinstance(valued, Worth) else None,
         cost_eth=_eth(own.cost_wei),
@@ -135,7 +135,7 @@ def _row(
     )
 
 
-def _changes(one: Bought, known: Known, policy: Policy) -> Changes:
+def _changes(one: BagToken, known: BagRecord, policy: Policy) -> Changes:
     token_id = one.token_id
     sold, left = known.sold.get(token_id), known.left.get(token_id)
     deployer = None
@@ -150,7 +150,7 @@ def _changes(one: Bought, known: Known, policy: Policy) -> Changes:
     )
 
 
-def _check(kept: Kept | None, policy: Policy) -> CheckKept | None:
+def _check(kept: StoredCheck | None, policy: Policy) -> CheckKept | None:
     if kept is None:
         return None
     fees_bps = buy_bps = sell_bps = None
@@ -175,7 +175,7 @@ def _eth(wei: int | None) -> str | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(answer: MyBag, worth_wei: int, gain_wei: int, known: Known) -> str:
+def _text(answer: MyBag, worth_wei: int, gain_wei: int, known: BagRecord) -> str:
     rows = answer.holdings
     if not known.held:
         return "By the index this wallet holds no token. What it never traded may not be known."

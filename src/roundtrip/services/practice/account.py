@@ -10,17 +10,17 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, plain_decimal
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import Valued, worth
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.practice import Kept, Week
+from roundtrip.store.practice.practice import StoredPosition, WeekResult
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .holdings import holding_of
-from .ledger import Page, moment, read_page
+from .ledger import AccountPage, moment, read_page
 from .pricing import Valuing, why_missing, why_refused
 from .schema import PositionListed, PracticeAccount, eth_of, token_named
 
@@ -28,11 +28,11 @@ _DATABASE_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _AccountRead:
     """What the database has of it."""
 
-    page: Page
-    week: Week
+    page: AccountPage
+    week: WeekResult
     symbols: dict[Address, str | None]
 
 
@@ -55,7 +55,7 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> P
         _listed(one, value, found.symbols.get(one.position.token))
         for one, value in zip(kept, valued, strict=True)
     ]
-    known_wei = sum(value.wei for value in valued if not isinstance(value, Missing | Refused))
+    known_wei = sum(value.wei for value in valued if not isinstance(value, Missing | RefusedCall))
     eth_wei = found.page.account.eth_wei
     return PracticeAccount(
         text=_text(found, positions, eth_wei + known_wei),
@@ -73,7 +73,7 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> P
     )
 
 
-async def _read(ctx: Context, mite: Mite, at: datetime, block_number: int) -> _Read:
+async def _read(ctx: Context, mite: Mite, at: datetime, block_number: int) -> _AccountRead:
     try:
         async with (
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
@@ -84,19 +84,21 @@ async def _read(ctx: Context, mite: Mite, at: datetime, block_number: int) -> _R
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def _told(connection: asyncpg.Connection, mite: Mite, at: datetime, block_number: int) -> _Read:
+async def _told(connection: asyncpg.Connection, mite: Mite, at: datetime, block_number: int) -> _AccountRead:
     page = await read_page(connection, mite, None, at, block_number)
     week = await store.week(connection, mite.id, _monday(at))
-    return _Read(page, week, await store.symbols(connection, [one.position.token for one in page.kept]))
+    return _AccountRead(
+        page, week, await store.symbols(connection, [one.position.token for one in page.kept])
+    )
 
 
 def _monday(at: datetime) -> datetime:
     return datetime.fromtimestamp(practice.monday_s(int(at.timestamp())), UTC)
 
 
-def _listed(kept: Kept, value: Valued, symbol: str | None) -> PositionListed:
+def _listed(kept: StoredPosition, value: Valued, symbol: str | None) -> PositionListed:
     position, worth_wei, why = kept.position, None, None
-    if isinstance(value, Refused):
+    if isinstance(value, RefusedCall):
         why = why_refused(value)
     elif isinstance(value, Missing):
         why = why_missing(value)
@@ -115,7 +117,7 @@ def _listed(kept: Kept, value: Valued, symbol: str | None) -> PositionListed:
     )
 
 
-def _text(found: _Read, positions: Sequence[PositionListed], worth_wei: int) -> str:
+def _text(found: _AccountRead, positions: Sequence[PositionListed], worth_wei: int) -> str:
     page, week = found.page, found.week
     count = "1 position is" if len(positions) == 1 else f"{len(positions)} positions are"
     open_ = [one for one in positions if one.worth is None]

@@ -7,7 +7,7 @@ from functools import partial
 import asyncpg
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
@@ -18,24 +18,34 @@ from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.trade.prepare_schema import address
 from roundtrip.services.valuation.holdings import slot_of
-from roundtrip.store.practice.practice import Kept, Told
+from roundtrip.store.practice.practice import StoredPosition, TradeNotes
 
-from .ledger import Asked, Page, begin, book_trade, moment, once_for, run_or_repeat, twice, write
+from .ledger import (
+    AccountPage,
+    TradeRequest,
+    begin,
+    book_trade,
+    moment,
+    once_for,
+    run_or_repeat,
+    twice,
+    write,
+)
 from .pricing import Buying, PricedBuy, SlotOf, price_buy
 from .schema import PositionAfter, PracticeBought, PracticeBuyParams, PracticeVenue, eth_of, token_named
 
-Pricing = Callable[[Context, Head, Buying, SlotOf | None, Meter], Awaitable[PricedBuy]]
+Pricing = Callable[[Context, ChainHead, Buying, SlotOf | None, Meter], Awaitable[PricedBuy]]
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class BuyPricing:
     """What prices a buy. Tests give their own."""
 
     price: Pricing = price_buy
     slot_of: SlotOf = slot_of
 
 
-MEANS = Means()
+MEANS = BuyPricing()
 
 
 async def practice_buy(
@@ -48,22 +58,24 @@ async def practice_buy(
 
 
 async def buy(
-    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None, means: Means, meter: Meter
+    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None, means: BuyPricing, meter: Meter
 ) -> PracticeBought:
     """The buy by these means. Raises as ``practice_buy``."""
     eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
     if eth_wei < practice.LEAST_WEI:
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
     named = once_for(once, "practice_buy", token, eth_wei)
-    asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
+    asked = TradeRequest(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
     return await run_or_repeat(ctx, asked, twice(partial(_bought, ctx, asked, eth_wei, means, meter)))
 
 
-async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means, meter: Meter) -> PracticeBought:
+async def _bought(
+    ctx: Context, asked: TradeRequest, eth_wei: int, means: BuyPricing, meter: Meter
+) -> PracticeBought:
     page = await begin(ctx, asked)
     if isinstance(page, PracticeBought):
         return page
-    assert isinstance(page, Page)
+    assert isinstance(page, AccountPage)
     _check_account(page, eth_wei)
     head = ctx.heads.current()
     is_known = page.own is not None and page.own.slot is not None
@@ -74,7 +86,7 @@ async def _bought(ctx: Context, asked: Asked, eth_wei: int, means: Means, meter:
     return await book_trade(ctx, asked, page, partial(_fill, ctx, asked, priced))
 
 
-def _check_account(page: Page, eth_wei: int) -> None:
+def _check_account(page: AccountPage, eth_wei: int) -> None:
     has_wei = page.account.eth_wei
     if eth_wei > has_wei:
         said = f"The account has {eth_of(has_wei)} practice eth, and this needs {eth_of(eth_wei)}."
@@ -85,7 +97,7 @@ def _check_account(page: Page, eth_wei: int) -> None:
         )
 
 
-def _check_cap(page: Page, priced: PricedBuy) -> None:
+def _check_cap(page: AccountPage, priced: PricedBuy) -> None:
     """A position is no more than its venue could pay out: what nobody could have bought nobody can sell."""
     held_raw = 0 if page.own is None else page.own.position.held_raw
     if held_raw + priced.token_raw > priced.payable_raw:
@@ -96,17 +108,17 @@ def _check_cap(page: Page, priced: PricedBuy) -> None:
 
 
 async def _fill(
-    ctx: Context, asked: Asked, priced: PricedBuy, connection: asyncpg.Connection, page: Page
+    ctx: Context, asked: TradeRequest, priced: PricedBuy, connection: asyncpg.Connection, page: AccountPage
 ) -> PracticeBought:
     _check_account(page, priced.spent_wei)
-    position = page.own.position if page.own is not None else practice.Position(asked.token)
+    position = page.own.position if page.own is not None else practice.PracticePosition(asked.token)
     account, position, trade = practice.buy(page.account, position, priced.spent_wei, priced.token_raw)
     at = priced.venue.at()
-    kept = Kept(position, priced.decimals, priced.slot, asked.at, asked.at, at)
+    kept = StoredPosition(position, priced.decimals, priced.slot, asked.at, asked.at, at)
     if page.own is not None:
         slot = page.own.slot or priced.slot
         kept = replace(page.own, position=position, slot=slot, bought_at=asked.at, at=at)
-    told = Told(priced.block, priced.venue.kind, priced.sells_back)
+    told = TradeNotes(priced.block, priced.venue.kind, priced.sells_back)
     number = await write(connection, asked, account, kept, trade, told)
     decimals = kept.decimals
     answer = PracticeBought(

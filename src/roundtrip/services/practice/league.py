@@ -23,7 +23,7 @@ from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.practice import league as boards
-from roundtrip.store.practice.league import Entered, Entry
+from roundtrip.store.practice.league import Entered, LeagueRank
 
 SHOWN, PODIUM = 100, 3
 _SAID = 3
@@ -118,7 +118,7 @@ async def league(ctx: Context, params: LeagueParams) -> Answered[League]:
     return Answered(answer, min(ctx.policy.answer_ttl_ms, left_ms))
 
 
-async def _labels(connection: asyncpg.Connection, entries: list[Entry]) -> dict[Address, Label]:
+async def _labels(connection: asyncpg.Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
     """What the tokens call themselves. Of an index that was begun anew some may be unknown."""
     ids = await ids_of(connection, {one.best_token for one in entries})
     known = await labels(connection, list(ids.values()))
@@ -126,7 +126,7 @@ async def _labels(connection: asyncpg.Connection, entries: list[Entry]) -> dict[
     return nameless | {label.address: label for label in known.values()}
 
 
-def _rows(entries: tuple[Entry, ...], tokens: dict[Address, Label]) -> list[LeagueRow]:
+def _rows(entries: tuple[LeagueRank, ...], tokens: dict[Address, Label]) -> list[LeagueRow]:
     return [
         LeagueRow(
             rank=rank,
@@ -142,7 +142,7 @@ def _rows(entries: tuple[Entry, ...], tokens: dict[Address, Label]) -> list[Leag
     ]
 
 
-def _best(one: Entry, tokens: dict[Address, Label]) -> BestSell | None:
+def _best(one: LeagueRank, tokens: dict[Address, Label]) -> BestSell | None:
     if not one.won:
         return None
     return BestSell(present_token(tokens[one.best_token]), plain_decimal(one.best_profit_wei, _ETH_DECIMALS))
@@ -158,8 +158,8 @@ def _said(
     who: Who,
     began_s: int,
     entered: Entered,
-    entries: tuple[Entry, ...],
-    podium: tuple[Entry, ...],
+    entries: tuple[LeagueRank, ...],
+    podium: tuple[LeagueRank, ...],
     tokens: dict[Address, Label],
 ) -> str:
     week = f"the week from {when(began_s):{_DAY}}, 00:00 UTC, to the next Monday"
@@ -173,7 +173,7 @@ def _said(
     return " ".join(part for part in parts if part)
 
 
-def _line(one: Entry, tokens: dict[Address, Label]) -> str:
+def _line(one: LeagueRank, tokens: dict[Address, Label]) -> str:
     made = "made" if one.profit_wei >= 0 else "lost"
     best = ""
     if one.won:
@@ -181,7 +181,7 @@ def _line(one: Entry, tokens: dict[Address, Label]) -> str:
     return f"{_mite(one)} {made} {eth_text(abs(one.profit_wei))} in {one.sells} sells, {one.won} won{best}."
 
 
-def _mite(one: Entry) -> str:
+def _mite(one: LeagueRank) -> str:
     if not one.is_agent:
         return one.designation
     return f'{one.designation} (agent "{one.agent_name}")' if one.agent_name else f"{one.designation} (agent)"
@@ -194,7 +194,7 @@ def _too_few(who: Who, count: int) -> str:
     return f"{count:,} {whom} {have} fewer than {LEAST_SELLS} sells that count so far."
 
 
-def _last_week(podium: tuple[Entry, ...]) -> str:
+def _last_week(podium: tuple[LeagueRank, ...]) -> str:
     if not podium:
         return ""
     first = ", ".join(f"{_mite(one)} {eth_text(one.profit_wei)}" for one in podium)

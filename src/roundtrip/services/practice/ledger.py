@@ -14,11 +14,11 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
-from roundtrip.domain.practice.practice import Account, Trade, Turned
+from roundtrip.domain.practice.practice import MondayTurn, PracticePurse, PracticeTrade
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.practice import Kept, Recent, Repeat, Told
+from roundtrip.store.practice.practice import Recent, Repeat, StoredPosition, TradeNotes
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -36,24 +36,24 @@ class Stale(ServiceFull):
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class RepeatKey:
     """A request that may be repeated: the hash of its name, and of all that it asks."""
 
     key_hash: bytes
     asked_hash: bytes
 
 
-def once_for(key: str | None, *asked: object) -> Once | None:
+def once_for(key: str | None, *asked: object) -> RepeatKey | None:
     """``key``: as the caller gave it; ``asked``: tool and parameters, in a form that is the same for the
     same request. None: it is not to be repeated."""
     if key is None:
         return None
     said = msgspec.json.encode([str(one) for one in asked])
-    return Once(hashlib.sha256(key.encode()).digest(), hashlib.sha256(said).digest())
+    return RepeatKey(hashlib.sha256(key.encode()).digest(), hashlib.sha256(said).digest())
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TradeRequest:
     """A trade as it is asked for: whose, of which token, when; it is priced at this block or a later one.
     ``answer``: the type of what it is answered with."""
 
@@ -61,21 +61,21 @@ class Asked:
     token: Address
     at: datetime
     block_number: int
-    once: Once | None
+    once: RepeatKey | None
     answer: type[msgspec.Struct]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class AccountPage:
     """An account as it stands, the last Monday looked at. ``kept``: its open positions; ``own``: what it
     holds of the token that is asked about, None: nothing; ``recent``: what it just traded of it;
     ``turned``: what that Monday did and is not written yet."""
 
-    account: Account
-    kept: tuple[Kept, ...]
-    own: Kept | None
+    account: PracticePurse
+    kept: tuple[StoredPosition, ...]
+    own: StoredPosition | None
     recent: Recent
-    turned: Turned
+    turned: MondayTurn
 
     def stands_on(self) -> tuple[object, ...]:
         """What a price of the token was made from."""
@@ -87,7 +87,7 @@ class Page:
 
 async def read_page(
     connection: asyncpg.Connection, mite: Mite, token: Address | None, at: datetime, block_number: int
-) -> Page:
+) -> AccountPage:
     """As it stands, whether it was written before or not."""
     now_s = int(at.timestamp())
     found = await store.account(connection, mite.id) or practice.open_account(now_s)
@@ -99,7 +99,7 @@ async def read_page(
     if token is not None:
         recent = await store.recent(connection, mite.id, token, at - _AT_ONCE, block_number)
     own = next((one for one in left if one.position.token == token), None)
-    return Page(turned.account, left, own, recent, turned)
+    return AccountPage(turned.account, left, own, recent, turned)
 
 
 def moment(ctx: Context) -> datetime:
@@ -107,7 +107,7 @@ def moment(ctx: Context) -> datetime:
     return datetime.fromtimestamp(ctx.now_s(), UTC)
 
 
-async def begin(ctx: Context, asked: Asked) -> Page | msgspec.Struct:
+async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Struct:
     """What a price stands on; of a request that was answered before, that answer. One state of the database.
     Raises CallerFault (bad_input), ServiceFull."""
     try:
@@ -123,7 +123,7 @@ async def begin(ctx: Context, asked: Asked) -> Page | msgspec.Struct:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def _answered(connection: asyncpg.Connection, asked: Asked) -> msgspec.Struct | None:
+async def _answered(connection: asyncpg.Connection, asked: TradeRequest) -> msgspec.Struct | None:
     if asked.once is None:
         return None
     found = await store.repeat(connection, asked.mite.id, asked.once.key_hash)
@@ -135,11 +135,11 @@ async def _answered(connection: asyncpg.Connection, asked: Asked) -> msgspec.Str
     return answer
 
 
-Fill = Callable[[asyncpg.Connection, Page], Awaitable[A]]
+Fill = Callable[[asyncpg.Connection, AccountPage], Awaitable[A]]
 """Writes a trade onto the page as it is under the lock, and says what was done. Raises RoundtripError."""
 
 
-async def book_trade(ctx: Context, asked: Asked, page: Page, fill: Fill[A]) -> A:
+async def book_trade(ctx: Context, asked: TradeRequest, page: AccountPage, fill: Fill[A]) -> A:
     """One transaction: the account locked, its Monday, the trade, its answer. Nothing of it stands where any
     of it fails. Raises ServiceFull (busy), Stale where what the price stood on is no more, and what ``fill``
     raises."""
@@ -159,7 +159,7 @@ async def book_trade(ctx: Context, asked: Asked, page: Page, fill: Fill[A]) -> A
         return answer
 
 
-async def _write_turn(connection: asyncpg.Connection, mite: Mite, turned: Turned, at: datetime) -> None:
+async def _write_turn(connection: asyncpg.Connection, mite: Mite, turned: MondayTurn, at: datetime) -> None:
     """Writes what the last Monday did."""
     lost = {one.token for one in turned.lost}
     if lost:
@@ -168,17 +168,17 @@ async def _write_turn(connection: asyncpg.Connection, mite: Mite, turned: Turned
                 gone, _ = practice.written_off(kept.position)
                 await store.keep_position(connection, mite.id, replace(kept, position=gone))
     for trade in turned.trades:
-        await store.add_trade(connection, mite.id, trade, Told(), at)
+        await store.add_trade(connection, mite.id, trade, TradeNotes(), at)
     await store.keep_account(connection, mite.id, turned.account)
 
 
 async def write(
     connection: asyncpg.Connection,
-    asked: Asked,
-    account: Account,
-    kept: Kept,
-    trade: Trade,
-    told: Told,
+    asked: TradeRequest,
+    account: PracticePurse,
+    kept: StoredPosition,
+    trade: PracticeTrade,
+    told: TradeNotes,
 ) -> int:
     """Writes one trade and what it left; the trade's id."""
     await store.keep_account(connection, asked.mite.id, account)
@@ -186,20 +186,22 @@ async def write(
     return await store.add_trade(connection, asked.mite.id, trade, told, asked.at)
 
 
-async def mark_stuck(ctx: Context, asked: Asked) -> None:
+async def mark_stuck(ctx: Context, asked: TradeRequest) -> None:
     """It cannot be sold: on Monday it is written off, unless a sell goes through before. What is no more held
     by then is left as it is."""
     await _mark(ctx, asked, partial(_stuck, asked))
 
 
-async def mark_failed(ctx: Context, asked: Asked, held_raw: int) -> None:
+async def mark_failed(ctx: Context, asked: TradeRequest, held_raw: int) -> None:
     """All that is held was to be sold, ``held_raw``, and that failed, which may be for now. Where it fails
     again a week after the first time, or later, it is stuck. What is no more held as it was is left as it
     is."""
     await _mark(ctx, asked, partial(_failed, asked, held_raw))
 
 
-async def _mark(ctx: Context, asked: Asked, marked: Callable[[Kept], Kept]) -> None:
+async def _mark(
+    ctx: Context, asked: TradeRequest, marked: Callable[[StoredPosition], StoredPosition]
+) -> None:
     async with accounts(ctx) as connection:
         await store.lock(connection, asked.mite.id, practice.open_account(int(asked.at.timestamp())))
         now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
@@ -208,13 +210,13 @@ async def _mark(ctx: Context, asked: Asked, marked: Callable[[Kept], Kept]) -> N
             await store.keep_position(connection, asked.mite.id, marked(now.own))
 
 
-def _stuck(asked: Asked, kept: Kept) -> Kept:
+def _stuck(asked: TradeRequest, kept: StoredPosition) -> StoredPosition:
     if kept.stuck_at is not None:
         return kept
     return replace(kept, position=replace(kept.position, is_stuck=True), stuck_at=asked.at)
 
 
-def _failed(asked: Asked, held_raw: int, kept: Kept) -> Kept:
+def _failed(asked: TradeRequest, held_raw: int, kept: StoredPosition) -> StoredPosition:
     if kept.position.held_raw != held_raw:
         return kept
     first = kept.failed_at or asked.at
@@ -230,7 +232,7 @@ async def twice(run: Callable[[], Awaitable[A]]) -> A:
         return await run()
 
 
-async def run_or_repeat(ctx: Context, asked: Asked, run: Awaitable[A]) -> A:
+async def run_or_repeat(ctx: Context, asked: TradeRequest, run: Awaitable[A]) -> A:
     """What ``run`` gives. Where that fails while the same request, asked at the same time, was answered, that
     answer."""
     try:
@@ -239,6 +241,6 @@ async def run_or_repeat(ctx: Context, asked: Asked, run: Awaitable[A]) -> A:
         if asked.once is None:
             raise
         found = await begin(ctx, asked)
-        if isinstance(found, Page):
+        if isinstance(found, AccountPage):
             raise
         return found  # type: ignore[return-value]

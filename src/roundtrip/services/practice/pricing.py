@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.rpc.errors import in_our_words
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
@@ -13,7 +13,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.price import quote_raw
 from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.verdict import Judgement, judge
@@ -38,8 +38,8 @@ from roundtrip.services.trade.rehearsal import (
     tradable,
 )
 from roundtrip.services.trade.simulate_schema import TradeVerdict, short_check
-from roundtrip.services.trade.trade_builder import Desk, Holdings, Pays, Rehearsed
-from roundtrip.services.valuation.holdings import Holding, Valued
+from roundtrip.services.trade.trade_builder import Holdings, Pays, Rehearsed, TradeBuilder
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot
 from roundtrip.venues import abi, erc20
 
@@ -50,8 +50,8 @@ _NO_RATE = Missing("node", "what an eth buys of what its pool is paid in is not 
 
 _MINUTES = f"the last {practice.AT_ONCE_S // 60} minutes"
 
-SlotOf = Callable[[Context, Head, Address, Meter], Awaitable[BalanceSlot | None]]
-Valuing = Callable[[Context, Head, Sequence[Holding], Meter], Coroutine[Any, Any, list[Valued]]]
+SlotOf = Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]]
+Valuing = Callable[[Context, ChainHead, Sequence[HoldingToSell], Meter], Coroutine[Any, Any, list[Valued]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Unsellable:
 
 
 async def price_buy(
-    ctx: Context, head: Head, buying: Buying, slot_of: SlotOf | None, meter: Meter
+    ctx: Context, head: ChainHead, buying: Buying, slot_of: SlotOf | None, meter: Meter
 ) -> PricedBuy:
     """What ``eth_wei`` more buys, after ``earlier_wei`` just before: what both buy together, less what those
     alone buy, on the same block. ``slot_of`` None: where the balances lie is known already. Raises
@@ -112,7 +112,7 @@ async def price_buy(
     token, earlier_wei = buying.token, buying.earlier_wei
     found = await start_check(ctx, head, token, meter)
     check_tradable("buy", found)
-    desk = Desk(
+    desk = TradeBuilder(
         ctx=ctx,
         head=head,
         # Nobody has seen it before, and it holds nothing but the money for this.
@@ -160,13 +160,13 @@ async def price_buy(
     )
 
 
-def _amounts(desk: Desk, wei: int) -> Amounts:
+def _amounts(desk: TradeBuilder, wei: int) -> Amounts:
     market = desk.opened.run.setting.market
     found = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(desk.opened)}
     return {venue: raw for venue, raw in found.items() if raw}
 
 
-def _chosen(desk: Desk, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
+def _chosen(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
     """Where a position is, while it sells there: whoever could choose anew would buy where it is cheap and
     sell where it is dear. Else where a real buy of so much would go. Raises CallerFault and NodeFault."""
     amounts = _amounts(desk, wei)
@@ -190,7 +190,7 @@ def _done(found: Rehearsed | CallerFault | Missing) -> Rehearsed:
     return found
 
 
-def _chosen_before(desk: Desk, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
+def _chosen_before(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
     try:
         return _chosen(desk, tried, wei, at)
     except CallerFault as fault:
@@ -203,7 +203,7 @@ def _spent_wei(done: Rehearsed, wei: int, chosen: Rehearsed) -> int:
     return practice.part_of(wei, done.taken_raw("buy"), chosen.written.amount_raw)
 
 
-async def _payable(desk: Desk, chosen: Rehearsed, meter: Meter) -> int:
+async def _payable(desk: TradeBuilder, chosen: Rehearsed, meter: Meter) -> int:
     """What whoever pays the tokens out has of them at the block. Raises CallerFault and NodeFault."""
     place = chosen.written.place
     payer, _ = place.file.plan_pay_out(place.venue, desk.token(), desk.ctx.contracts, desk.wallet)
@@ -219,7 +219,7 @@ async def _payable(desk: Desk, chosen: Rehearsed, meter: Meter) -> int:
 
 
 async def _slot(
-    ctx: Context, head: Head, token: Address, slot_of: SlotOf | None, meter: Meter
+    ctx: Context, head: ChainHead, token: Address, slot_of: SlotOf | None, meter: Meter
 ) -> Slot | None:
     """Where its balances lie; None also where the node did not tell: a sell asks again."""
     if slot_of is None:
@@ -231,7 +231,7 @@ async def _slot(
     return None if found is None else Slot(found.layout, found.base)
 
 
-def _verdict(desk: Desk, final: Final) -> tuple[SellsBack, TradeVerdict]:
+def _verdict(desk: TradeBuilder, final: Final) -> tuple[SellsBack, TradeVerdict]:
     """Whether what it bought could be sold straight back, and what that came to."""
     assert final.exit is not None
     checked = short_check(final.evidence, final.judgement, desk.ctx.policy)
@@ -250,13 +250,13 @@ def _verdict(desk: Desk, final: Final) -> tuple[SellsBack, TradeVerdict]:
 # --- sells -----------------------------------------------------------------------------------------
 
 
-async def judge_token(ctx: Context, head: Head, token: Address, meter: Meter) -> Judgement:
+async def judge_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Judgement:
     """The check's own judgement at the block of ``head``. Raises NodeFault."""
     return judge(await run_sell_round(await start_check(ctx, head, token, meter), meter), ctx.policy)
 
 
 async def price_sell(
-    ctx: Context, head: Head, holding: Holding, worth: Valuing, meter: Meter
+    ctx: Context, head: ChainHead, holding: HoldingToSell, worth: Valuing, meter: Meter
 ) -> PricedSell | Unsellable:
     """What the chain would pay for all of it at the block of ``head``. What cannot be found out is no price.
     Raises NodeFault."""
@@ -273,12 +273,12 @@ async def price_sell(
     (found,) = valued
     if isinstance(found, Missing):
         return _not_found_out(found)
-    if isinstance(found, Refused):
+    if isinstance(found, RefusedCall):
         return Unsellable(why_refused(found), by_check=False)
     return PricedSell(head.block, found.venue, found.wei)
 
 
-def why_refused(found: Refused) -> str:
+def why_refused(found: RefusedCall) -> str:
     """Why it cannot be sold, in a sentence."""
     said = names.reason(found.reason or "")
     why = f' ("{said}").' if said else "; no reason was given."

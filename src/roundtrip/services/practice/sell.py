@@ -8,7 +8,7 @@ from functools import partial
 import asyncpg
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
@@ -17,16 +17,16 @@ from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.trade.prepare_schema import address
-from roundtrip.services.valuation.holdings import Holding, slot_of, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
 from roundtrip.store.practice import league
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.league import Counted
-from roundtrip.store.practice.practice import Kept, Slot, Told
+from roundtrip.store.practice.league import LeagueEligibility
+from roundtrip.store.practice.practice import Slot, StoredPosition, TradeNotes
 
 from .holdings import holding_of
 from .ledger import (
-    Asked,
-    Page,
+    AccountPage,
+    TradeRequest,
     begin,
     book_trade,
     mark_failed,
@@ -40,13 +40,13 @@ from .ledger import (
 from .pricing import PricedSell, SlotOf, Unsellable, Valuing, price_sell
 from .schema import PositionAfter, PracticeSellParams, PracticeSold, PracticeVenue, eth_of, token_named
 
-Pricing = Callable[[Context, Head, Holding, Valuing, Meter], Awaitable[PricedSell | Unsellable]]
-CountSell = Callable[..., Awaitable[Counted]]
+Pricing = Callable[[Context, ChainHead, HoldingToSell, Valuing, Meter], Awaitable[PricedSell | Unsellable]]
+CountSell = Callable[..., Awaitable[LeagueEligibility]]
 """As ``store/practice/league.py`` has it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class SellPricing:
     """What prices a sell, and counts it. Tests give their own."""
 
     price: Pricing = price_sell
@@ -55,7 +55,7 @@ class Means:
     count_sell: CountSell = league.count_sell
 
 
-MEANS = Means()
+MEANS = SellPricing()
 
 
 async def practice_sell(
@@ -67,20 +67,22 @@ async def practice_sell(
 
 
 async def sell(
-    ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None, means: Means, meter: Meter
+    ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None, means: SellPricing, meter: Meter
 ) -> PracticeSold:
     """The sell by these means. Raises as ``practice_sell``."""
     share, token = Decimal(repr(float(params.percent))), address(params.token)
     named = once_for(once, "practice_sell", token, share.normalize())
-    asked = Asked(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
+    asked = TradeRequest(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
     return await run_or_repeat(ctx, asked, twice(partial(_sold, ctx, asked, share, means, meter)))
 
 
-async def _sold(ctx: Context, asked: Asked, share: Decimal, means: Means, meter: Meter) -> PracticeSold:
+async def _sold(
+    ctx: Context, asked: TradeRequest, share: Decimal, means: SellPricing, meter: Meter
+) -> PracticeSold:
     page = await begin(ctx, asked)
     if isinstance(page, PracticeSold):
         return page
-    assert isinstance(page, Page)
+    assert isinstance(page, AccountPage)
     if page.own is None:
         raise CallerFault("nothing_to_sell", "The account holds none of this token.")
     part_raw = _part_raw(page.own.position.held_raw, share)
@@ -113,7 +115,9 @@ def _part_raw(held_raw: int, share: Decimal) -> int:
     return min(held_raw, part_raw)
 
 
-async def _slot(ctx: Context, head: Head, token: Address, means: Means, meter: Meter) -> Slot | None:
+async def _slot(
+    ctx: Context, head: ChainHead, token: Address, means: SellPricing, meter: Meter
+) -> Slot | None:
     """Where the balances lie, where that was not found out before. Raises NodeFault."""
     found = await means.slot_of(ctx, head, token, meter)
     return None if found is None else Slot(found.layout, found.base)
@@ -121,13 +125,13 @@ async def _slot(ctx: Context, head: Head, token: Address, means: Means, meter: M
 
 async def _fill(
     ctx: Context,
-    asked: Asked,
+    asked: TradeRequest,
     part_raw: int,
     slot: Slot | None,
     priced: PricedSell,
-    means: Means,
+    means: SellPricing,
     connection: asyncpg.Connection,
-    page: Page,
+    page: AccountPage,
 ) -> PracticeSold:
     assert page.own is not None, "what the price stood on is as it was"
     account, position, trade = practice.sell(page.account, page.own.position, part_raw, priced.got_wei)
@@ -146,7 +150,7 @@ async def _fill(
     )
     if not counted.counts:
         account = practice.set_apart(account, trade)
-    told = Told(priced.block, priced.venue.kind, None, counted.counts, counted.why_not)
+    told = TradeNotes(priced.block, priced.venue.kind, None, counted.counts, counted.why_not)
     number = await write(connection, asked, account, kept, trade, told)
     names = await store.symbols(connection, [asked.token])
     return _answer(ctx, asked, priced, _Done(number, account, kept, trade, counted, names.get(asked.token)))
@@ -155,14 +159,14 @@ async def _fill(
 @dataclass(frozen=True, slots=True)
 class _Done:
     number: int
-    account: practice.Account
-    kept: Kept
-    trade: practice.Trade
-    counted: Counted
+    account: practice.PracticePurse
+    kept: StoredPosition
+    trade: practice.PracticeTrade
+    counted: LeagueEligibility
     symbol: str | None
 
 
-def _answer(ctx: Context, asked: Asked, priced: PricedSell, done: _Done) -> PracticeSold:
+def _answer(ctx: Context, asked: TradeRequest, priced: PricedSell, done: _Done) -> PracticeSold:
     position, decimals, trade = done.kept.position, done.kept.decimals, done.trade
     left = None
     if position.state == "open":

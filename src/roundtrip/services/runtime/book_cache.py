@@ -19,7 +19,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import HolderBook
 from roundtrip.domain.holders.findings import Concentration
-from roundtrip.domain.holders.ranking import Standing
+from roundtrip.domain.holders.ranking import HolderRanking
 from roundtrip.domain.holders.read_state import State
 
 MOST_WALLETS = 2_000_000
@@ -59,14 +59,14 @@ class Open:
     venues_width: Width = field(default_factory=lambda: new_width())
     width: Width = field(default_factory=lambda: new_width())
     """How many blocks of it a node gives at once."""
-    standing: Standing = field(default_factory=Standing)
+    standing: HolderRanking = field(default_factory=HolderRanking)
     spread: Concentration | None = None
     """As it was last counted, and ``spread_moved``: how many wallets moved since; None: anybody."""
     spread_moved: int | None = None
 
 
 @dataclass(slots=True)
-class Asked:
+class ProbeTimes:
     """When the node was asked for a token's oldest transfers, in seconds since 1970; None: it was not. It
     outlives the books that are read meanwhile. ``probed_s``: when it last had let them go, ``gone_s``: when
     it first said so of what comes next, and gave nothing since. ``again_s``: when all was last begun anew
@@ -94,7 +94,7 @@ class Books:
     """Held while a book is unpacked."""
     no_archive_s: float | None = None
     """When the node last had no old states of anybody, in seconds since 1970."""
-    _asked: OrderedDict[Address, Asked] = field(default_factory=OrderedDict)
+    _asked: OrderedDict[Address, ProbeTimes] = field(default_factory=OrderedDict)
     _open: OrderedDict[Address, Open] = field(default_factory=OrderedDict)
     _locks: WeakValueDictionary[Address, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _reading: int = 0
@@ -117,9 +117,9 @@ class Books:
         """Forgets it: it is another chain's, or was begun with too little."""
         self._open.pop(token, None)
 
-    def probe_times(self, token: Address) -> Asked:
+    def probe_times(self, token: Address) -> ProbeTimes:
         """When the node was asked for its oldest transfers. Those longest unused are forgotten."""
-        found = self._asked.setdefault(token, Asked())
+        found = self._asked.setdefault(token, ProbeTimes())
         self._asked.move_to_end(token)
         while len(self._asked) > MOST_BOOKS:
             self._asked.popitem(last=False)

@@ -11,7 +11,7 @@ from roundtrip.chain.doctor import Finding
 from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, Lane
 from roundtrip.chain.rpc.client import Asks, Meter
 from roundtrip.chain.simulate.rates import KnowsRates, Rates
-from roundtrip.domain.accounts.account import Allowance, Allowances
+from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy
@@ -24,11 +24,11 @@ from .replay_slots import Replays
 
 A = TypeVar("A")
 
-_ALLOWANCES = Allowances(Allowance(10), Allowance(60, 20_000), Allowance(300, 200_000))
+_ALLOWANCES = Allowances(CallAllowance(10), CallAllowance(60, 20_000), CallAllowance(300, 200_000))
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class CheckContext:
     """What a check is made with, its beginning apart: as much of a context as has to be had again to make the
     same check once more."""
 
@@ -83,9 +83,9 @@ class Context:
         node = BoundedNode.of(self.node, self.bulkhead, lane, caller, token)
         return replace(self, node=node, address=address)
 
-    def means(self, node: Asks | None = None) -> Means:
+    def means(self, node: Asks | None = None) -> CheckContext:
         """What its checks are made with; ``node``: who stands before the node."""
-        return Means(self.chain_id, self.contracts, node or self.node, self.policy, self.rates)
+        return CheckContext(self.chain_id, self.contracts, node or self.node, self.policy, self.rates)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.store.index import cursor
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -22,7 +22,7 @@ _EVERY_S = 0.05
 _PATIENCE_S = 0.5
 
 
-async def head_of_index(ctx: Context) -> tuple[Head, int]:
+async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
     """The head, asked for again where the index has a newer block: whoever was alerted of something that
     happened there is not answered from before; and which block that is, 0 where it is not known. Raises
     NodeFault."""

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import asyncpg
 
 from roundtrip.channels import discord, webhook
-from roundtrip.channels.post import NotTried, Reply
+from roundtrip.channels.post import NotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.channels.telegram import Started
@@ -19,7 +19,7 @@ from roundtrip.store.delivery.channels import ChannelKind
 class Posts(Protocol):
     """``channels.post.Poster``."""
 
-    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> Reply: ...
+    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply: ...
 
 
 class Seals(Protocol):
@@ -35,10 +35,12 @@ class Seals(Protocol):
     def unseal(self, sealed: bytes) -> str: ...
 
 
-class Tells(Protocol):
+class ChatUpdates(Protocol):
     """``channels.telegram.Telegram``."""
 
-    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> Reply: ...
+    async def tell(
+        self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
+    ) -> PostReply: ...
 
     async def name(self) -> str | None: ...
 
@@ -52,7 +54,7 @@ SILENT_S = 60.0
 class Bot:
     """A Telegram bot, which is asked once what it is called."""
 
-    def __init__(self, telegram: Tells) -> None:
+    def __init__(self, telegram: ChatUpdates) -> None:
         self.telegram = telegram
         self._name: str | None = None
         self._not_before_s = 0.0
@@ -67,8 +69,8 @@ class Bot:
 
 
 class _Refuses:
-    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> Reply:
-        return Reply(None, "nothing is sent from here", None, 0)
+    async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
+        return PostReply(None, "nothing is sent from here", None, 0)
 
 
 def _no_key() -> Seals:
@@ -112,12 +114,12 @@ class Message:
     rows: Sequence[Any]
     challenge: str | None = None
 
-    def is_echoed(self, reply: Reply) -> bool:
+    def is_echoed(self, reply: PostReply) -> bool:
         """Whether that proves the target it was sent to."""
         return self.challenge is not None and webhook.is_echo(reply, self.challenge)
 
 
-async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
+async def send(outward: Outward, to: To, message: Message, now_s: int) -> PostReply:
     """One try. Never raises for what the other side does; raises NotTried for what is ours."""
     try:
         if to.kind == "telegram":
@@ -134,12 +136,12 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> Reply:
     except Unsealable:
         raise NotTried("a channel's secret cannot be read with the key that is set") from None
     except BadTarget as error:
-        return Reply(None, str(error), None, 0)
+        return PostReply(None, str(error), None, 0)
     reply = await outward.poster.post(aim, body, headers)
     return discord.read_discord_reply(reply) if to.kind == "discord" else reply
 
 
-async def _to_telegram(outward: Outward, to: To, message: Message) -> Reply:
+async def _to_telegram(outward: Outward, to: To, message: Message) -> PostReply:
     if outward.bot is None:
         raise NotTried("no Telegram bot is configured")
     return await outward.bot.telegram.tell(int(to.target), *_said(message))
@@ -150,7 +152,7 @@ def _said(message: Message) -> tuple[list[str], list[str | None]]:
     return [row.text for row in message.rows], [row.link for row in message.rows]
 
 
-def why(reply: Reply) -> str:
+def why(reply: PostReply) -> str:
     """What went wrong, in words of ours."""
     if reply.status is not None:
         return f"answered {reply.status}"

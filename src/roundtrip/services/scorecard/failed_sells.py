@@ -11,17 +11,17 @@ from typing import Protocol
 import asyncpg
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head, Header
+from roundtrip.chain.blocks.heads import ChainHead, HeadHeader
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.wallet.transactions import Around, Sent
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.scorecard.scorecard import Failed, Said
+from roundtrip.domain.scorecard.scorecard import Failed, VerdictClaim
 from roundtrip.services.lookup.explain_text import known_call
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holding_sells import NO_PLACE
-from roundtrip.services.valuation.holdings import Holding, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
 from roundtrip.store.boards import moving
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.scorecard import real_trades as store
@@ -45,11 +45,11 @@ _TRADES = ("trade",)
 _WRAPPERS = ("multicall",)
 
 
-class Values(Protocol):
+class SellValuation(Protocol):
     """As ``worth``."""
 
     def __call__(
-        self, ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter
+        self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
     ) -> Awaitable[list[Valued]]: ...
 
 
@@ -86,7 +86,7 @@ async def is_plain(connection: asyncpg.Connection, token: Token, sent: Sent, num
 
 
 async def failed_sell(
-    ctx: Context, token: Address, tried: Tried, said: Said, values: Values, meter: Meter
+    ctx: Context, token: Address, tried: Tried, said: VerdictClaim, values: SellValuation, meter: Meter
 ) -> Failed | str:
     """The sell that failed, tried again; a sentence: why nothing is proved. Raises NodeFault where the node
     gave no answer at all."""
@@ -100,7 +100,7 @@ async def failed_sell(
     amount_raw = min(held_raw, said.sizes_raw[-1])
     if amount_raw <= 0 or not said.fits(amount_raw):
         return TOO_LITTLE
-    (valued,) = await values(ctx, before, [Holding(token, amount_raw, seller=sent.sender)], meter)
+    (valued,) = await values(ctx, before, [HoldingToSell(token, amount_raw, seller=sent.sender)], meter)
     if isinstance(valued, Worth):
         return OWN_REASON
     if isinstance(valued, Missing) or valued == NO_PLACE:
@@ -109,13 +109,13 @@ async def failed_sell(
     return Failed(ref.number, ref.timestamp_s, sent.hash, sent.sender, amount_raw)
 
 
-async def _before(ctx: Context, block_hash: str, meter: Meter) -> Head | None:
+async def _before(ctx: Context, block_hash: str, meter: Meter) -> ChainHead | None:
     """The block before it, as a head; None: the node does not have it."""
     (answer,) = await ctx.node.batch([RpcCall("eth_getBlockByHash", [block_hash, False])], meter)
     if isinstance(answer, RpcError):
         return None
     try:
-        header = msgspec.json.decode(answer, type=Header)
+        header = msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError) as error:
         raise NodeFault("it gave a block that cannot be read") from error
     if header.hash.lower() != block_hash:
@@ -124,7 +124,9 @@ async def _before(ctx: Context, block_hash: str, meter: Meter) -> Head | None:
     return header.head(now.market, now.heard_s, now.dialect)
 
 
-async def _held_raw(ctx: Context, token: Address, wallet: Address, before: Head, meter: Meter) -> int | None:
+async def _held_raw(
+    ctx: Context, token: Address, wallet: Address, before: ChainHead, meter: Meter
+) -> int | None:
     asked = {"to": token, "data": abi.call(erc20.BALANCE_OF, wallet), "gas": hex(_READ_GAS)}
     call = RpcCall("eth_call", [asked, {"blockHash": before.block.hash}])
     (answer,) = await ctx.node.batch([call], meter)

@@ -15,14 +15,14 @@ from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.base.venue import acts_in_swaps, is_curve
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.price import pool_price
-from roundtrip.domain.scorecard.scorecard import SIZE, Real, Said, cost_bps, tax_bps
+from roundtrip.domain.scorecard.scorecard import SIZE, Real, VerdictClaim, cost_bps, tax_bps
 from roundtrip.services.check.holder_sells import insiders
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
 from roundtrip.store.index.addresses import id_of
 from roundtrip.store.scorecard import real_trades as store
-from roundtrip.store.scorecard.real_trades import Traded
-from roundtrip.store.scorecard.scorecard import Verdict
+from roundtrip.store.scorecard.real_trades import IndexedTrade
+from roundtrip.store.scorecard.scorecard import StoredVerdict
 from roundtrip.venues.decode import Decoder
 
 MOST_WALLETS = 6
@@ -37,11 +37,11 @@ _PRICE_AGE_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PlainTrade:
     """A plain wallet's trade, as far as the index tells that it is one. ``prior``: the last trade of its pool
     before it, which tells the price."""
 
-    trade: Traded
+    trade: IndexedTrade
     held_before: bool
     new_place: bool
     prior: TxHash | None
@@ -69,10 +69,10 @@ async def found_by_index(
     ctx: Context,
     connection: asyncpg.Connection,
     token: Token,
-    verdict: Verdict,
-    said: Said,
+    verdict: StoredVerdict,
+    said: VerdictClaim,
     tx_hash: TxHash | None = None,
-) -> list[Found]:
+) -> list[PlainTrade]:
     """Trades of plain wallets in a verdict's time and about its size, in their order. ``tx_hash``: only those
     of that transaction."""
     sides = {"no_buy": (True,), "no_market": (True, False)}.get(said.claim, (False,))
@@ -92,7 +92,9 @@ async def found_by_index(
     return [await _found(connection, token, verdict, said, one) for one in plain]
 
 
-async def _plain(connection: asyncpg.Connection, token: Token, rows: Sequence[Traded]) -> list[Traded]:
+async def _plain(
+    connection: asyncpg.Connection, token: Token, rows: Sequence[IndexedTrade]
+) -> list[IndexedTrade]:
     """Those whose wallet is nobody's behind the token, and bought in the market what it sells."""
     purses = await moving.purses_of(connection, {one.wallet_id for one in rows} | token.behind)
     found = []
@@ -108,8 +110,12 @@ async def _plain(connection: asyncpg.Connection, token: Token, rows: Sequence[Tr
 
 
 async def _found(
-    connection: asyncpg.Connection, token: Token, verdict: Verdict, said: Said, one: Traded
-) -> Found:
+    connection: asyncpg.Connection,
+    token: Token,
+    verdict: StoredVerdict,
+    said: VerdictClaim,
+    one: IndexedTrade,
+) -> PlainTrade:
     own = await store.own_before(connection, token.id, one)
     new = one.opened_number > verdict.block_number
     if said.claim == "no_market" and not new:
@@ -120,13 +126,13 @@ async def _found(
     held_before = own.older_raw > 0 or (
         own.first_number is not None and own.first_number <= verdict.block_number
     )
-    return Found(one, held_before, new, prior)
+    return PlainTrade(one, held_before, new, prior)
 
 
 # --- what receipts say -----------------------------------------------------------------------------
 
 
-async def by_receipt(ctx: Context, token: Address, found: Found, meter: Meter) -> Real | None:
+async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Meter) -> Real | None:
     """What its own receipt says of it; None: it is none of a plain wallet. Raises NodeFault, also where the
     node does not have it."""
     trade = found.trade
@@ -167,7 +173,7 @@ async def has_code(ctx: Context, wallet: Address, meter: Meter) -> bool:
     return hex_bytes(answer) != b""
 
 
-async def _cost(ctx: Context, token: Address, found: Found, left_raw: int, meter: Meter) -> int | None:
+async def _cost(ctx: Context, token: Address, found: PlainTrade, left_raw: int, meter: Meter) -> int | None:
     """What the sell lost against the price before it; on a curve what was taken of it. None: it cannot be
     told."""
     trade = found.trade
@@ -183,7 +189,7 @@ async def _cost(ctx: Context, token: Address, found: Found, left_raw: int, meter
 
 
 async def _price_after(
-    ctx: Context, token: Address, tx_hash: TxHash, trade: Traded, meter: Meter
+    ctx: Context, token: Address, tx_hash: TxHash, trade: IndexedTrade, meter: Meter
 ) -> Fraction | None:
     """The price that the pool was left at by a transaction."""
     _, done, _ = await _mined(ctx, tx_hash, meter)
@@ -193,7 +199,7 @@ async def _price_after(
     return pool_price(swaps[-1].sqrt_price_x96, token < trade.quote) if swaps else None
 
 
-def _real(found: Found, token_raw: int, lost_bps: int | None) -> Real:
+def _real(found: PlainTrade, token_raw: int, lost_bps: int | None) -> Real:
     trade = found.trade
     return Real(
         buys=trade.buys,

@@ -21,7 +21,7 @@ from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.server import jobs
 
-from .failed_sells import Values
+from .failed_sells import SellValuation
 from .report_review import again_at, weigh_report
 
 JOB = ("scorecard", "verdicts")
@@ -66,7 +66,7 @@ class Reported(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def report_verdict(
-    ctx: Context, params: ReportParams, mite: Mite, values: Values = worth
+    ctx: Context, params: ReportParams, mite: Mite, values: SellValuation = worth
 ) -> Answered[Reported]:
     """Holds the transaction against what was said of the token, marks what it proves wrong, and keeps the
     rest as an open report, which changes no count: what came too early is weighed again. Raises CallerFault
@@ -86,7 +86,9 @@ async def report_verdict(
     why_open, next_at = (None if weighed.wrong else weighed.why_open), None
     if weighed.too_early:
         next_at = again_at(now, 0)
-    kept = reports.Report(token, tx_hash, params.cleaned_note(), why_open, weighed.evidence_id(), next_at)
+    kept = reports.VerdictReport(
+        token, tx_hash, params.cleaned_note(), why_open, weighed.evidence_id(), next_at
+    )
     async with accounts(ctx) as connection:
         with _bounded():
             added = await reports.add_report(connection, mite.id, kept, now, day)
@@ -102,14 +104,14 @@ async def report_verdict(
 def _bounded() -> Iterator[None]:
     try:
         yield
-    except reports.TooMany:
+    except reports.TooManyReports:
         raise CallerFault(
             "bad_input",
             f"You reported {reports.MOST_A_DAY} transactions today, which is all you can in a day.",
         ) from None
 
 
-def _answer(report: reports.Report, again: bool, proof: str = "") -> Reported:
+def _answer(report: reports.VerdictReport, again: bool, proof: str = "") -> Reported:
     first = "You had reported it already. " if again else ""
     if report.why_open is None:
         text = f"{first}The chain proves it: a verdict is marked wrong, and is listed. {proof}".rstrip()

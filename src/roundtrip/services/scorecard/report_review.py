@@ -22,9 +22,9 @@ from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import Scored
 
 from . import failed_sells
-from .failed_sells import Tried, Values, failed_sell
+from .failed_sells import SellValuation, Tried, failed_sell
 from .real_trades import Token, by_receipt
-from .settlement import Case, as_scored, case_of, read
+from .settlement import ScorecardCase, as_scored, case_of, read
 
 MOST_VERDICTS = 12
 """So many verdicts of before a transaction, the newest, are held against it."""
@@ -53,7 +53,7 @@ _AGREES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class ReviewedReport:
     """What a transaction comes to: verdicts that it proves wrong, or why it proves none. ``spoken_of``: the
     newest verdict of its time. ``too_early``: nobody can tell yet."""
 
@@ -67,7 +67,7 @@ class Weighed:
         return self.wrong[0].id if self.wrong else self.spoken_of
 
 
-_EARLY = Weighed(why_open=TOO_NEW, too_early=True)
+_EARLY = ReviewedReport(why_open=TOO_NEW, too_early=True)
 
 
 def again_at(now: datetime, tries: int) -> datetime | None:
@@ -82,8 +82,8 @@ def again_at(now: datetime, tries: int) -> datetime | None:
 class Again:
     """A report that was weighed again, and what it comes to now. ``next_at``: when once more."""
 
-    report: reports.Waiting
-    weighed: Weighed
+    report: reports.WaitingReport
+    weighed: ReviewedReport
     next_at: datetime | None
 
     async def put(self, connection: asyncpg.Connection, now: datetime) -> None:
@@ -97,7 +97,7 @@ class Again:
                 await store.settle_by(connection, one, now)
 
 
-async def weigh_again(ctx: Context, values: Values = worth) -> list[Again]:
+async def weigh_again(ctx: Context, values: SellValuation = worth) -> list[Again]:
     """Weighs reports again that came too early, some of those whose time has come; nothing is written. Where
     the node does not tell of one it waits on. Raises ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -112,7 +112,7 @@ async def weigh_again(ctx: Context, values: Values = worth) -> list[Again]:
             weighed = _EARLY
         next_at = again_at(now, one.tries + 1) if weighed.too_early else None
         if weighed.too_early and next_at is None:
-            weighed = Weighed(why_open=NEVER_CAME)
+            weighed = ReviewedReport(why_open=NEVER_CAME)
         found.append(Again(one, weighed, next_at))
     return found
 
@@ -121,8 +121,8 @@ async def weigh_again(ctx: Context, values: Values = worth) -> list[Again]:
 
 
 async def weigh_report(
-    ctx: Context, token: Address, tx_hash: TxHash, values: Values, meter: Meter
-) -> Weighed:
+    ctx: Context, token: Address, tx_hash: TxHash, values: SellValuation, meter: Meter
+) -> ReviewedReport:
     """Holds a transaction against what was said of a token. Raises CallerFault (no_such_tx), NodeFault,
     ServiceFull."""
     told = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
@@ -141,11 +141,11 @@ async def weigh_report(
             return _EARLY
         cases = await _cases(ctx, connection, stands, token, tried)
         if not cases:
-            return Weighed(why_open=_NO_VERDICT)
+            return ReviewedReport(why_open=_NO_VERDICT)
         why_open = None if mined.succeeded else await _why_none(ctx, connection, cases, tried)
     spoken_of = cases[-1].verdict.id
     if why_open is not None:
-        return Weighed(why_open=why_open, spoken_of=spoken_of)
+        return ReviewedReport(why_open=why_open, spoken_of=spoken_of)
     if not mined.succeeded:
         return await _failed(ctx, token, tried, cases, values, meter)
     wrong: list[Scored] = []
@@ -154,12 +154,12 @@ async def weigh_report(
             continue
         reals = [await by_receipt(ctx, token, one, meter) for one in case.found]
         wrong += _against(case, [one for one in reals if one is not None])
-    return Weighed(wrong, spoken_of=spoken_of)
+    return ReviewedReport(wrong, spoken_of=spoken_of)
 
 
 async def _cases(
     ctx: Context, connection: asyncpg.Connection, stands: Cursor, token: Address, tried: Tried
-) -> list[Case]:
+) -> list[ScorecardCase]:
     """The verdicts that spoke of its time, the oldest first: of an hour and code the first is scored."""
     at, found = tried.around.ref, []
     for verdict in reversed(await store.spoken_of(connection, token, at.number, MOST_VERDICTS)):
@@ -172,14 +172,14 @@ async def _cases(
     return found
 
 
-def _is_marked(case: Case, wrong: Sequence[Scored]) -> bool:
+def _is_marked(case: ScorecardCase, wrong: Sequence[Scored]) -> bool:
     """Whether one of its hour and code is found wrong already: one transaction marks one of these."""
     key = case.from_s // HOUR_S, case.verdict.code
     return any(key == (one.from_s // HOUR_S, one.code) for one in wrong)
 
 
 async def _why_none(
-    ctx: Context, connection: asyncpg.Connection, cases: Sequence[Case], tried: Tried
+    ctx: Context, connection: asyncpg.Connection, cases: Sequence[ScorecardCase], tried: Tried
 ) -> str | None:
     """Why a transaction that failed is no plain wallet's sell, as far as the index and its call tell; None:
     it may be one."""
@@ -194,8 +194,13 @@ async def _why_none(
 
 
 async def _failed(
-    ctx: Context, token: Address, tried: Tried, cases: Sequence[Case], values: Values, meter: Meter
-) -> Weighed:
+    ctx: Context,
+    token: Address,
+    tried: Tried,
+    cases: Sequence[ScorecardCase],
+    values: SellValuation,
+    meter: Meter,
+) -> ReviewedReport:
     """A sell that failed speaks against verdicts that it can be sold."""
     wrong: list[Scored] = []
     why_open, known = _AGREES, dict[tuple[int, ...], Failed | str]()
@@ -210,10 +215,10 @@ async def _failed(
             why_open = failed
         else:
             wrong += _against(case, (), (failed,))
-    return Weighed(wrong, why_open, cases[-1].verdict.id)
+    return ReviewedReport(wrong, why_open, cases[-1].verdict.id)
 
 
-def _against(case: Case, reals: Sequence[Real], failed: Sequence[Failed] = ()) -> list[Scored]:
+def _against(case: ScorecardCase, reals: Sequence[Real], failed: Sequence[Failed] = ()) -> list[Scored]:
     """What a verdict comes to by these alone, where that is wrong."""
     if case.said is None:
         return []

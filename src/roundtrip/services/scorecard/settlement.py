@@ -19,10 +19,10 @@ from roundtrip.domain.scorecard.scorecard import (
     HOUR_S,
     SETTLED_S,
     Cause,
+    LaterCheck,
     Real,
-    Said,
-    Score,
-    Turned,
+    VerdictClaim,
+    VerdictScore,
     claim_of,
     weigh,
 )
@@ -30,9 +30,9 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard.scorecard import Scored, Untold, Verdict
+from roundtrip.store.scorecard.scorecard import MissingReceipt, Scored, StoredVerdict
 
-from .real_trades import Found, Token, by_receipt, found_by_index, token_of
+from .real_trades import PlainTrade, Token, by_receipt, found_by_index, token_of
 
 MOST_VERDICTS = 20
 """So many are looked at in one run."""
@@ -53,18 +53,18 @@ class Settled:
     from_id: int
     to_id: int
     more: bool
-    untold: tuple[Untold, ...] = ()
+    untold: tuple[MissingReceipt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ScorecardCase:
     """A verdict with all that the index says of it. ``known`` is why nothing else is asked."""
 
-    verdict: Verdict
+    verdict: StoredVerdict
     from_s: int
-    said: Said | None = None
-    found: tuple[Found, ...] = ()
-    turned: tuple[Turned, ...] = ()
+    said: VerdictClaim | None = None
+    found: tuple[PlainTrade, ...] = ()
+    turned: tuple[LaterCheck, ...] = ()
     known: Cause | None = None
     token: Token | None = None
     tries: int = 0
@@ -74,7 +74,7 @@ class Receipts(Protocol):
     """As ``by_receipt``."""
 
     def __call__(
-        self, ctx: Context, token: Address, found: Found, meter: Meter
+        self, ctx: Context, token: Address, found: PlainTrade, meter: Meter
     ) -> Awaitable[Real | None]: ...
 
 
@@ -93,14 +93,18 @@ async def settle(ctx: Context, receipts: Receipts = by_receipt) -> Settled:
     found = [await _scored(ctx, case, now, receipts, meter) for case in cases]
     more = len(waited) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
     scored = tuple(one for one in found if isinstance(one, Scored))
-    untold = tuple(one for one in found if isinstance(one, Untold))
+    untold = tuple(one for one in found if isinstance(one, MissingReceipt))
     return Settled(scored, from_id, to_id, more, untold)
 
 
 async def _cases(
-    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdicts: Sequence[Verdict], from_id: int
-) -> tuple[list[Case], int]:
-    cases: list[Case] = []
+    ctx: Context,
+    connection: asyncpg.Connection,
+    stands: Cursor,
+    verdicts: Sequence[StoredVerdict],
+    from_id: int,
+) -> tuple[list[ScorecardCase], int]:
+    cases: list[ScorecardCase] = []
     to_id, taken = from_id, set()
     newest_s = stands.block.timestamp_s - SETTLED_S
     for verdict in verdicts:
@@ -120,19 +124,19 @@ async def _cases(
 
 
 async def _again(
-    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdict: Verdict, tries: int
-) -> Case:
+    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdict: StoredVerdict, tries: int
+) -> ScorecardCase:
     evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
     from_s = _from_s(verdict, evidence)
     case = await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s)
     return replace(case, tries=tries)
 
 
-def _from_s(verdict: Verdict, evidence: Evidence | None) -> int:
+def _from_s(verdict: StoredVerdict, evidence: Evidence | None) -> int:
     return int(verdict.checked_at.timestamp()) if evidence is None else evidence.block.timestamp_s
 
 
-def read(verdict: Verdict, policy: Policy) -> tuple[Evidence | None, Said | None]:
+def read(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | None, VerdictClaim | None]:
     """A stored verdict's evidence, and what it said; None: it cannot be read any more."""
     try:
         evidence = canonical_json.load(Evidence, verdict.document)
@@ -145,14 +149,14 @@ async def case_of(
     ctx: Context,
     connection: asyncpg.Connection,
     stands: Cursor,
-    verdict: Verdict,
+    verdict: StoredVerdict,
     evidence: Evidence | None,
-    spoken: Said | None,
+    spoken: VerdictClaim | None,
     from_s: int,
     tx_hash: TxHash | None = None,
-) -> Case:
+) -> ScorecardCase:
     """What the index says of a verdict. ``tx_hash``: of the trades of that transaction alone."""
-    case = Case(verdict, from_s, spoken)
+    case = ScorecardCase(verdict, from_s, spoken)
     if evidence is None or spoken is None:
         return replace(case, known="unreadable")
     if spoken.claim == "nothing":
@@ -160,18 +164,18 @@ async def case_of(
     if stands.start_number > verdict.block_number + 1 or stands.trades_from_s > from_s:
         return replace(case, known="not_followed")
     later = await store.later_checks(connection, verdict, spoken.until_s)
-    turned = tuple(Turned(number, at_s, code, code == STUCK) for number, at_s, code in later)
+    turned = tuple(LaterCheck(number, at_s, code, code == STUCK) for number, at_s, code in later)
     token = await token_of(connection, evidence)
     found = [] if token is None else await found_by_index(ctx, connection, token, verdict, spoken, tx_hash)
     return replace(case, found=tuple(found), turned=turned, token=token)
 
 
 async def _scored(
-    ctx: Context, case: Case, now: datetime, receipts: Receipts, meter: Meter
-) -> Scored | Untold:
+    ctx: Context, case: ScorecardCase, now: datetime, receipts: Receipts, meter: Meter
+) -> Scored | MissingReceipt:
     """``Untold``: a receipt is waited for."""
     if case.known is not None or case.said is None:
-        return as_scored(case, Score("undecided", case.known or "unreadable"))
+        return as_scored(case, VerdictScore("undecided", case.known or "unreadable"))
     reals: list[Real] = []
     untold = False
     for one in case.found:
@@ -189,12 +193,12 @@ async def _scored(
     if untold and score.outcome != "wrong":
         if case.tries < len(WAITS_S):
             of, again_at = case.verdict, now + timedelta(seconds=WAITS_S[case.tries])
-            return Untold(of.id, of.token, of.code, case.from_s, case.tries + 1, again_at)
-        score = Score("undecided", "not_told")
+            return MissingReceipt(of.id, of.token, of.code, case.from_s, case.tries + 1, again_at)
+        score = VerdictScore("undecided", "not_told")
     return as_scored(case, score)
 
 
-def as_scored(case: Case, score: Score, reported: bool = False) -> Scored:
+def as_scored(case: ScorecardCase, score: VerdictScore, reported: bool = False) -> Scored:
     """A verdict with what became of it."""
     one = case.verdict
     return Scored(one.id, one.token, one.code, one.level, one.block_number, case.from_s, score, reported)

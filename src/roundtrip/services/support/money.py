@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.domain.check.evidence import Market
+from roundtrip.domain.check.evidence import MarketRates
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.venues.base import Contracts, quote_name
 
@@ -19,7 +19,7 @@ _DECIMAL = re.compile(DECIMAL_PATTERN)
 ETH_DECIMALS, USDG_DECIMALS = 18, 6
 
 
-class Amount(msgspec.Struct, frozen=True):
+class AssetAmount(msgspec.Struct, frozen=True):
     """So much of one asset: a plain decimal number, and the same in base units."""
 
     amount: Annotated[str, msgspec.Meta(description="A plain decimal number.")]
@@ -30,12 +30,12 @@ class Amount(msgspec.Struct, frozen=True):
 
 def amount(
     raw: int, asset: Address, decimals: int | None, symbol: str | None, contracts: Contracts
-) -> Amount:
+) -> AssetAmount:
     """``raw`` base units of an asset; the zero address is eth. A token that tells no decimals has none."""
     name = quote_name(asset, contracts)
     own = {"eth": (ETH_DECIMALS, "ETH"), "weth": (ETH_DECIMALS, "WETH"), "usdg": (USDG_DECIMALS, "USDG")}
     places, shown = own.get(name, (decimals or 0, symbol))
-    return Amount(plain_decimal(raw, places), str(raw), name, shown)
+    return AssetAmount(plain_decimal(raw, places), str(raw), name, shown)
 
 
 def symbol_of(data: bytes | None) -> str | None:
@@ -58,7 +58,7 @@ def parse_amount(text: str, decimals: int, what: str) -> int:
     return raw
 
 
-def money_wei(raw: int, asset: Address, contracts: Contracts, market: Market) -> int | None:
+def money_wei(raw: int, asset: Address, contracts: Contracts, market: MarketRates) -> int | None:
     """What an amount of money is worth at the market's prices; None where it has none."""
     return quote_in_wei(raw, quote_name(asset, contracts), market) if raw else 0
 

@@ -67,7 +67,7 @@ class Reorgs(msgspec.Struct, frozen=True, rename="camel"):
     unmeasured: int
 
 
-class Followed(msgspec.Struct, frozen=True, rename="camel"):
+class IndexStatus(msgspec.Struct, frozen=True, rename="camel"):
     """How far the index is. Null: the node does not tell. ``older_left``: blocks from before it began whose
     launches are still to be read."""
 
@@ -107,7 +107,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
 
     node: NodeHealth
     index: Literal["followed", "never", "unread"]
-    followed: Followed | None
+    followed: IndexStatus | None
     backlog: Backlog | None
     took: list[Took]
 
@@ -161,14 +161,14 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 1)
 
 
-async def _followed(connection: asyncpg.Connection, stands: Cursor, head: BlockRef | None) -> Followed:
+async def _followed(connection: asyncpg.Connection, stands: Cursor, head: BlockRef | None) -> IndexStatus:
     at_s = stands.block.timestamp_s
     knows = head is not None and not is_node_behind(head, stands.block)
     blocks = max(0, head.number - stands.block.number) if knows and head is not None else None
     seconds = max(0, head.timestamp_s - at_s) if knows and head is not None else None
     found = await backlog.rewound_since(connection, at_s - DAY_S)
     deepest = max((one for one in found if one.blocks is not None), key=_depth, default=None)
-    return Followed(
+    return IndexStatus(
         block=stands.block.number,
         block_time=when(at_s),
         blocks_behind=blocks,

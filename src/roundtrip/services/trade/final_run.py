@@ -7,17 +7,17 @@ from roundtrip.chain.simulate.request import build, read
 from roundtrip.chain.wallet import calls
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Evidence, Missing, Refused
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict import Judgement
-from roundtrip.domain.trade.judge import ExitFinding, Moved, find_exit
+from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, find_exit
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Call, Terms
 
 from . import trade_builder as desks
 from .rehearsal import Rehearsals
 from .sell_back import Brought, SoldBack, brought, sold_back
-from .trade_builder import Desk, Rehearsed, Written, write
+from .trade_builder import Rehearsed, TradeBuilder, Written, write
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class Final:
         return any(gap is not None and gap.fault == "node" for gap in (self.judgement.missing, exit_gap))
 
 
-async def final_run(desk: Desk, tried: Rehearsals, one: Rehearsed, slippage_bps: int, meter: Meter) -> Final:
+async def final_run(
+    desk: TradeBuilder, tried: Rehearsals, one: Rehearsed, slippage_bps: int, meter: Meter
+) -> Final:
     """The final form of what was rehearsed as ``one``, run once more exactly as it would be sent. Raises
     CallerFault (would_fail, too_small) and NodeFault."""
     least_raw = one.put_out_raw * (BPS - slippage_bps) // BPS
@@ -78,7 +80,7 @@ async def final_run(desk: Desk, tried: Rehearsals, one: Rehearsed, slippage_bps:
 
 
 async def _run(
-    desk: Desk, one: Rehearsed, final: Written, bought: list[Brought], meter: Meter
+    desk: TradeBuilder, one: Rehearsed, final: Written, bought: list[Brought], meter: Meter
 ) -> tuple[Rehearsed, tuple[int, ...], list[SoldBack]]:
     """The final form under each gas limit in turn, and the sells after it: the first that goes through, its
     limits, and what came of the sells. Raises CallerFault and NodeFault."""
@@ -119,16 +121,16 @@ _TOO_SMALL = {
 def _is_dust(found: ExitFinding) -> bool:
     """True where a curve pays nothing for what was bought."""
     refused = found.reading.full if found.reading is not None else None
-    return found.code == "cannot_sell" and isinstance(refused, Refused) and refused.reason == "ZeroAmount"
+    return found.code == "cannot_sell" and isinstance(refused, RefusedCall) and refused.reason == "ZeroAmount"
 
 
-def _sure(one: Rehearsed, amount_raw: int) -> Moved:
+def _sure(one: Rehearsed, amount_raw: int) -> BalanceChange:
     """What is there to be sold for sure: where less is spent than was rehearsed a rounding may be missing."""
     cut_raw = one.moved.raw // 10**6 if amount_raw < one.written.amount_raw else 0
     return replace(one.moved, raw=one.moved.raw - cut_raw)
 
 
-def _limits(desk: Desk, one: Rehearsed, final: Written) -> list[tuple[int, ...]]:
+def _limits(desk: TradeBuilder, one: Rehearsed, final: Written) -> list[tuple[int, ...]]:
     """Half as much again as each step takes: as it did when it was rehearsed, but for the bytes in which its
     final form differs. Then more, where more is to be left."""
     most, policy = desk.ctx.policy.buy_gas_limit, desk.ctx.policy

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import GAS_SLACK, PLENTY_WEI, WalletCalls
@@ -48,11 +48,11 @@ class GasBudget:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class WalletCase:
     """One wallet's calls. ``environment`` is a block like the next one, with the wallet in it."""
 
     ctx: Context
-    head: Head
+    head: ChainHead
     environment: Environment
     setting: Setting
     wallet: Address
@@ -76,7 +76,7 @@ def gas_of(ran: Ran | Missing) -> int:
     return sum(call.gas_used for call in ran.calls) if isinstance(ran, Ran) else 0
 
 
-def is_cut_short(ran: Ran, case: Case) -> bool:
+def is_cut_short(ran: Ran, case: WalletCase) -> bool:
     """Whether a call failed for gas that a wallet could give it."""
     most = case.most_gas()
     failed = [call for call in ran.calls if not call.ok and call.gas_used * 10 >= most * 9]
@@ -84,19 +84,19 @@ def is_cut_short(ran: Ran, case: Case) -> bool:
     return starved and most < case.ctx.policy.buy_gas_limit
 
 
-def plenty(case: Case, gas_limit: int) -> WalletCalls:
+def plenty(case: WalletCase, gas_limit: int) -> WalletCalls:
     """The calls with all the eth there is, and ``gas_limit`` each: what they take is seen so. What they come
     to is seen when they are run with what the wallet has, and would set."""
     limits = (gas_limit,) * len(case.calls)
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
-def enough(case: Case, ran: Ran) -> WalletCalls:
+def enough(case: WalletCase, ran: Ran) -> WalletCalls:
     """The calls with all the eth there is, and three times the gas that they used."""
     return WalletCalls(case.wallet, case.calls, _limits(case, ran, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
 
 
-def with_gas_limits(case: Case, estimated_gas: int, ran: Ran, balance_wei: int) -> list[WalletCalls]:
+def with_gas_limits(case: WalletCase, estimated_gas: int, ran: Ran, balance_wei: int) -> list[WalletCalls]:
     """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
     took; the other shares that wallets add; what the node says of the first; then more, up to all there may
     be."""
@@ -117,11 +117,11 @@ _USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
 """Of what a call uses; beside these a share that nobody can foresee is drawn."""
 
 
-def usual_limits(case: Case, ran: Ran) -> tuple[int, ...]:
+def usual_limits(case: WalletCase, ran: Ran) -> tuple[int, ...]:
     """The gas limits that most wallets would set: half as much again as the calls used."""
     return _limits(case, ran, 15_000, GAS_SLACK)
 
 
-def _limits(case: Case, ran: Ran, bps: int, slack: int = 1) -> tuple[int, ...]:
+def _limits(case: WalletCase, ran: Ran, bps: int, slack: int = 1) -> tuple[int, ...]:
     most = case.most_gas()
     return tuple(min(most, call.gas_used * bps // BPS + slack) for call in ran.calls)

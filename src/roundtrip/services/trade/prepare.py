@@ -33,7 +33,7 @@ from .rehearsal import (
     rehearse,
     tradable,
 )
-from .trade_builder import DECIMALS, Desk, Pays, Side
+from .trade_builder import DECIMALS, Pays, Side, TradeBuilder
 
 VALID_S = 20 * 60
 _MOST_DECIMALS = 36
@@ -82,7 +82,7 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTra
 
 async def _at_desk(
     ctx: Context, side: Side, token: Address, wallet: Address, fund: bool, meter: Meter
-) -> Desk:
+) -> TradeBuilder:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
     await load_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
@@ -93,7 +93,7 @@ async def _at_desk(
     found, answers = await at_once(start_check(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
     check_tradable(side, found)
-    return Desk(
+    return TradeBuilder(
         ctx=ctx,
         head=head,
         wallet=wallet,
@@ -123,7 +123,7 @@ _LEAST_WEI_A_UNIT = 10**6
 """A unit of usdg is worth more wei than this while an eth is below a million dollars."""
 
 
-def _sold_raw(desk: Desk, params: PrepareSellParams, share: Decimal | None) -> int:
+def _sold_raw(desk: TradeBuilder, params: PrepareSellParams, share: Decimal | None) -> int:
     """Base units to sell. Raises CallerFault."""
     held_raw = desk.holdings.asset_raw
     if held_raw == 0 and all_dry(desk.opened):
@@ -145,7 +145,7 @@ def _sold_raw(desk: Desk, params: PrepareSellParams, share: Decimal | None) -> i
 # --- the answer ------------------------------------------------------------------------------------
 
 
-def _answered(desk: Desk, final: Final, meter: Meter) -> Answered[PreparedTrade]:
+def _answered(desk: TradeBuilder, final: Final, meter: Meter) -> Answered[PreparedTrade]:
     answer = present(desk, final)
     by_node = answer.verdict.code == "unproven" and final.lost_by_node()
     return Answered(answer, counted=not by_node, meter=meter)

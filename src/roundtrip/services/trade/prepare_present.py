@@ -7,14 +7,14 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
-from roundtrip.domain.trade.judge import Outcome, code_of_loss, level_of, refusal
+from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal
 from roundtrip.services.check.schema import at
-from roundtrip.services.support.money import Amount, amount
+from roundtrip.services.support.money import AssetAmount, amount
 
 from .final_run import Final
-from .prepare_schema import Expected, PreparedTrade, StepAnswer, TokenOf, TradeVenue
+from .prepare_schema import ExpectedAmount, PreparedTrade, TokenOf, TradeStep, TradeVenue
 from .simulate_schema import ShortCheck, TradeVerdict, sell_back, short_check
-from .trade_builder import Desk, pays
+from .trade_builder import TradeBuilder, pays
 
 _ADVISORY = (
     "A curve knows no deadline: validUntil is advice. Near its end it may fill a part only, at no worse "
@@ -22,7 +22,7 @@ _ADVISORY = (
 )
 
 
-def present(desk: Desk, final: Final) -> PreparedTrade:
+def present(desk: TradeBuilder, final: Final) -> PreparedTrade:
     """Every field of the answer."""
     ctx, venue, done = desk.ctx, final.done.written.place.venue, final.done
     now_s = ctx.now_s()
@@ -52,40 +52,40 @@ def present(desk: Desk, final: Final) -> PreparedTrade:
     )
 
 
-def _code(desk: Desk, final: Final) -> str:
+def _code(desk: TradeBuilder, final: Final) -> str:
     """Of a buy what selling it straight back comes to; of a sell what its own size costs it."""
     if final.exit is not None:
         return final.exit.code
     return code_of_loss(final.impact_bps or 0, desk.ctx.policy)
 
 
-def symbol(desk: Desk) -> str | None:
+def symbol(desk: TradeBuilder) -> str | None:
     """The token's, fit to show."""
     data = desk.opened.data.facts.symbol_data
     return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
 
 
-def _amount(desk: Desk, asset: Address, raw: int) -> Amount:
+def _amount(desk: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
     return amount(raw, asset, desk.decimals, symbol(desk), desk.ctx.contracts)
 
 
-def _expected(desk: Desk, final: Final) -> Expected:
+def _expected(desk: TradeBuilder, final: Final) -> ExpectedAmount:
     asset = desk.comes_in(final.done.written.place.venue)
     came, least = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
-    return Expected(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)
+    return ExpectedAmount(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)
 
 
-def _steps(desk: Desk, final: Final) -> list[StepAnswer]:
+def _steps(desk: TradeBuilder, final: Final) -> list[TradeStep]:
     """Exactly what was run, gas limits included."""
     written = final.done.written
     rows = zip(written.does, written.calls, final.gas_limits, strict=True)
     return [
-        StepAnswer(n, does, call.to, call.data, str(call.value_wei), gas)
+        TradeStep(n, does, call.to, call.data, str(call.value_wei), gas)
         for n, (does, call, gas) in enumerate(rows, start=1)
     ]
 
 
-def _verdict(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:
+def _verdict(desk: TradeBuilder, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:
     code = refused or _code(desk, final)
     text = sentence(desk, final, checked, refused)
     said = [text if refused is None else f"Refused. {text}"]
@@ -108,7 +108,7 @@ def _gas_wei(final: Final) -> int:
     return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
 
 
-def sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None) -> str:
+def sentence(desk: TradeBuilder, final: Final, checked: ShortCheck, refused: str | None) -> str:
     """What it comes to. ``refused``: the code that a buy is refused with, where it is."""
     found, ran, policy = final.exit, final.done.ran, desk.ctx.policy
     if found is None:
@@ -118,7 +118,7 @@ def sentence(desk: Desk, final: Final, checked: ShortCheck, refused: str | None)
         return f"It goes through; it brings {brings.amount} {brings.asset}{impact}."
     own = refused in (None, found.code)
     if own:
-        text = trade_text.sentence(Outcome(found.code, found, found.missing), ran, None, policy)
+        text = trade_text.sentence(TradeOutcome(found.code, found, found.missing), ran, None, policy)
     elif checked.verdict.level in ("danger", "unknown"):
         text = f"A check of the token says: {checked.verdict.text}"
     else:

@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import VenueKind
-from roundtrip.services.support.money import DECIMAL_PATTERN, Amount
+from roundtrip.services.support.money import DECIMAL_PATTERN, AssetAmount
 from roundtrip.services.support.strangers_text import Symbol
 
 from .simulate_schema import AddressField, SellBack, ShortCheck, TradeVerdict
@@ -102,7 +102,7 @@ class TradeVenue(msgspec.Struct, frozen=True):
     pays: Literal["eth", "weth", "usdg"]
 
 
-class Expected(msgspec.Struct, frozen=True, rename="camel"):
+class ExpectedAmount(msgspec.Struct, frozen=True, rename="camel"):
     """What the rehearsal brought, and the least that arrives before the swap reverts on its own."""
 
     amount: str
@@ -113,7 +113,7 @@ class Expected(msgspec.Struct, frozen=True, rename="camel"):
     min_raw: str
 
 
-class StepAnswer(msgspec.Struct, frozen=True):
+class TradeStep(msgspec.Struct, frozen=True):
     """One transaction to sign and send."""
 
     n: int
@@ -133,12 +133,12 @@ class PreparedTrade(msgspec.Struct, frozen=True, rename="camel"):
     block: int
     token: TokenOf
     venue: TradeVenue
-    spend: Amount
-    expect: Expected
+    spend: AssetAmount
+    expect: ExpectedAmount
     slippage_bps: int
     valid_until: datetime
     refused: bool
-    steps: list[StepAnswer]
+    steps: list[TradeStep]
     already_done: list[str]
     sell_back: SellBack | None
     verdict: TradeVerdict

@@ -9,7 +9,7 @@ from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BPS, plain_decimal
 from roundtrip.domain.base.venue import PoolFacts, Venue
-from roundtrip.domain.check.evidence import Evidence, Launch, Missing, Refused
+from roundtrip.domain.check.evidence import Evidence, LaunchRecord, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.venue_reading import loss_bps
@@ -21,7 +21,7 @@ from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.venues.base import Terms
 
 from . import trade_builder as desks
-from .trade_builder import Desk, Pays, Rehearsed, Side, Written, pays, write
+from .trade_builder import Pays, Rehearsed, Side, TradeBuilder, Written, pays, write
 
 
 def tradable(token: BuyRoundResult) -> list[Venue]:
@@ -48,9 +48,9 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
     there = [tried.place.venue for tried in token.data.venues if tried.exists()]
     if there and all(pays(venue) is None for venue in there):
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
-    if isinstance(launch, Launch) and launch.phase == "rescued":
+    if isinstance(launch, LaunchRecord) and launch.phase == "rescued":
         raise CallerFault("no_route", RESCUED)
-    if isinstance(launch, Launch) and launch.is_between_venues():
+    if isinstance(launch, LaunchRecord) and launch.is_between_venues():
         raise CallerFault("no_route", "Its curve is closed and its pool has not opened: nobody can trade it.")
     raise CallerFault("no_route", "No pool trades this token.")
 
@@ -103,13 +103,13 @@ Amounts = dict[Venue, int | CallerFault]
 """What to trade on each venue, in base units of what is given there; a fault where there is none."""
 
 
-async def rehearse(desk: Desk, amounts: Amounts, meter: Meter) -> Rehearsals:
+async def rehearse(desk: TradeBuilder, amounts: Amounts, meter: Meter) -> Rehearsals:
     """The trade on every venue for which there is an amount."""
     (found,) = await rehearse_each(desk, [amounts], meter)
     return found
 
 
-async def rehearse_each(desk: Desk, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
+async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
     """Several trades, each alone on the same block, beside one check."""
     run, checking, trading = desk.opened.run, Meter(), Meter()
     written = [_written(desk, amounts) for amounts in trades]
@@ -136,7 +136,7 @@ async def rehearse_each(desk: Desk, trades: list[Amounts], meter: Meter) -> list
     ]
 
 
-def _written(desk: Desk, amounts: Amounts) -> tuple[list[Written], list[Written]]:
+def _written(desk: TradeBuilder, amounts: Amounts) -> tuple[list[Written], list[Written]]:
     """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
     places = {tried.place.venue: tried.place for tried in desk.opened.venues_to_sell_on()}
     terms = Terms(0, desk.deadline_s)
@@ -156,13 +156,15 @@ def _written(desk: Desk, amounts: Amounts) -> tuple[list[Written], list[Written]
     return whole, small
 
 
-def _joined(before: Results | Missing | Refused, ran: Results | Missing | Refused) -> Results | Missing:
+def _joined(
+    before: Results | Missing | RefusedCall, ran: Results | Missing | RefusedCall
+) -> Results | Missing:
     """The reads before and the run. What a stranger's hook flooded is its own doing."""
     for one in (before, ran):
-        if isinstance(one, Refused):
+        if isinstance(one, RefusedCall):
             return Missing("token", one.reason or "")
-    assert not isinstance(before, Refused)
-    assert not isinstance(ran, Refused)
+    assert not isinstance(before, RefusedCall)
+    assert not isinstance(ran, RefusedCall)
     return calls.together(before, ran)
 
 
@@ -171,7 +173,7 @@ def _clears(one: Written) -> bool:
 
 
 def _by_venue(
-    desk: Desk, written: list[Written], told: list[Results | Missing]
+    desk: TradeBuilder, written: list[Written], told: list[Results | Missing]
 ) -> dict[Venue, Rehearsed | CallerFault | Missing]:
     """By venue the first way that went through; where none did, what the last one said."""
     found: dict[Venue, Rehearsed | CallerFault | Missing] = {}
@@ -186,7 +188,7 @@ _SMALL_DIVISOR = 1000
 
 
 def best_buy(
-    desk: Desk, tried: Rehearsals, amounts: dict[Pays, int | CallerFault]
+    desk: TradeBuilder, tried: Rehearsals, amounts: dict[Pays, int | CallerFault]
 ) -> Rehearsed | CallerFault:
     """On the venue of the check's choice; of those paid in the same, where it brings most. What the check
     could not sell comes last."""
@@ -205,20 +207,20 @@ def best_buy(
     return _fault(desk, tried, same)
 
 
-def _by_check(desk: Desk, tried: Rehearsals) -> list[Venue]:
+def _by_check(desk: TradeBuilder, tried: Rehearsals) -> list[Venue]:
     """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
     chosen = _chosen(tried)
     return sorted(tradable(desk.opened), key=lambda venue: (venue != chosen, not sells(desk, tried, venue)))
 
 
-def sells(desk: Desk, tried: Rehearsals, venue: Venue) -> bool:
+def sells(desk: TradeBuilder, tried: Rehearsals, venue: Venue) -> bool:
     """True where the check could sell what it bought."""
     pairs = zip(tried.evidence.venues, tried.judgement.readings, strict=True)
     reading = next((reading for one, reading in pairs if one.venue == venue), None)
     return reading is not None and reading.status == "bought" and takes_sells(reading, desk.ctx.policy)
 
 
-def best_sell(desk: Desk, tried: Rehearsals) -> Rehearsed | CallerFault:
+def best_sell(desk: TradeBuilder, tried: Rehearsals) -> Rehearsed | CallerFault:
     """Where it brings most, at the pinned block's prices."""
     done = [one for one in tried.rehearsed.values() if isinstance(one, Rehearsed)]
     market = desk.opened.run.setting.market
@@ -232,7 +234,7 @@ def best_sell(desk: Desk, tried: Rehearsals) -> Rehearsed | CallerFault:
     return _fault(desk, tried, tradable(desk.opened))
 
 
-def _weight(desk: Desk, one: Rehearsed, raw: int, tried: Rehearsals | None = None) -> int:
+def _weight(desk: TradeBuilder, one: Rehearsed, raw: int, tried: Rehearsals | None = None) -> int:
     """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
     check's, wins only by a margin."""
     venue, margin = one.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
@@ -247,7 +249,7 @@ def _chosen(tried: Rehearsals) -> Venue | None:
     return tried.evidence.venues[best].venue if best is not None else None
 
 
-def _fault(desk: Desk, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
+def _fault(desk: TradeBuilder, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
     """Why it goes through nowhere. Raises NodeFault where only the node could tell."""
     found = [tried.rehearsed.get(venue) for venue in venues]
     fault = next((one for one in found if isinstance(one, CallerFault)), None)
@@ -258,13 +260,13 @@ def _fault(desk: Desk, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
     if fault.code == "would_fail" and all_dry(desk.opened):
         return CallerFault("no_route", NO_LIQUIDITY)
     told = next((one.told_on_sell for one in tried.evidence.venues if one.venue in venues), None)
-    said = names.reason(told.reason or "") if isinstance(told, Refused) else ""
+    said = names.reason(told.reason or "") if isinstance(told, RefusedCall) else ""
     if not said or said in fault.message or desk.side == "buy":
         return fault
     return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{said}".')
 
 
-def _affordable(desk: Desk, one: Rehearsed) -> Rehearsed | CallerFault:
+def _affordable(desk: TradeBuilder, one: Rehearsed) -> Rehearsed | CallerFault:
     """A would_fail where the wallet has not the eth for it, gas included."""
     gas_wei = sum(call.gas_used for call in one.ran.calls) * one.ran.gas_price_wei
     value_wei = sum(call.value_wei for call in one.written.calls)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate import outcomes
-from roundtrip.chain.simulate.legs import Place, cast
+from roundtrip.chain.simulate.legs import VenuePlace, cast
 from roundtrip.chain.simulate.outcomes import Had
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.chain.wallet import calls
@@ -14,23 +14,23 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
-    Bought,
-    Buy,
     Cell,
     CellOutcome,
+    CompletedBuy,
     Curve,
     Environment,
+    EnvironmentBuy,
     Evidence,
-    Launch,
+    LaunchRecord,
     Missing,
     Probe,
-    Refused,
+    RefusedCall,
     Size,
     VenueEvidence,
 )
 from roundtrip.domain.check.price import quote_in_wei, quote_raw
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
-from roundtrip.domain.trade.judge import Exit, Moved
+from roundtrip.domain.trade.judge import BalanceChange, Exit
 from roundtrip.services.check.pipeline import BuyRoundResult
 from roundtrip.services.check.sell_round import buy_brought, standard_probes
 from roundtrip.services.check.session import CheckSession, VenueTrial
@@ -47,14 +47,14 @@ class Brought:
     out."""
 
     opened: BuyRoundResult
-    moved: Moved
+    moved: BalanceChange
     closes: bool
 
 
-def brought(opened: BuyRoundResult, moved: Moved, certain: Moved | None = None) -> Brought:
+def brought(opened: BuyRoundResult, moved: BalanceChange, certain: BalanceChange | None = None) -> Brought:
     """What the calls brought; of ``certain`` only that much is sold."""
     launch = opened.data.launch
-    state = launch.curve_state if isinstance(launch, Launch) else None
+    state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
     return Brought(opened, certain or moved, closes)
 
@@ -64,7 +64,7 @@ class Way:
     """One place to sell it on. ``opening``: what anybody may call first, where the calls sold a curve out."""
 
     tried: VenueTrial
-    place: Place
+    place: VenuePlace
     opening: tuple[Call, ...] = ()
 
 
@@ -103,13 +103,13 @@ class SoldBack:
 
     def _venue(self, way: Way, cells: tuple[Cell, ...], paid_raw: int) -> VenueEvidence:
         received = self.brought.moved.raw
-        own = Bought(paid_raw, received, paid_raw, self.gas)
-        buys = [Buy("probe", 0, own)]
+        own = CompletedBuy(paid_raw, received, paid_raw, self.gas)
+        buys = [EnvironmentBuy("probe", 0, own)]
         # A small buy tells what this size does to the price. What is sold in another pool than it came from
         # shows that by what it brings.
         small = own if way.opening else _small_buy(way.tried)
         if small is not None and paid_raw:
-            buys.append(Buy("thousandth", 0, small))
+            buys.append(EnvironmentBuy("thousandth", 0, small))
         return VenueEvidence(
             way.place.venue,
             way.tried.facts,
@@ -125,14 +125,14 @@ class SoldBack:
 _SMALL_SIZES: tuple[Size, ...] = ("thousandth", "hundredth", "tenth", "probe")
 
 
-def _small_buy(tried: VenueTrial) -> Bought | Missing | None:
+def _small_buy(tried: VenueTrial) -> CompletedBuy | Missing | None:
     """The smallest buy of the check's trip 1 that went through; Missing where one is not known."""
     outcomes_by = {buy.size: buy.outcome for buy in tried.buys if buy.environment == 0}
     for size in _SMALL_SIZES:
         outcome = outcomes_by.get(size)
         if isinstance(outcome, Missing):
             return outcome
-        if isinstance(outcome, Bought) and outcome.received_raw > 0 and outcome.paid_raw > 0:
+        if isinstance(outcome, CompletedBuy) and outcome.received_raw > 0 and outcome.paid_raw > 0:
             return outcome
     return None
 
@@ -158,7 +158,7 @@ def worth_wei(opened: BuyRoundResult, raw: int) -> int | None:
 def _is_closed(way: Way, cells: tuple[Cell, ...]) -> bool:
     if not way.place.venue.is_curve or way.opening:
         return False
-    refused = [cell.outcome for cell in cells if isinstance(cell.outcome, Refused)]
+    refused = [cell.outcome for cell in cells if isinstance(cell.outcome, RefusedCall)]
     return any(one.reason == _CURVE_GRADUATED for one in refused)
 
 
@@ -166,11 +166,11 @@ _CURVE_GRADUATED = "CurveGraduated"
 
 
 def _with_paid(outcome: CellOutcome, paid_raw: int) -> CellOutcome:
-    return outcome if isinstance(outcome, Missing | Refused) else replace(outcome, paid_raw=paid_raw)
+    return outcome if isinstance(outcome, Missing | RefusedCall) else replace(outcome, paid_raw=paid_raw)
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _SellBackRun:
     """One simulation: which token's, which way's; without a probe it is what reaches another wallet."""
 
     brought: Brought
@@ -211,7 +211,9 @@ async def _sold(
     ]
 
 
-async def _told(token: Brought, asked: list[_Asked], meter: Meter) -> list[Results | Missing | Refused]:
+async def _told(
+    token: Brought, asked: list[_SellBackRun], meter: Meter
+) -> list[Results | Missing | RefusedCall]:
     """By the token's own run: another token's knows nothing of what this one's code may do."""
     plans = [(one.way.place, one.plan) for one in asked if one.brought is token]
     try:
@@ -247,9 +249,9 @@ def _is_absent(tried: VenueTrial) -> bool:
 def _way(token: Brought, tried: VenueTrial, closed: bool) -> Way:
     """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
     run, launch = token.opened.run, token.opened.data.launch
-    state = launch.curve_state if isinstance(launch, Launch) else None
+    state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     factory = run.means.contracts.launchpad_factory
-    if not tried.place.venue.is_curve or not isinstance(launch, Launch) or factory is None:
+    if not tried.place.venue.is_curve or not isinstance(launch, LaunchRecord) or factory is None:
         return Way(tried, tried.place)
     if not isinstance(state, Curve) or not (closed or token.closes):
         return Way(tried, tried.place)
@@ -258,17 +260,17 @@ def _way(token: Brought, tried: VenueTrial, closed: bool) -> Way:
     )
     if pool is None:
         return Way(tried, tried.place)
-    return Way(tried, Place(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+    return Way(tried, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
 
 
-def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
+def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_SellBackRun]:
     run = token.opened.run
     policy, setting = run.means.policy, run.setting
     # Of what shrinks with time it is known what is held at the round delays.
     rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
     env = _trader(run, own, way, 0, "handed")
     found = [
-        _Asked(
+        _SellBackRun(
             token,
             way,
             env,
@@ -281,7 +283,7 @@ def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_Asked]:
         env = replace(env, late_s=0) if rebases else env
         held = held_raw(token.moved, probe, policy)
         plan = calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
-        found.append(_Asked(token, way, env, probe, plan))
+        found.append(_SellBackRun(token, way, env, probe, plan))
     return found
 
 
@@ -302,7 +304,7 @@ def _trader(run: CheckSession, own: WalletCalls, way: Way, number: int, part: st
     )
 
 
-def held_raw(moved: Moved, probe: Probe, policy: Policy) -> int:
+def held_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
     """How much of what was received is there to sell when the probe sells: its part of what is held then."""
     if probe.seller == "receiver" or not moved.later_raw:
         return moved.raw
@@ -314,8 +316,8 @@ def _read(
     token: Brought,
     ways: list[Way],
     left_out: bool,
-    asked: list[_Asked],
-    told: list[Results | Missing | Refused],
+    asked: list[_SellBackRun],
+    told: list[Results | Missing | RefusedCall],
 ) -> SoldBack:
     policy = token.opened.run.means.policy
     found: dict[Way, list[Cell]] = {way: [] for way in ways}
@@ -325,9 +327,9 @@ def _read(
         if one.brought is not token:
             continue
         if one.probe is None:
-            reached[one.way] = None if isinstance(results, Refused) else outcomes.read_handed(results)
+            reached[one.way] = None if isinstance(results, RefusedCall) else outcomes.read_handed(results)
             continue
-        if not isinstance(results, Missing | Refused):
+        if not isinstance(results, Missing | RefusedCall):
             gas = max(gas, calls.own_gas(results))
         outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
         found[one.way].append(Cell(one.probe, outcome))
@@ -335,15 +337,15 @@ def _read(
 
 
 def _outcome(
-    moved: Moved,
-    one: _Asked,
-    results: Results | Missing | Refused,
+    moved: BalanceChange,
+    one: _SellBackRun,
+    results: Results | Missing | RefusedCall,
     reached_raw: int | None,
     policy: Policy,
 ) -> CellOutcome:
     if isinstance(results, Missing):
         return results
-    if isinstance(results, Refused):
+    if isinstance(results, RefusedCall):
         return replace(results, step="sell")
     assert one.probe is not None
     if calls.first_failure(results) is not None:

@@ -6,7 +6,7 @@ only the run tells.
 
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import PLENTY_WEI, WalletCalls
@@ -19,13 +19,13 @@ from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import (
+    BalanceChange,
     CallResult,
     Changed,
     Exit,
     ExitFinding,
-    Moved,
-    Outcome,
     Ran,
+    TradeOutcome,
     find_exit,
     judge_trade,
 )
@@ -34,14 +34,14 @@ from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS, Amount, amount, is_money, money_wei, symbol_of
+from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, amount, is_money, money_wei, symbol_of
 from roundtrip.venues.base import Call
 
-from .gas_budget import TOO_DEAR, Case, GasBudget, gas_of, usual_limits, with_gas_limits
+from .gas_budget import TOO_DEAR, GasBudget, WalletCase, gas_of, usual_limits, with_gas_limits
 from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
 from .simulate_schema import (
     ApprovalAnswer,
-    CallAnswer,
+    CallOutcomeAnswer,
     ShortCheck,
     SimulateParams,
     Simulation,
@@ -69,7 +69,7 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     return Answered(_present(case, judged), counted=counted, meter=meter)
 
 
-async def _at_newest(case: Case, judged: "_Judged") -> tuple[Case, "_Judged"]:
+async def _at_newest(case: WalletCase, judged: "_Judged") -> tuple[WalletCase, "_Judged"]:
     """Calls that fail, run again where the head is not the newest block: what they lack may have come since.
     Both runs have one budget; where it does not hold a second one, the first is what is known."""
     newest = await case.ctx.heads.refresh()
@@ -82,18 +82,20 @@ async def _at_newest(case: Case, judged: "_Judged") -> tuple[Case, "_Judged"]:
     return (case, judged) if again.outcome.missing is TOO_DEAR else (later, again)
 
 
-def _case(ctx: Context, head: Head, params: SimulateParams, calls: tuple[Call, ...], meter: Meter) -> Case:
+def _case(
+    ctx: Context, head: ChainHead, params: SimulateParams, calls: tuple[Call, ...], meter: Meter
+) -> WalletCase:
     own = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
     setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
     gas = GasBudget(ctx.policy.trade_gas_budget)
-    return Case(ctx, head, own, setting, params.wallet(), calls, params.fund, meter, gas)
+    return WalletCase(ctx, head, own, setting, params.wallet(), calls, params.fund, meter, gas)
 
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
     """What a simulation came to."""
 
-    outcome: Outcome
+    outcome: TradeOutcome
     ran: Ran | None
     short: str | None = None
     short_at: int = 0
@@ -101,18 +103,18 @@ class _Judged:
     tokens: int = 1
 
 
-async def _judged(case: Case) -> _Judged:
+async def _judged(case: WalletCase) -> _Judged:
     value_wei = sum(call.value_wei for call in case.calls)
     if value_wei > PLENTY_WEI:
         too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
-        return _Judged(Outcome("tx_reverts"), None, too_much)
+        return _Judged(TradeOutcome("tx_reverts"), None, too_much)
     whole = await whole_run(case)
     ran, balance_wei = whole.ran, whole.balance_wei
     if isinstance(ran, Missing):
-        return _Judged(Outcome("unproven", missing=ran), None)
+        return _Judged(TradeOutcome("unproven", missing=ran), None)
     if isinstance(balance_wei, Missing):
         if not case.fund:
-            return _Judged(Outcome("unproven", missing=balance_wei), ran)
+            return _Judged(TradeOutcome("unproven", missing=balance_wei), ran)
         balance_wei = 0
     short = None if case.fund else _short(case, ran, balance_wei)
     if ran.has_reverted() or short is not None:
@@ -120,11 +122,11 @@ async def _judged(case: Case) -> _Judged:
         return _Judged(outcome, ran, *((short[1], short[0]) if short is not None else ()))
     if len(received_tokens(case, ran)) > case.ctx.policy.most_received:
         many = Missing("token", "the calls bring more tokens than are tried")
-        return _Judged(Outcome("unproven", missing=many), ran)
+        return _Judged(TradeOutcome("unproven", missing=many), ran)
     return await _run_as_sent(case, whole, ran, with_gas_limits(case, whole.estimated_gas, ran, balance_wei))
 
 
-async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
+async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
     """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
     the sells of what they bring, and the checks' second trips."""
     looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received_tokens(case, ran)]
@@ -132,7 +134,7 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     tokens = [brought(found, one) for one, found in ready]
     planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
     if planned is None:
-        return _Judged(Outcome("unproven", missing=TOO_DEAR), ran)
+        return _Judged(TradeOutcome("unproven", missing=TOO_DEAR), ran)
     owns, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (run_sell_round(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
@@ -144,11 +146,11 @@ async def _run_as_sent(case: Case, whole: Whole, ran: Ran, owns: list[WalletCall
     case.meter.add(*meters)
     real = again.once.proven(again.look)
     if isinstance(real, Missing):
-        return _Judged(Outcome("unproven", missing=real), None)
+        return _Judged(TradeOutcome("unproven", missing=real), None)
     if not same(real, ran) and received_tokens(case, real):
-        return _Judged(Outcome("unproven", missing=_OTHERWISE), real)
+        return _Judged(TradeOutcome("unproven", missing=_OTHERWISE), real)
     if real.reverted():
-        return _Judged(Outcome("tx_reverts"), real)
+        return _Judged(TradeOutcome("tx_reverts"), real)
     if tokens and again.own is not owns[0]:
         # With the usual gas it does not go through: what it brings is sold again as it is sent.
         sold = await sold_back(again.own, tokens, case.meter, selling_gas)
@@ -181,7 +183,7 @@ def _come(ran: Ran) -> bool:
     return any(one.raw > 0 for one in ran.moved)
 
 
-def _short(case: Case, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
+def _short(case: WalletCase, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
     """Which of the calls the wallet could not send, and why: what it holds, and what they took."""
     held_wei = balance_wei
     for number, (call, came, change) in enumerate(
@@ -197,7 +199,7 @@ def _short(case: Case, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
     return None
 
 
-def _cost_wei(case: Case, whole: Whole, ran: Ran) -> int | None:
+def _cost_wei(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
     """What was spent, money that came taken off; None where a part of it has no price."""
     if ran.items:
         return None
@@ -212,7 +214,7 @@ def _cost_wei(case: Case, whole: Whole, ran: Ran) -> int | None:
     return max(0, cost_wei)
 
 
-def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
+def _worth_wei(case: WalletCase, whole: Whole, one: BalanceChange) -> int | None:
     """At the pinned block: money at the market's price, a token at what a buy of the check's size costs."""
     if is_money(one.asset, case.ctx.contracts):
         return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
@@ -220,7 +222,7 @@ def _worth_wei(case: Case, whole: Whole, one: Moved) -> int | None:
     return worth_wei(opened, abs(one.raw)) if isinstance(opened, BuyRoundResult) else None
 
 
-def _lost_bps(case: Case, whole: Whole, ran: Ran) -> int | None:
+def _lost_bps(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
     """Where only money came: what is lost of what was spent for it; None where that has no price."""
     if received_tokens(case, ran) or not _gone(ran) or not _come(ran) or ran.items:
         return None
@@ -233,7 +235,7 @@ def _lost_bps(case: Case, whole: Whole, ran: Ran) -> int | None:
 
 
 def _exits(
-    case: Case, sold: list[SoldBack], cost_wei: int | None, checks: list[Evidence]
+    case: WalletCase, sold: list[SoldBack], cost_wei: int | None, checks: list[Evidence]
 ) -> tuple[ExitFinding, ...]:
     """Each token with its share of the cost, by what it brings back: together they lose what all lost."""
     policy, shares = case.ctx.policy, [cost_wei] * len(sold)
@@ -261,7 +263,7 @@ def _back_wei(found: ExitFinding, one: SoldBack) -> int:
 
 def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
     """Nothing was heard of the chain."""
-    outcome = Outcome("unproven", missing=Missing("node", fault.message))
+    outcome = TradeOutcome("unproven", missing=Missing("node", fault.message))
     text = verdict_text.unproven(outcome.missing or Missing("node", ""))
     return Simulation(
         chain_id=ctx.chain_id,
@@ -278,7 +280,7 @@ def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
     )
 
 
-def _present(case: Case, judged: _Judged) -> Simulation:
+def _present(case: WalletCase, judged: _Judged) -> Simulation:
     ctx, ran, outcome = case.ctx, judged.ran, judged.outcome
     # What the wallet cannot send moves nothing.
     moves = ran is not None and judged.short is None
@@ -301,7 +303,7 @@ def _present(case: Case, judged: _Judged) -> Simulation:
     )
 
 
-def _text(case: Case, judged: _Judged, checked: ShortCheck | None) -> str:
+def _text(case: WalletCase, judged: _Judged, checked: ShortCheck | None) -> str:
     outcome, ran = judged.outcome, judged.ran
     if outcome.missing is TOO_DEAR:
         most = case.ctx.policy.trade_gas_budget // 10**6
@@ -321,7 +323,7 @@ def _text(case: Case, judged: _Judged, checked: ShortCheck | None) -> str:
     return " ".join(part for part in said if part)
 
 
-def _is_known(case: Case, spender: Address) -> bool:
+def _is_known(case: WalletCase, spender: Address) -> bool:
     """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
     contracts, book = case.ctx.contracts, case.ctx.heads.book
     token = book.token_at(spender) if book is not None else None
@@ -333,31 +335,31 @@ def _is_known(case: Case, spender: Address) -> bool:
     return spender in made_for_it or any(one.pool == spender and one.is_curve for one in curves)
 
 
-def _calls(case: Case, judged: _Judged) -> list[CallAnswer]:
+def _calls(case: WalletCase, judged: _Judged) -> list[CallOutcomeAnswer]:
     if judged.ran is None:
-        return [CallAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
+        return [CallOutcomeAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
     if judged.short is not None:
         # What comes before the call that cannot be paid would go through, and it would not.
         number = judged.short_at
-        found = [CallAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls[:number]]
-        return found + [CallAnswer(False, 0, judged.short)] * (len(case.calls) - number)
-    return [CallAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls]
+        found = [CallOutcomeAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls[:number]]
+        return found + [CallOutcomeAnswer(False, 0, judged.short)] * (len(case.calls) - number)
+    return [CallOutcomeAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls]
 
 
 def _reason(one: CallResult) -> str | None:
     return None if one.ok else trade_text.reason(one)
 
 
-def _amounts(case: Case, ran: Ran, sign: int) -> list[Amount]:
+def _amounts(case: WalletCase, ran: Ran, sign: int) -> list[AssetAmount]:
     return [_amount(case, ran, one, sign) for one in ran.moved if one.raw * sign > 0]
 
 
-def _amount(case: Case, ran: Ran, one: Moved, sign: int) -> Amount:
+def _amount(case: WalletCase, ran: Ran, one: BalanceChange, sign: int) -> AssetAmount:
     decimals, symbol = ran.told.get(one.asset, (None, None))
     return amount(one.raw * sign, one.asset, decimals, symbol_of(symbol), case.ctx.contracts)
 
 
-def _approvals(case: Case, ran: Ran) -> list[ApprovalAnswer]:
+def _approvals(case: WalletCase, ran: Ran) -> list[ApprovalAnswer]:
     found = []
     for one in ran.allowances:
         decimals, _ = ran.told.get(one.token, (None, None))

@@ -18,7 +18,7 @@ from roundtrip.domain.check.verdict import Judgement
 from roundtrip.domain.check.verdict_text import sell_reason_text
 from roundtrip.domain.trade.judge import ExitFinding
 from roundtrip.services.check.schema import VerdictAnswer
-from roundtrip.services.support.money import Amount, amount
+from roundtrip.services.support.money import AssetAmount, amount
 from roundtrip.services.support.strangers_text import Reverts, Sentence
 from roundtrip.venues.base import Call, Contracts
 
@@ -110,7 +110,7 @@ class TradeVerdict(msgspec.Struct, frozen=True):
     text: Sentence
 
 
-class CallAnswer(msgspec.Struct, frozen=True, rename="camel"):
+class CallOutcomeAnswer(msgspec.Struct, frozen=True, rename="camel"):
     """What one call came to."""
 
     ok: bool
@@ -135,7 +135,7 @@ class SellBack(msgspec.Struct, frozen=True, rename="camel"):
     venue: VenueKind
     at: str | None
     sold: str
-    back: Amount | None
+    back: AssetAmount | None
     round_trip_loss_bps: int | None
     reverts: Reverts
     share_bps: Annotated[
@@ -166,9 +166,9 @@ class Simulation(msgspec.Struct, frozen=True, rename="camel"):
     block: int
     sender: str = msgspec.field(name="from")
     verdict: TradeVerdict
-    calls: list[CallAnswer]
-    spent: list[Amount]
-    received: list[Amount]
+    calls: list[CallOutcomeAnswer]
+    spent: list[AssetAmount]
+    received: list[AssetAmount]
     approvals: list[ApprovalAnswer]
     sell_back: SellBack | None
     check: ShortCheck | None

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roundtrip.chain.blocks.venue_index import Book
-from roundtrip.chain.wallet.calls import Pair, Via, Watched
+from roundtrip.chain.wallet.calls import Pair, Via, WatchedAssets
 from roundtrip.domain.base.types import Address
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call, Contracts
@@ -23,15 +23,15 @@ nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class AssetsToWatch:
     """What is looked at, and what more is to be: ``overlooked`` when that passes what can be."""
 
-    watched: Watched
-    rest: Watched
+    watched: WatchedAssets
+    rest: WatchedAssets
     overlooked: bool
 
 
-def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Look:
+def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> AssetsToWatch:
     """The money side, what is known to trade wherever these calls lead, their targets, and every address in
     their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
@@ -44,7 +44,7 @@ def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> Lo
     return _cut(tuple(tokens), tuple(pairs), MOST_AT_FIRST)
 
 
-def widen_look(known: Look, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> Look:
+def widen_look(known: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> AssetsToWatch:
     """With more to look at; the same object where there is nothing new."""
     at_first, rest = known.watched, known.rest
     all_tokens = dict.fromkeys((*at_first.tokens, *tokens, *rest.tokens))
@@ -54,9 +54,9 @@ def widen_look(known: Look, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]
     return _cut(tuple(all_tokens), tuple(all_pairs), MOST_IN_ALL)
 
 
-def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> Look:
-    rest = Watched(tokens[most:], pairs[most:])
-    return Look(Watched(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
+def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> AssetsToWatch:
+    rest = WatchedAssets(tokens[most:], pairs[most:])
+    return AssetsToWatch(WatchedAssets(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
 
 
 def indexed_tokens(call: Call, book: Book | None) -> Iterator[Address]:

@@ -6,19 +6,19 @@ from typing import Literal
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.rpc.errors import in_our_words
-from roundtrip.chain.simulate.legs import Place, route_to
+from roundtrip.chain.simulate.legs import VenuePlace, route_to
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.chain.wallet import calls as wallet_calls
-from roundtrip.chain.wallet.calls import PLENTY_WEI, Pair, WalletCalls, Watched
+from roundtrip.chain.wallet.calls import PLENTY_WEI, Pair, WalletCalls, WatchedAssets
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing
-from roundtrip.domain.trade.judge import Moved, Ran
+from roundtrip.domain.trade.judge import BalanceChange, Ran
 from roundtrip.services.check.pipeline import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
@@ -66,7 +66,7 @@ def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) ->
 
 
 def holdings_calls(
-    wallet: Address, asset: Address, pairs: tuple[Pair, ...], head: Head, contracts: Contracts
+    wallet: Address, asset: Address, pairs: tuple[Pair, ...], head: ChainHead, contracts: Contracts
 ) -> list[RpcCall]:
     """Asks for them, all at the pinned block."""
     pinned = {"blockHash": head.block.hash}
@@ -104,11 +104,11 @@ def _words(answer: msgspec.Raw | RpcError) -> tuple[int, int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class TradeBuilder:
     """One wallet that wants to trade one token, and what is known of both."""
 
     ctx: Context
-    head: Head
+    head: ChainHead
     wallet: Address
     side: Side
     opened: BuyRoundResult
@@ -142,7 +142,7 @@ def _money(venue: Venue) -> Address:
 class Written:
     """A trade in steps: what each does and the call, the trade itself last; what was allowed already."""
 
-    place: Place
+    place: VenuePlace
     amount_raw: int
     does: tuple[str, ...]
     calls: tuple[Call, ...]
@@ -151,8 +151,8 @@ class Written:
 
 
 def write(
-    desk: Desk,
-    place: Place,
+    desk: TradeBuilder,
+    place: VenuePlace,
     amount_raw: int,
     terms: Terms,
     clear_first: bool = False,
@@ -189,7 +189,7 @@ def kind_of(call: Call) -> tuple[Address, str, bool]:
     return call.to, call.data[:10], approves and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
 
 
-def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms, taxed: bool) -> str:
+def _trade_text(desk: TradeBuilder, venue: Venue, amount: str, terms: Terms, taxed: bool) -> str:
     least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
     at = venue.pool or venue.pool_id
     verb = "Buy with" if desk.side == "buy" else "Sell"
@@ -203,19 +203,19 @@ def _trade_text(desk: Desk, venue: Venue, amount: str, terms: Terms, taxed: bool
     return f"{said}, for at least {least} ({terms.min_raw} base units) {name}."
 
 
-def _paid_name(desk: Desk, venue: Venue) -> str:
+def _paid_name(desk: TradeBuilder, venue: Venue) -> str:
     return "tokens" if desk.side == "sell" else pays(venue) or "of the quote"
 
 
-def _paid_decimals(desk: Desk, venue: Venue) -> int:
+def _paid_decimals(desk: TradeBuilder, venue: Venue) -> int:
     return desk.decimals if desk.side == "sell" else DECIMALS[pays(venue) or "eth"]
 
 
-def _came_decimals(desk: Desk, venue: Venue) -> int:
+def _came_decimals(desk: TradeBuilder, venue: Venue) -> int:
     return desk.decimals if desk.side == "buy" else DECIMALS[pays(venue) or "eth"]
 
 
-def _pair(desk: Desk, venue: Venue, approval: Call) -> tuple[Pair, str]:
+def _pair(desk: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, str]:
     """Which allowance an approval sets, and the spender's name."""
     contracts, asset = desk.ctx.contracts, desk.paid_in(venue)
     if approval.to == contracts.permit2:
@@ -236,7 +236,7 @@ class Rehearsed:
     spent_raw: int
     came_raw: int
     put_out_raw: int
-    moved: Moved
+    moved: BalanceChange
     left_raw: int = 0
     """What the trade did not take of what its own approval allows."""
 
@@ -248,7 +248,7 @@ class Rehearsed:
 
 
 def wallet_calls_of(
-    desk: Desk, written: Written, gas_limits: tuple[int, ...] | None = None, ran: Ran | None = None
+    desk: TradeBuilder, written: Written, gas_limits: tuple[int, ...] | None = None, ran: Ran | None = None
 ) -> WalletCalls:
     """As the wallet would send them, with what it has, where their gas is known and what they came to; until
     then each may take all there is, and the wallet is rich."""
@@ -261,7 +261,7 @@ def wallet_calls_of(
     return own.as_sent(ran, desk.holdings.eth_wei, env, policy)
 
 
-def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
+def _funding(desk: TradeBuilder, written: Written) -> tuple[Call, ...]:
     """A funded wallet buys the usdg it pays with."""
     venue = written.place.venue
     if not desk.fund or desk.side == "sell" or pays(venue) != "usdg":
@@ -270,16 +270,16 @@ def _funding(desk: Desk, written: Written) -> tuple[Call, ...]:
     return (amm_v3.plan_eth_to(desk.ctx.contracts, route, written.amount_raw, PLENTY_WEI),) if route else ()
 
 
-def watched_of(desk: Desk, venue: Venue) -> Watched:
+def watched_of(desk: TradeBuilder, venue: Venue) -> WatchedAssets:
     """The token, and the money where that is one; and what a swap router may take of what is sold."""
     money = _money(venue)
     tokens = (desk.token(),) if money == ZERO_ADDRESS else (desk.token(), money)
     by_router = desk.side == "sell" and venue.traits.by_router
     pairs = (Pair(desk.token(), desk.ctx.contracts.swap_router02),) if by_router else ()
-    return Watched(tokens, pairs)
+    return WatchedAssets(tokens, pairs)
 
 
-def rehearsal_plans(desk: Desk, written: Written) -> tuple[Plan, Plan]:
+def rehearsal_plans(desk: TradeBuilder, written: Written) -> tuple[Plan, Plan]:
     """What is there before; and the steps once, with what the pool puts out asked just before."""
     venue = written.place.venue
     put_out = None
@@ -290,26 +290,26 @@ def rehearsal_plans(desk: Desk, written: Written) -> tuple[Plan, Plan]:
     return before_plan(desk, written, own), run_plan(desk, written, own, asked)
 
 
-def before_plan(desk: Desk, written: Written, own: WalletCalls) -> Plan:
+def before_plan(desk: TradeBuilder, written: Written, own: WalletCalls) -> Plan:
     """What is there before the steps."""
     look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
     return wallet_calls.before_plan(own, look, desk.opened.run.setting, desk.environment(), swept)
 
 
-def run_plan(desk: Desk, written: Written, own: WalletCalls, asked: tuple[Call, ...] = ()) -> Plan:
+def run_plan(desk: TradeBuilder, written: Written, own: WalletCalls, asked: tuple[Call, ...] = ()) -> Plan:
     """The steps once."""
     look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
     return wallet_calls.run_plan(own, look, desk.opened.run.setting, desk.environment(), asked, swept)
 
 
-def _swept(desk: Desk, place: Place) -> tuple[Call, ...]:
+def _swept(desk: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
     """What strangers left in the routers is taken out of the way: it is there for whoever comes first."""
     sweep = place.file.plan_sweep(desk.ctx.contracts, desk.environment().reader)
     return () if sweep is None or sweep.to == desk.wallet else (sweep,)
 
 
 def read_rehearsal(
-    desk: Desk, written: Written, own: WalletCalls, results: Results | Missing
+    desk: TradeBuilder, written: Written, own: WalletCalls, results: Results | Missing
 ) -> Rehearsed | CallerFault | Missing:
     """What it came to; a CallerFault (would_fail) says why it did not go through."""
     venue, setting = written.place.venue, desk.opened.run.setting
@@ -333,7 +333,7 @@ def read_rehearsal(
     return Rehearsed(written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1))
 
 
-def _left(results: Results, look: Watched) -> int:
+def _left(results: Results, look: WatchedAssets) -> int:
     found = results["after-pair-0"] if look.pairs else None
     return (abi.uint_at(found.data, 0) or 0) if found is not None and found.ok else 0
 
@@ -345,7 +345,7 @@ def _change(ran: Ran, asset: Address) -> int:
 _TOO_LITTLE = "That little buys less than the token's least unit."
 
 
-def _failed(desk: Desk, written: Written, ran: Ran) -> CallerFault:
+def _failed(desk: TradeBuilder, written: Written, ran: Ran) -> CallerFault:
     """A curve refuses to sell nothing; anything else is a trade that would fail."""
     reason = next(call.reason for call in ran.calls if not call.ok)
     on_curve = written.place.venue.is_curve
@@ -354,7 +354,7 @@ def _failed(desk: Desk, written: Written, ran: Ran) -> CallerFault:
     return CallerFault("would_fail", _why(desk, written, ran))
 
 
-def _why(desk: Desk, written: Written, ran: Ran) -> str:
+def _why(desk: TradeBuilder, written: Written, ran: Ran) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     said = names.reason(ran.calls[number].reason or "")
     holds = desk.holdings.asset_raw

@@ -14,15 +14,15 @@ from roundtrip.chain.wallet.event_hints import Hints, read_hints
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.trade.judge import Moved, Ran
+from roundtrip.domain.trade.judge import BalanceChange, Ran
 from roundtrip.services.check.pipeline import BuyRoundResult, start_check
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import is_money
 from roundtrip.venues.base import Call
 
 from . import touched_assets
-from .gas_budget import ESTIMATE_GAS, TOO_DEAR, Case, enough, gas_of, is_cut_short, plenty
-from .touched_assets import Look
+from .gas_budget import ESTIMATE_GAS, TOO_DEAR, WalletCase, enough, gas_of, is_cut_short, plenty
+from .touched_assets import AssetsToWatch
 
 R = TypeVar("R")
 
@@ -38,27 +38,27 @@ class Whole:
     there is none."""
 
     ran: Ran | Missing
-    look: Look
+    look: AssetsToWatch
     balance_wei: int | Missing
     estimated_gas: int
     opened: dict[Address, BuyRoundResult | Missing]
 
 
-def received_tokens(case: Case, ran: Ran) -> list[Moved]:
+def received_tokens(case: WalletCase, ran: Ran) -> list[BalanceChange]:
     """The tokens that the wallet comes out with more of, money apart."""
     if ran.has_reverted():
         return []
     return [one for one in ran.moved if one.raw > 0 and not is_money(one.asset, case.ctx.contracts)]
 
 
-def tokens_to_price(case: Case, ran: Ran) -> list[Moved]:
+def tokens_to_price(case: WalletCase, ran: Ran) -> list[BalanceChange]:
     """The tokens whose price is asked for: that come, and that go while something comes."""
     come = any(one.raw > 0 for one in ran.moved)
     gone = [one for one in ran.moved if one.raw < 0 and not is_money(one.asset, case.ctx.contracts)]
     return received_tokens(case, ran) + (gone if come and not ran.has_reverted() else [])
 
 
-async def whole_run(case: Case) -> Whole:
+async def whole_run(case: WalletCase) -> Whole:
     """One trip where everything that moves is named in the calls, or known to trade where they lead; else
     more. Raises NodeFault when the first gave nothing usable."""
     book, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
@@ -98,7 +98,7 @@ async def whole_run(case: Case) -> Whole:
 
 
 async def _together(
-    case: Case, main: Callable[[Meter], Coroutine[Any, Any, R]], tokens: list[Address]
+    case: WalletCase, main: Callable[[Meter], Coroutine[Any, Any, R]], tokens: list[Address]
 ) -> tuple[R, dict[Address, BuyRoundResult | Missing]]:
     """The run, and trip 1 of these tokens' checks, at once."""
     own, meters = Meter(), [Meter() for _ in tokens]
@@ -108,7 +108,7 @@ async def _together(
     return ran, dict(zip(tokens, found, strict=True))
 
 
-async def _opened(case: Case, token: Address, meter: Meter) -> BuyRoundResult | Missing:
+async def _opened(case: WalletCase, token: Address, meter: Meter) -> BuyRoundResult | Missing:
     try:
         return await start_check(case.ctx, case.head, token, meter)
     except NodeFault as fault:
@@ -120,7 +120,7 @@ async def _nothing(meter: Meter) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Once:
+class SingleRun:
     """One run as it was read. ``unread``: allowances that were asked and not told."""
 
     ran: Ran | Missing
@@ -131,7 +131,7 @@ class Once:
         """True where all of the calls went through."""
         return isinstance(self.ran, Ran) and not self.ran.has_reverted()
 
-    def proven(self, look: Look) -> Ran | Missing:
+    def proven(self, look: AssetsToWatch) -> Ran | Missing:
         """The run; Missing where something of it could not be looked at."""
         ran, hints = self.ran, self.hints
         if isinstance(ran, Missing) or ran.has_reverted():
@@ -147,20 +147,22 @@ class Once:
 
 @dataclass(frozen=True, slots=True)
 class _First:
-    once: Once
+    once: SingleRun
     balance_wei: int | Missing
     touched: tuple[Address, ...]
     estimated_gas: int
 
 
-def _wider(case: Case, look: Look, *runs: Once, touched: tuple[Address, ...] = ()) -> Look:
+def _wider(
+    case: WalletCase, look: AssetsToWatch, *runs: SingleRun, touched: tuple[Address, ...] = ()
+) -> AssetsToWatch:
     hints = [run.hints for run in runs]
     more = [a for one in hints for a in (*one.outgoing, *one.incoming, *one.emitters)]
     tokens = touched_assets.strange((*more, *touched), case.ctx.contracts, case.ctx.heads.book)
     return touched_assets.widen_look(look, tokens, tuple(pair for one in hints for pair in one.pairs))
 
 
-async def _first(case: Case, look: Look, meter: Meter) -> _First:
+async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _First:
     own = plenty(case, case.first_gas())
     pinned = {"blockHash": case.head.block.hash}
     before, run = _plans(case, own, look)
@@ -183,7 +185,9 @@ async def _first(case: Case, look: Look, meter: Meter) -> _First:
     return _First(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
 
 
-async def _with_more_gas(case: Case, look: Look, reads: Results | Missing, meter: Meter) -> Once:
+async def _with_more_gas(
+    case: WalletCase, look: AssetsToWatch, reads: Results | Missing, meter: Meter
+) -> SingleRun:
     """The run once more, with all the gas that there is. ``reads``: what there was before."""
     own = plenty(case, case.most_gas())
     _, run = _plans(case, own, look)
@@ -193,7 +197,7 @@ async def _with_more_gas(case: Case, look: Look, reads: Results | Missing, meter
     return replace(once, ran=TOO_DEAR) if cut_short else once
 
 
-async def _touched_by_dear(case: Case, ran: Ran) -> tuple[Address, ...] | None:
+async def _touched_by_dear(case: WalletCase, ran: Ran) -> tuple[Address, ...] | None:
     """What those calls touch that use more gas than their access lists had. None: there is no gas left to
     find out."""
     least = case.first_gas() * 2 // 3
@@ -208,13 +212,13 @@ async def _touched_by_dear(case: Case, ran: Ran) -> tuple[Address, ...] | None:
     return tuple(a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched(answer))
 
 
-def _plans(case: Case, own: WalletCalls, look: Look) -> tuple[Plan, Plan]:
+def _plans(case: WalletCase, own: WalletCalls, look: AssetsToWatch) -> tuple[Plan, Plan]:
     """What is there before, and the calls."""
     given = (own, look.watched, case.setting, case.environment)
     return wallet_calls.before_plan(*given), wallet_calls.run_plan(*given)
 
 
-def _results(case: Case, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
+def _results(case: WalletCase, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
     return read(plan, answer, case.head.block, case.head.known_dialect())
 
 
@@ -223,29 +227,31 @@ _MOST_RUNS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WalletRun:
     """A run of which nothing is told that was not looked at, and how it was sent."""
 
-    once: Once
+    once: SingleRun
     own: WalletCalls
-    look: Look
+    look: AssetsToWatch
 
 
-async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Meter) -> Known:
+async def known_run(
+    case: WalletCase, owns: list[WalletCalls], look: AssetsToWatch, meter: Meter
+) -> WalletRun:
     """The calls run until nothing is told of that was not looked at. Of several
     ways to send them the first that goes through counts, as a wallet that estimates would send them; that
     others which go through come to something else leaves it unproven."""
-    once, own = Once(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
+    once, own = SingleRun(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
     for _ in range(_MOST_RUNS):
         if not case.gas.take(sum(sum(own.gas_limits) for own in owns)):
-            return Known(Once(TOO_DEAR, Hints(), frozenset()), own, look)
+            return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), own, look)
         before, _ = _plans(case, owns[0], look)
         plans = [before, *(_plans(case, one, look)[1] for one in owns)]
         calls = [build(plan, case.head.block, case.head.known_dialect()) for plan in plans]
         told: list[msgspec.Raw | RpcError] = []
         for answers in await case.ctx.node.batches(_requests(calls, look), meter):
             if isinstance(answers, NodeFault):
-                return Known(Once(_lost(answers), Hints(), frozenset()), own, look)
+                return WalletRun(SingleRun(_lost(answers), Hints(), frozenset()), own, look)
             told += answers
         first, *rest = (_results(case, plan, one) for plan, one in zip(plans, told, strict=True))
         runs = [
@@ -257,13 +263,13 @@ async def known_run(case: Case, owns: list[WalletCalls], look: Look, meter: Mete
         if wider is look:
             break
         look = wider
-    return Known(once, own, look)
+    return WalletRun(once, own, look)
 
 
 _MOST_READS_TOGETHER = 24
 
 
-def _requests(calls: list[RpcCall], look: Look) -> list[list[RpcCall]]:
+def _requests(calls: list[RpcCall], look: AssetsToWatch) -> list[list[RpcCall]]:
     """Runs that read much go in requests of their own: together they pass a megabyte."""
     much = len(look.watched.tokens) + len(look.watched.pairs) > _MOST_READS_TOGETHER
     return [[call] for call in calls] if much else [calls]
@@ -274,7 +280,7 @@ def _lost(fault: NodeFault) -> Missing:
     return Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
 
 
-def _first_through(runs: list[Once], owns: list[WalletCalls]) -> tuple[Once, WalletCalls]:
+def _first_through(runs: list[SingleRun], owns: list[WalletCalls]) -> tuple[SingleRun, WalletCalls]:
     through = [(run, own) for run, own in zip(runs, owns, strict=True) if run.through()]
     if not through:
         return runs[0], owns[0]
@@ -287,12 +293,12 @@ def _first_through(runs: list[Once], owns: list[WalletCalls]) -> tuple[Once, Wal
     return replace(once, ran=Missing("token", "with other gas the calls do something else")), own
 
 
-def _read(case: Case, own: WalletCalls, look: Look, results: Results | Missing) -> Once:
+def _read(case: WalletCase, own: WalletCalls, look: AssetsToWatch, results: Results | Missing) -> SingleRun:
     ran = wallet_calls.read_run(results, own, look.watched, case.setting, case.environment, case.head.block)
     if isinstance(results, Missing):
-        return Once(ran, Hints(), frozenset())
+        return SingleRun(ran, Hints(), frozenset())
     hints = read_hints(results, own, case.ctx.contracts.permit2)
-    return Once(ran, hints, wallet_calls.unread_pairs(results, look.watched))
+    return SingleRun(ran, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
 def same(one: Ran, other: Ran) -> bool:
@@ -305,14 +311,14 @@ def same(one: Ran, other: Ran) -> bool:
     return what(one) == what(other)
 
 
-def _estimate(case: Case) -> RpcCall:
+def _estimate(case: WalletCase) -> RpcCall:
     """The node's own estimate of the first call, with the price that the wallet would pay for gas."""
     call, fee_wei = case.calls[0], case.environment.max_fee_wei
     sent = {"maxFeePerGas": hex(fee_wei), **_sent(case, call, ESTIMATE_GAS)}
     return RpcCall("eth_estimateGas", [sent, hex(case.head.block.number)])
 
 
-def _sent(case: Case, call: Call, gas: int) -> dict[str, str]:
+def _sent(case: WalletCase, call: Call, gas: int) -> dict[str, str]:
     return {
         "from": case.wallet,
         "to": call.to,
@@ -322,7 +328,7 @@ def _sent(case: Case, call: Call, gas: int) -> dict[str, str]:
     }
 
 
-def _access_list(case: Case, call: Call, pinned: dict[str, str], gas: int) -> RpcCall:
+def _access_list(case: WalletCase, call: Call, pinned: dict[str, str], gas: int) -> RpcCall:
     sent = _sent(case, call, gas)
     return RpcCall("eth_createAccessList", [sent, pinned])
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders import holding_plans
 from roundtrip.chain.holders.holding_plans import Control, Seller
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.simulate import legs, token_facts
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
-from roundtrip.chain.simulate.legs import Place, Setting, cast
+from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
@@ -19,36 +19,36 @@ from roundtrip.domain.check.evidence import (
     AnyLaunch,
     CellOutcome,
     Environment,
-    Launch,
+    LaunchRecord,
     Missing,
     PoolLaunch,
-    Refused,
+    RefusedCall,
 )
 from roundtrip.domain.check.price import quote_in_wei
-from roundtrip.services.runtime.context import Means
+from roundtrip.services.runtime.context import CheckContext
 
-from .token_batches import Request, Told
+from .token_batches import BatchRequest, Told
 
 MOST_PLACES = 3
 """On so many places a holding is sold, each by itself."""
 _MOST_HOLDERS = 3
 
 NO_HOLDER = Missing("token", "nobody is known who holds as much of it, and nobody can be given any")
-NOTHING = Refused("sell", "nothing comes back for it", 0)
-TOO_MUCH = Refused("sell", "with what was sold just before it is more than sells at once", 0)
-NO_PLACE = Refused("sell", "it trades nowhere that pays in eth or usdg", 0)
+NOTHING = RefusedCall("sell", "nothing comes back for it", 0)
+TOO_MUCH = RefusedCall("sell", "with what was sold just before it is more than sells at once", 0)
+NO_PLACE = RefusedCall("sell", "it trades nowhere that pays in eth or usdg", 0)
 NOT_TOLD = Missing("node", "the node did not answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class HoldingCase:
     """A holding and what its sells are made with. ``holders``: who is known to hold the token, where nobody
     can be given any. ``places``: where it may trade, ``listed`` of them are known to be. ``complete``: no
     pool is unknown. ``at``: where alone it is sold, while anything of it sells there. ``environment``: how
     it is sold; ``other``: how those trade who are unlike that."""
 
-    means: Means
-    head: Head
+    means: CheckContext
+    head: ChainHead
     token: Address
     amount_raw: int
     before_raw: int
@@ -59,20 +59,20 @@ class Case:
     holders: tuple[Address, ...]
     environment: Environment
     other: Environment
-    places: tuple[Place, ...]
+    places: tuple[VenuePlace, ...]
     listed: int
     complete: bool
 
-    def own(self) -> Place | None:
+    def own(self) -> VenuePlace | None:
         """Where alone it is to be sold; None: nowhere in particular, or that is not known any more."""
         return next((one for one in self.places if self.at is not None and one.venue.at() == self.at), None)
 
-    def first(self) -> tuple[Place, ...]:
+    def first(self) -> tuple[VenuePlace, ...]:
         """Where it is sold before anything was asked."""
         own = self.own()
         return self.known_places() if own is None else (own,)
 
-    def known_places(self) -> tuple[Place, ...]:
+    def known_places(self) -> tuple[VenuePlace, ...]:
         """The first of those that are known to be."""
         return self.places[: min(self.listed, MOST_PLACES)]
 
@@ -100,7 +100,7 @@ class Case:
         truth itself; a launchpad's tokens are its own code, which knows no buyers."""
         return self.seller is None and not venue.kind.startswith("launchpad_")
 
-    def control(self, place: Place) -> Plan | Missing:
+    def control(self, place: VenuePlace) -> Plan | Missing:
         """Its plan."""
         setting, policy = self.setting(), self.means.policy
         env = replace(self.other, approve_gas_limit=policy.approve_gas_limit, own_usdg_raw=0)
@@ -122,34 +122,34 @@ class Case:
 # --- what is asked ---------------------------------------------------------------------------------
 
 
-def sell_requests(case: Case, places: Sequence[Place]) -> list[Request]:
+def sell_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[BatchRequest]:
     """Everything that tells what the holding sells for at these places."""
     setting = case.setting()
-    requests = [Request("facts", plan=_facts_plan(case))]
+    requests = [BatchRequest("facts", plan=_facts_plan(case))]
     block = case.head.block
     coded = {*case.addresses_with_code(), *(() if case.seller or case.slot else case.holders[:_MOST_HOLDERS])}
-    requests += [Request(("code", one), call=token_facts.code_call(one, block)) for one in sorted(coded)]
+    requests += [BatchRequest(("code", one), call=token_facts.code_call(one, block)) for one in sorted(coded)]
     if coded:
-        requests.append(Request("admin", call=token_facts.admin_call(case.token, block)))
+        requests.append(BatchRequest("admin", call=token_facts.admin_call(case.token, block)))
     for amount_raw in case.amounts():
         sellers = case.sellers(amount_raw)
         if not sellers:
             continue
-        requests.append(Request(("look", amount_raw), plan=holding_plans.look_plan(setting, sellers)))
+        requests.append(BatchRequest(("look", amount_raw), plan=holding_plans.look_plan(setting, sellers)))
         for place in places:
             for number, one in enumerate(sellers):
                 for fund in (False, True) if one.slot is None else (True,):
                     plan = holding_plans.sell_plan(place, setting, one, fund)
                     key = ("sell", amount_raw, place, number, fund)
-                    requests.append(Request(key, plan=plan, place=place))
+                    requests.append(BatchRequest(key, plan=plan, place=place))
     for place in places:
         plan_or_gap = case.control(place) if case.needs_control(place.venue) else None
         if isinstance(plan_or_gap, Plan):
-            requests.append(Request(("control", place), plan=plan_or_gap, place=place))
+            requests.append(BatchRequest(("control", place), plan=plan_or_gap, place=place))
     return requests
 
 
-def _facts_plan(case: Case) -> Plan:
+def _facts_plan(case: HoldingCase) -> Plan:
     contracts, policy = case.means.contracts, case.means.policy
     return token_facts.facts_plan(case.token, case.places, contracts, case.environment, policy)
 
@@ -158,19 +158,21 @@ def _facts_plan(case: Case) -> Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HoldingSells:
     """``states`` of all places, and for each place that was tried what each of ``Case.amounts`` comes to
     there, in its money."""
 
-    states: Mapping[Place, PoolFacts | Missing]
-    values: Mapping[Place, tuple[int | Refused | Missing, ...]]
+    states: Mapping[VenuePlace, PoolFacts | Missing]
+    values: Mapping[VenuePlace, tuple[int | RefusedCall | Missing, ...]]
 
-    def with_more(self, other: "Found") -> "Found":
+    def with_more(self, other: "HoldingSells") -> "HoldingSells":
         """With places that were tried later."""
-        return Found({**self.states, **other.states}, {**self.values, **other.values})
+        return HoldingSells({**self.states, **other.states}, {**self.values, **other.values})
 
 
-def read_sells(case: Case, places: Sequence[Place], told: Mapping[Hashable, Told]) -> Found:
+def read_sells(
+    case: HoldingCase, places: Sequence[VenuePlace], told: Mapping[Hashable, Told]
+) -> HoldingSells:
     """What the answers to ``sell_requests`` say."""
     results = _results(told, "facts")
     contracts = case.means.contracts
@@ -184,7 +186,7 @@ def read_sells(case: Case, places: Sequence[Place], told: Mapping[Hashable, Told
     for place in places:
         control = _control(case, place, told, launch)
         values[place] = tuple(_value(case, place, raw, told, control, out) for raw in case.amounts())
-    return Found(states, values)
+    return HoldingSells(states, values)
 
 
 def _results(told: Mapping[Hashable, Told], key: Hashable) -> Results | Missing:
@@ -203,18 +205,18 @@ def _insiders(
     """Those behind the token: what holds for them holds for nobody else."""
     own = token_facts.read_token_facts(results, RpcError(0, ""), _answer(told, "admin"))
     behind: set[object] = {own.owner, own.proxy_admin}
-    if isinstance(launch, Launch | PoolLaunch):
+    if isinstance(launch, LaunchRecord | PoolLaunch):
         behind.add(launch.deployer)
     return frozenset(behind)
 
 
 def _control(
-    case: Case, place: Place, told: Mapping[Hashable, Told], launch: AnyLaunch | Missing | None
+    case: HoldingCase, place: VenuePlace, told: Mapping[Hashable, Told], launch: AnyLaunch | Missing | None
 ) -> Control | None:
     if case.seller is not None:
         return None
     if not case.needs_control(place.venue):
-        if isinstance(launch, Launch):
+        if isinstance(launch, LaunchRecord):
             return None
         unknown = Missing("node", "its launch is not known")
         return Control(launch if isinstance(launch, Missing) else unknown, ())
@@ -229,8 +231,8 @@ def _control(
 
 
 def _uncounted(
-    case: Case,
-    place: Place,
+    case: HoldingCase,
+    place: VenuePlace,
     plan: Plan,
     told: Mapping[Hashable, Told],
     launch: AnyLaunch | Missing | None,
@@ -239,22 +241,22 @@ def _uncounted(
     counted = case.addresses_with_code()
     if not counted or case.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks)):
         return None
-    trusted = {case.token} if isinstance(launch, Launch | PoolLaunch) else set()
+    trusted = {case.token} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
     parties = [one for one in (case.token, place.venue.hook) if one is not None and one not in trusted]
     gaps = (token_facts.block_count(_answer(told, ("code", one))) for one in parties)
     return next((gap for gap in gaps if gap is not None), None)
 
 
 def _value(
-    case: Case,
-    place: Place,
+    case: HoldingCase,
+    place: VenuePlace,
     amount_raw: int,
     told: Mapping[Hashable, Told],
     control: Control | None,
     out: frozenset[object],
-) -> int | Refused | Missing:
+) -> int | RefusedCall | Missing:
     """Of several sellers the first that sells."""
-    tried: list[int | Refused | Missing] = []
+    tried: list[int | RefusedCall | Missing] = []
     look = _results(told, ("look", amount_raw))
     for number, one in enumerate(case.sellers(amount_raw)):
         if case.seller is None and one.slot is None:
@@ -269,12 +271,12 @@ def _value(
         least_bps = case.means.policy.sellable_share_bps
         tried.append(holding_plans.worth_raw(sold, control, least_bps))
     best = next((one for one in tried if isinstance(one, int)), None)
-    refused = next((one for one in tried if isinstance(one, Refused)), None)
+    refused = next((one for one in tried if isinstance(one, RefusedCall)), None)
     return best if best is not None else refused or next(iter(tried), NO_HOLDER)
 
 
 def _sold(
-    place: Place, seller: Seller, held_raw: int, told: Mapping[Hashable, Told], key: tuple[Hashable, ...]
+    place: VenuePlace, seller: Seller, held_raw: int, told: Mapping[Hashable, Told], key: tuple[Hashable, ...]
 ) -> CellOutcome:
     """As the seller stands; with eth for gas where he has too little."""
     as_is = _results(told, (*key, False))
@@ -283,7 +285,7 @@ def _sold(
     return holding_plans.read_sell(results, place, seller, held_raw)
 
 
-def deeper(case: Case, one: Found) -> tuple[Place, ...]:
+def deeper(case: HoldingCase, one: HoldingSells) -> tuple[VenuePlace, ...]:
     """Places that are among the deepest and were not tried; none while it sells where it is to be sold."""
     own = case.own()
     if own is not None and not _is_over(own, one):
@@ -294,7 +296,7 @@ def deeper(case: Case, one: Found) -> tuple[Place, ...]:
     return tuple(place for place in wanted if place not in one.values)
 
 
-def _is_over(own: Place, one: Found) -> bool:
+def _is_over(own: VenuePlace, one: HoldingSells) -> bool:
     """Whether nothing of it sells any more where it is to be sold. What the node did not tell is not known,
     and where a part sells the rest is too much."""
     if not _may_be_there(one.states[own]):
@@ -309,7 +311,7 @@ def _is_there(state: PoolFacts | Missing) -> bool:
     return not isinstance(state, Missing) and state.exists
 
 
-def _depth_wei(case: Case, place: Place, one: Found) -> int:
+def _depth_wei(case: HoldingCase, place: VenuePlace, one: HoldingSells) -> int:
     state = one.states[place]
     if isinstance(state, Missing):
         return 0
@@ -319,7 +321,7 @@ def _depth_wei(case: Case, place: Place, one: Found) -> int:
 # --- what it is worth ------------------------------------------------------------------------------
 
 
-def settle(case: Case, one: Found) -> tuple[int, Venue] | Refused | Missing:
+def settle(case: HoldingCase, one: HoldingSells) -> tuple[int, Venue] | RefusedCall | Missing:
     """In wei, and where: what all of it brings less what was sold just before brings, each where that brings
     most, if it is not to be sold in one place. So parts of a holding bring together what the whole does."""
     if case.amount_raw <= 0:
@@ -337,13 +339,15 @@ def settle(case: Case, one: Found) -> tuple[int, Venue] | Refused | Missing:
     gap = next((value for value in before.values() if isinstance(value, Missing)), None)
     first = _best(before)
     if not isinstance(best, tuple):
-        return TOO_MUCH if isinstance(best, Refused) and isinstance(first, tuple) else best
+        return TOO_MUCH if isinstance(best, RefusedCall) and isinstance(first, tuple) else best
     if gap is not None or not isinstance(first, tuple):
         return gap or Missing("token", "what was sold just before does not sell by itself")
     return _paid(best[0] - first[0], best[1])
 
 
-def _allowed(case: Case, one: Found) -> dict[Place, tuple[int | Refused | Missing, ...]]:
+def _allowed(
+    case: HoldingCase, one: HoldingSells
+) -> dict[VenuePlace, tuple[int | RefusedCall | Missing, ...]]:
     """What counts of what was tried: the place where it is to be sold; where that is over, the others, if it
     sells there."""
     own = case.own()
@@ -358,27 +362,31 @@ def _may_be_there(state: PoolFacts | Missing) -> bool:
     return isinstance(state, Missing) or state.exists
 
 
-def _nowhere(case: Case) -> Refused | Missing:
+def _nowhere(case: HoldingCase) -> RefusedCall | Missing:
     return NO_PLACE if case.complete else Missing("node", "it is not known where it trades")
 
 
-def _paid(wei: int, place: Place) -> tuple[int, Venue] | Refused:
+def _paid(wei: int, place: VenuePlace) -> tuple[int, Venue] | RefusedCall:
     return (wei, place.venue) if wei > 0 else NOTHING
 
 
-def _in_wei(case: Case, place: Place, value: int | Refused | Missing) -> int | Refused | Missing:
+def _in_wei(
+    case: HoldingCase, place: VenuePlace, value: int | RefusedCall | Missing
+) -> int | RefusedCall | Missing:
     if not isinstance(value, int):
         return value
     wei = quote_in_wei(value, place.venue.quote, case.head.market)
     return Missing("node", "what an eth buys of the money side is not known") if wei is None else wei
 
 
-def _best(values: Mapping[Place, int | Refused | Missing]) -> tuple[int, Place] | Refused | Missing:
+def _best(
+    values: Mapping[VenuePlace, int | RefusedCall | Missing],
+) -> tuple[int, VenuePlace] | RefusedCall | Missing:
     sold = [(wei, place) for place, wei in values.items() if isinstance(wei, int)]
     if sold:
         return max(sold, key=lambda one: one[0])
     missing = [value for value in values.values() if isinstance(value, Missing)]
     if missing:
         return missing[0]
-    refused = [value for value in values.values() if isinstance(value, Refused)]
+    refused = [value for value in values.values() if isinstance(value, RefusedCall)]
     return next((one for one in refused if one.reason), refused[0])

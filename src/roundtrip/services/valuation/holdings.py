@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypedDict
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, Meter, RpcError
 from roundtrip.chain.rpc.errors import in_our_words
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, guess_calls, read_guesses
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Missing, Refused
+from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check import environments
 from roundtrip.services.check.candidates import list_candidates
 from roundtrip.services.check.index_facts import load_known_venues, read_index_facts
@@ -22,12 +22,12 @@ from roundtrip.services.trade.trade_builder import pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
-from .holding_sells import Case, Found, deeper, read_sells, sell_requests, settle
+from .holding_sells import HoldingCase, HoldingSells, deeper, read_sells, sell_requests, settle
 from .token_batches import one_round
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class HoldingToSell:
     """``amount_raw`` of a token, to be sold whole. ``seller``: a wallet that really holds as much; None: a
     wallet of ours that is given them where ``slot`` says, which the token itself has to confirm; without a
     slot a wallet sells that the index knows to hold as much. ``before_raw``: what the same seller sold of it
@@ -52,14 +52,16 @@ class Worth:
     venue: Venue
 
 
-Valued = Worth | Refused | Missing
+Valued = Worth | RefusedCall | Missing
 """Refused: it cannot be sold for real, and why. Missing: it could not be found out."""
 
 _MOST_KNOWN = 8
 """So many places of either sort are looked at."""
 
 
-async def worth(ctx: Context, head: Head, holdings: Sequence[Holding], meter: Meter) -> list[Valued]:
+async def worth(
+    ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
+) -> list[Valued]:
     """Each holding's, at the block of ``head``, all in one trip. What the node does not answer is Missing. A
     second trip is made where a place turned out to be deeper than those that were tried, and where a holding
     does not sell any more where alone it was to be sold."""
@@ -81,12 +83,12 @@ async def worth(ctx: Context, head: Head, holdings: Sequence[Holding], meter: Me
     return [_valued(case, one) for case, one in zip(cases, first, strict=True)]
 
 
-def _valued(case: Case, one: Found) -> Valued:
+def _valued(case: HoldingCase, one: HoldingSells) -> Valued:
     value = settle(case, one)
     return Worth(*value) if isinstance(value, tuple) else value
 
 
-async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[Case]:
+async def _cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
     seed, book = ctx.entropy(), ctx.heads.book
     tokens = list(dict.fromkeys(one.token for one in holdings))
     await at_once(*(load_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
@@ -101,7 +103,7 @@ async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[
         drawn = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)
         real = holders.get(one.token, ()) if one.seller is None and one.slot is None else ()
         cases.append(
-            Case(
+            HoldingCase(
                 means=ctx.means(),
                 head=head,
                 token=one.token,
@@ -120,13 +122,13 @@ async def _cases(ctx: Context, head: Head, holdings: Sequence[Holding]) -> list[
     return cases
 
 
-class _Known(TypedDict):
-    places: tuple[Place, ...]
+class _KnownPlaces(TypedDict):
+    places: tuple[VenuePlace, ...]
     listed: int
     complete: bool
 
 
-def _known(ctx: Context, token: Address, at: str | None) -> _Known:
+def _known(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
     """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that. Others
     can open pools beyond every bound: ``at`` is among them all the same."""
     book = ctx.heads.book
@@ -136,11 +138,11 @@ def _known(ctx: Context, token: Address, at: str | None) -> _Known:
     paid = [venue for venue in (*own, *found.venues) if pays(venue) is not None]
     ranked = sorted(paid, key=lambda venue: (venue not in listed, venue.rival_hook()))
     complete = found.complete and not found.left_out
-    places = tuple(Place(venue, BY_KIND[venue.kind]) for venue in ranked)
+    places = tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in ranked)
     return {"places": places, "listed": sum(venue in listed for venue in paid), "complete": complete}
 
 
-async def slot_of(ctx: Context, head: Head, token: Address, meter: Meter) -> BalanceSlot | None:
+async def slot_of(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> BalanceSlot | None:
     """Where the token keeps its balances; None: it is not known. Raises NodeFault."""
     wallet = environments.draw(ctx.entropy(), head, ctx.policy)[0].reader
     answers = await ctx.node.batch(guess_calls(token, wallet, head.block), meter)

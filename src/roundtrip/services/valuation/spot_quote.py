@@ -3,17 +3,17 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.base.types import BPS, Address
-from roundtrip.domain.check.evidence import Evidence, Missing, Refused
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.venue_reading import Sale
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import run_sell_round, start_check
 from roundtrip.services.runtime.context import Context
 
-from .holdings import Holding, Valued, slot_of, worth
+from .holdings import HoldingToSell, Valued, slot_of, worth
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,14 @@ class ProbeBuy:
     pays_wei: int
 
 
-Probed = ProbeBuy | Refused | Missing
+Probed = ProbeBuy | RefusedCall | Missing
 """Refused: it cannot be bought for so much, or what was bought cannot be sold. Missing: it could not be found
 out."""
 
 
-async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter, at: str | None = None) -> Probed:
+async def probe_buy(
+    ctx: Context, head: ChainHead, token: Address, meter: Meter, at: str | None = None
+) -> Probed:
     """By a check's own buy and sell, at that place (an address, or a v4 pool's id); None: where that loses
     least. Raises NodeFault."""
     evidence = await run_sell_round(await start_check(ctx, head, token, meter), meter)
@@ -38,19 +40,19 @@ async def probe_buy(ctx: Context, head: Head, token: Address, meter: Meter, at: 
         return judgement.missing
     number = judgement.best if at is None else _number(evidence, at)
     if judgement.best is None:
-        return Refused("buy", None, 0)
+        return RefusedCall("buy", None, 0)
     if number is None:
         return Missing("node", "the pool where it is traded most was not among those that were tried")
     reading = judgement.readings[number]
     if reading.bought is None or reading.size != "probe":
-        return Refused("buy", None, 0)
+        return RefusedCall("buy", None, 0)
     match reading.full:
         case Sale(loss_bps=loss_bps, whole=True):
             pays_wei = max(0, ctx.policy.probe_wei * (BPS - loss_bps) // BPS)
             return ProbeBuy(reading.bought.received_raw, pays_wei)
         case Missing() as missing:
             return missing
-    return Refused("sell", None, 0)
+    return RefusedCall("sell", None, 0)
 
 
 def _number(evidence: Evidence, at: str) -> int | None:
@@ -59,12 +61,12 @@ def _number(evidence: Evidence, at: str) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Prices:
+class TokenPricing:
     """How tokens are priced: tests hand in their own. Fields as the functions they are by default."""
 
-    probe_buy: Callable[[Context, Head, Address, Meter, str | None], Awaitable[Probed]] = probe_buy
-    slot_of: Callable[[Context, Head, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of
-    worth: Callable[[Context, Head, Sequence[Holding], Meter], Awaitable[list[Valued]]] = worth
+    probe_buy: Callable[[Context, ChainHead, Address, Meter, str | None], Awaitable[Probed]] = probe_buy
+    slot_of: Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of
+    worth: Callable[[Context, ChainHead, Sequence[HoldingToSell], Meter], Awaitable[list[Valued]]] = worth
 
 
-PRICES = Prices()
+PRICES = TokenPricing()

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.check.evidence import Missing
@@ -19,13 +19,13 @@ Told = Results | Missing | msgspec.Raw | RpcError
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class BatchRequest:
     """``plan`` or a plain ``call``, under a ``key`` of its own. ``place``: where a plan trades."""
 
     key: Hashable
     plan: Plan | None = None
     call: RpcCall | None = None
-    place: Place | None = None
+    place: VenuePlace | None = None
 
     def strange(self) -> bool:
         """Whether a stranger's hook takes part: it can answer with megabytes."""
@@ -37,12 +37,12 @@ class _Unit:
     """What stays together: requests of one token, none or all of them of one strange place."""
 
     number: int
-    requests: tuple[Request, ...]
+    requests: tuple[BatchRequest, ...]
     alone: bool
 
 
 async def one_round(
-    ctx: Context, head: Head, asked: Mapping[int, Sequence[Request]], meter: Meter
+    ctx: Context, head: ChainHead, asked: Mapping[int, Sequence[BatchRequest]], meter: Meter
 ) -> dict[int, dict[Hashable, Told]]:
     """The answers by key, for each of ``asked`` by its number, all in one trip. Where a request had an answer
     too large to read, those in it are asked once more, each token by itself."""
@@ -55,9 +55,9 @@ async def one_round(
     return told
 
 
-def _units(number: int, requests: Sequence[Request]) -> list[_Unit]:
+def _units(number: int, requests: Sequence[BatchRequest]) -> list[_Unit]:
     plain = tuple(one for one in requests if not one.strange())
-    strange: dict[Place | None, list[Request]] = {}
+    strange: dict[VenuePlace | None, list[BatchRequest]] = {}
     for one in requests:
         if one.strange():
             strange.setdefault(one.place, []).append(one)
@@ -79,7 +79,7 @@ def _packed(units: list[_Unit]) -> list[list[_Unit]]:
 
 async def _asked(
     ctx: Context,
-    head: Head,
+    head: ChainHead,
     groups: list[list[_Unit]],
     told: dict[int, dict[Hashable, Told]],
     meter: Meter,
@@ -106,12 +106,12 @@ async def _asked(
     return apart
 
 
-def _call(head: Head, one: Request) -> RpcCall:
+def _call(head: ChainHead, one: BatchRequest) -> RpcCall:
     if one.plan is not None:
         return build(one.plan, head.block, head.known_dialect())
     assert one.call is not None
     return one.call
 
 
-def _read(head: Head, one: Request, answer: msgspec.Raw | RpcError) -> Told:
+def _read(head: ChainHead, one: BatchRequest, answer: msgspec.Raw | RpcError) -> Told:
     return answer if one.plan is None else read(one.plan, answer, head.block, head.known_dialect())

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
@@ -12,12 +12,12 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked, wallets
 
-from .history_present import Came, Known, present
+from .history_present import Came, WalletRecord, present
 from .history_schema import WalletHistory
 from .origins import DATABASE_S, JOB, origin_of
 
@@ -50,8 +50,8 @@ async def _came(ctx: Context, wallet: Address) -> Came:
 
 
 async def _known(
-    connection: asyncpg.Connection, ctx: Context, wallet: Address, stands: Cursor, origin: Origin | None
-) -> Known:
+    connection: asyncpg.Connection, ctx: Context, wallet: Address, stands: Cursor, origin: StoredOrigin | None
+) -> WalletRecord:
     now_s = stands.block.timestamp_s
     since_s = now_s - RECENT_S
     # Who stands in no fact has a number that nobody has.
@@ -66,7 +66,7 @@ async def _known(
     held_ids = [one.token_id for one in held]
     named = {one.token_id for one in (*launched, *held, ended.best, ended.worst) if one is not None}
     funder = None if origin is None else origin.funder
-    return Known(
+    return WalletRecord(
         stands=stands,
         scams=await public_names.scams(connection, {wallet, *([] if funder is None else [funder])}),
         family=family,
@@ -81,7 +81,7 @@ async def _known(
     )
 
 
-async def _views(ctx: Context, wallet: Address, known: Known) -> tuple[Head | None, WalletViews]:
+async def _views(ctx: Context, wallet: Address, known: WalletRecord) -> tuple[ChainHead | None, WalletViews]:
     """What the wallet holds at the head, in one trip; nothing where the node does not answer."""
     labels = [known.labels[one.token_id] for one in known.held]
     held = [label.address for label in labels]

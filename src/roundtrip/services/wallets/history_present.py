@@ -9,18 +9,18 @@ from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
 from roundtrip.services.support.index_reader import eth, eth_text, present_token, quote_token, share_bps, when
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.deployers import MOST_LAUNCHES, Record
-from roundtrip.store.index.origins import Origin
+from roundtrip.store.index.deployers import MOST_LAUNCHES, DeployerLaunches
+from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.wallets import (
     MOST_ROWS,
     ClosingAt,
-    Closings,
-    Ended,
-    Held,
+    ClosingsSummary,
     LastTrade,
-    Launched,
-    Traded,
+    OpenPosition,
+    TradeTotals,
+    WalletClosings,
+    WalletLaunch,
 )
 
 from .history_schema import (
@@ -42,19 +42,19 @@ _DAY_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class WalletRecord:
     """All that the index tells of a wallet. ``family``: how many wallets its funder first sent eth to.
     ``scams``: how many people mark it, or its funder, as a scam."""
 
     stands: Cursor
     scams: Mapping[Address, int]
     family: int
-    record: Record
+    record: DeployerLaunches
     into_pools: int
-    launches: Sequence[Launched]
-    traded: Traded
-    ended: Ended
-    held: Sequence[Held]
+    launches: Sequence[WalletLaunch]
+    traded: TradeTotals
+    ended: ClosingsSummary
+    held: Sequence[OpenPosition]
     last_trades: Mapping[int, LastTrade]
     labels: Mapping[int, Label]
 
@@ -63,12 +63,12 @@ class Known:
 class Came:
     """Where the wallet comes from, as far as that is known for sure."""
 
-    origin: Origin | None
+    origin: StoredOrigin | None
     status: OriginStatus
 
 
 def present(
-    chain_id: int, wallet: Address, came: Came, known: Known, at_block: int | None, views: WalletViews
+    chain_id: int, wallet: Address, came: Came, known: WalletRecord, at_block: int | None, views: WalletViews
 ) -> WalletHistory:
     """The answer. ``at_block``: the block that ``views`` are of; None: the node did not answer."""
     block = known.stands.block
@@ -91,7 +91,7 @@ def present(
     )
 
 
-def _funder(origin: Origin | None, family: int) -> FunderAnswer | None:
+def _funder(origin: StoredOrigin | None, family: int) -> FunderAnswer | None:
     if origin is None or origin.funder is None:
         return None
     return FunderAnswer(origin.funder, family, is_exchange(family))
@@ -100,13 +100,13 @@ def _funder(origin: Origin | None, family: int) -> FunderAnswer | None:
 # --- launches --------------------------------------------------------------------------------------
 
 
-def _launches(known: Known) -> LaunchesAnswer:
+def _launches(known: WalletRecord) -> LaunchesAnswer:
     record = known.record
     rows = tuple(_launch(one, known.labels[one.token_id]) for one in known.launches)
     return LaunchesAnswer(record.launches, record.graduated, record.sold_own, known.into_pools, rows)
 
 
-def _launch(launched: Launched, label: Label) -> LaunchRow:
+def _launch(launched: WalletLaunch, label: Label) -> LaunchRow:
     phase = phase_of(launched)
     return LaunchRow(
         token=present_token(label),
@@ -117,7 +117,7 @@ def _launch(launched: Launched, label: Label) -> LaunchRow:
     )
 
 
-def phase_of(launched: Launched) -> Phase:
+def phase_of(launched: WalletLaunch) -> Phase:
     """Where the launch stands, by the last of its steps."""
     if launched.generation == 1:
         return "pool"
@@ -128,7 +128,7 @@ def phase_of(launched: Launched) -> Phase:
     return "between" if "swept" in launched.steps else "curve"
 
 
-def _fill_bps(launched: Launched) -> int | None:
+def _fill_bps(launched: WalletLaunch) -> int | None:
     if launched.raised_raw is None or not launched.threshold_raw:
         return None
     return max(0, min(BPS, launched.raised_raw * BPS // launched.threshold_raw))
@@ -137,7 +137,7 @@ def _fill_bps(launched: Launched) -> int | None:
 # --- the record ------------------------------------------------------------------------------------
 
 
-def _record(known: Known) -> RecordAnswer:
+def _record(known: WalletRecord) -> RecordAnswer:
     traded, closings = known.traded, known.ended.all
     return RecordAnswer(
         trades=traded.buys + traded.sells,
@@ -157,7 +157,7 @@ def _record(known: Known) -> RecordAnswer:
     )
 
 
-def _recent(traded: Traded, recent: Closings) -> RecentAnswer:
+def _recent(traded: TradeTotals, recent: WalletClosings) -> RecentAnswer:
     return RecentAnswer(
         tokens=traded.recent_tokens,
         closed=recent.closed,
@@ -179,7 +179,7 @@ def _closing(one: ClosingAt | None, labels: Mapping[int, Label]) -> ClosingAnswe
 # --- holdings --------------------------------------------------------------------------------------
 
 
-def _holdings(known: Known, at_block: int | None, views: WalletViews) -> HoldingsAnswer:
+def _holdings(known: WalletRecord, at_block: int | None, views: WalletViews) -> HoldingsAnswer:
     rows = []
     for held in known.held:
         label = known.labels[held.token_id]
@@ -195,7 +195,7 @@ def _holdings(known: Known, at_block: int | None, views: WalletViews) -> Holding
     )
 
 
-def _holding(held: Held, label: Label, seen: TokenHeld, last: LastTrade | None) -> HoldingAnswer:
+def _holding(held: OpenPosition, label: Label, seen: TokenHeld, last: LastTrade | None) -> HoldingAnswer:
     amount = seen.amount_raw
     decimals = seen.decimals if label.decimals is None else label.decimals
     supply = seen.supply_raw if label.supply_raw is None else label.supply_raw
@@ -233,7 +233,9 @@ def _in_eth(wei: int | None) -> float | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def text_of(wallet: Address, came: Came, age_days: int | None, known: Known, views: WalletViews) -> str:
+def text_of(
+    wallet: Address, came: Came, age_days: int | None, known: WalletRecord, views: WalletViews
+) -> str:
     """Plain sentences, one after the other: what to beware of first."""
     said = [*_scam_text(wallet, known.scams), *_contract_text(views)]
     said += [*_origin_text(came, age_days, known.family, views), *_launch_text(known)]
@@ -274,7 +276,7 @@ def _origin_text(came: Came, age_days: int | None, family: int, views: WalletVie
     return [since, f"Its first eth{plainly} came from {came.origin.funder}, {also}."]
 
 
-def _launch_text(known: Known) -> list[str]:
+def _launch_text(known: WalletRecord) -> list[str]:
     record, into_pools = known.record, known.into_pools
     if not record.launches and not into_pools:
         return ["It launched no token."]
@@ -294,7 +296,7 @@ def _launch_text(known: Known) -> list[str]:
     return said
 
 
-def _record_text(known: Known) -> list[str]:
+def _record_text(known: WalletRecord) -> list[str]:
     traded, closings = known.traded, known.ended.all
     if not traded.tokens:
         return ["It made no trade that the index knows of."]
@@ -319,12 +321,12 @@ def _record_text(known: Known) -> list[str]:
     return said
 
 
-def _buys_and_sells(traded: Traded) -> str:
+def _buys_and_sells(traded: TradeTotals) -> str:
     buys = f"{traded.buys:,} buy{'' if traded.buys == 1 else 's'}"
     return f"{buys} and {traded.sells:,} sell{'' if traded.sells == 1 else 's'}"
 
 
-def _holdings_text(known: Known, views: WalletViews) -> list[str]:
+def _holdings_text(known: WalletRecord, views: WalletViews) -> list[str]:
     said = []
     if known.traded.held:
         tokens = "token" if known.traded.held == 1 else "tokens"

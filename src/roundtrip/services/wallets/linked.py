@@ -15,10 +15,10 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.index import addresses, origins, tokens, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.wallets import linked
-from roundtrip.store.wallets.linked import Beside
+from roundtrip.store.wallets.linked import LinkedPeer
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .linked_present import Candidate, Funder, Gathered, present
+from .linked_present import Candidate, Funder, LinkedRecord, present
 from .linked_schema import LinkedWallets
 
 MOST_LINKED = 20
@@ -40,10 +40,10 @@ async def linked_wallets(ctx: Context, params: WalletParams) -> Answered[LinkedW
 
 async def _gathered(
     connection: asyncpg.Connection, wallet: Address, stands: Cursor, machinery: frozenset[Address]
-) -> Gathered:
+) -> LinkedRecord:
     """All that the index knows of it, and of whoever may be linked to it."""
     followed_s = await vitals.followed_from_s(connection, stands)
-    found = Gathered(stands, wallet, followed_s, is_machinery=wallet in machinery)
+    found = LinkedRecord(stands, wallet, followed_s, is_machinery=wallet in machinery)
     wallet_id = await addresses.id_of(connection, wallet)
     if found.is_machinery or wallet_id is None:
         return found
@@ -105,7 +105,7 @@ async def _shown(
     connection: asyncpg.Connection,
     money: Mapping[int, list[Money]],
     same: Mapping[int, SameTokens],
-    beside: Mapping[int, Beside],
+    beside: Mapping[int, LinkedPeer],
     never: Iterable[Address],
 ) -> tuple[Candidate, ...]:
     """The best of them, with the funder and without; exchanges and ``never`` left out."""
@@ -130,7 +130,7 @@ async def _shown(
     return tuple(one for wallet_id, one in best.items() if not is_exchange(crowds[wallet_id]))
 
 
-async def _contracts(ctx: Context, gathered: Gathered) -> dict[Address, bool | None]:
+async def _contracts(ctx: Context, gathered: LinkedRecord) -> dict[Address, bool | None]:
     """Which of all that are spoken of are contracts, at the head. Raises NodeFault where that is not known
     of the wallet or its funder."""
     sure = [gathered.wallet, *([gathered.funder.address] if gathered.funder else [])]

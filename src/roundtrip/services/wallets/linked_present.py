@@ -8,7 +8,7 @@ from roundtrip.domain.wallets.linked import LEAST_SHARED, Money, SameTokens, is_
 from roundtrip.services.support.index_reader import present_token, when
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
-from roundtrip.store.wallets.linked import LOOK_BACK_S, MOST_COUNTED, Shared
+from roundtrip.store.wallets.linked import LOOK_BACK_S, MOST_COUNTED, CoBoughtToken
 
 from .linked_schema import FunderStanding, LinkedWallet, LinkedWallets, Reason, SharedToken, Standing
 
@@ -29,7 +29,7 @@ class Candidate:
     address: Address
     money: tuple[Money, ...]
     same: SameTokens | None
-    tokens: tuple[Shared, ...]
+    tokens: tuple[CoBoughtToken, ...]
 
     def by(self, by_funder: bool) -> tuple[Money, ...]:
         """Its money; without ``by_funder`` what the asked wallet's funder sent counts for nothing."""
@@ -41,7 +41,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class LinkedRecord:
     """What the index knows. ``is_machinery``: the wallet is a contract that everybody uses; ``is_met``: it
     stands in some fact; ``is_exchange``: it first sent eth to so many that it is taken for one.
     ``followed_s``: since when the chain is followed."""
@@ -59,7 +59,7 @@ class Gathered:
 
 
 def present(
-    chain_id: int, gathered: Gathered, contracts: Mapping[Address, bool | None], most: int
+    chain_id: int, gathered: LinkedRecord, contracts: Mapping[Address, bool | None], most: int
 ) -> LinkedWallets:
     """The answer. ``contracts``: who is one; None: not known, and then it is left out."""
     block, funder = gathered.stands.block, gathered.funder
@@ -91,7 +91,7 @@ def standing_of(funder: Funder, is_contract: bool) -> Standing:
     return "contract" if is_contract else "links"
 
 
-def _linked(gathered: Gathered, wallets: list[Candidate], by_funder: bool) -> list[LinkedWallet]:
+def _linked(gathered: LinkedRecord, wallets: list[Candidate], by_funder: bool) -> list[LinkedWallet]:
     found = []
     for one in wallets:
         reached = one.score(by_funder)
@@ -100,7 +100,7 @@ def _linked(gathered: Gathered, wallets: list[Candidate], by_funder: bool) -> li
     return sorted(found, key=lambda linked: (-linked.score, linked.address))
 
 
-def _reasons(gathered: Gathered, one: Candidate, by_funder: bool) -> list[Reason]:
+def _reasons(gathered: LinkedRecord, one: Candidate, by_funder: bool) -> list[Reason]:
     money = one.by(by_funder)
     found = [_money_reason(gathered, one, piece) for piece in money]
     same = one.same
@@ -109,7 +109,7 @@ def _reasons(gathered: Gathered, one: Candidate, by_funder: bool) -> list[Reason
     return found
 
 
-def _money_reason(gathered: Gathered, one: Candidate, money: Money) -> Reason:
+def _money_reason(gathered: LinkedRecord, one: Candidate, money: Money) -> Reason:
     if money.kind == "funded":
         said = "The asked wallet sent it its first eth."
         return _of_money(money, said, gathered.wallet)
@@ -134,7 +134,7 @@ def _span(seconds: int) -> str:
     return f"{seconds} second{'' if seconds == 1 else 's'}"
 
 
-def _tokens_reason(gathered: Gathered, same: SameTokens, tokens: tuple[Shared, ...]) -> Reason:
+def _tokens_reason(gathered: LinkedRecord, same: SameTokens, tokens: tuple[CoBoughtToken, ...]) -> Reason:
     least = "at least " if same.other_tokens >= MOST_COUNTED else ""
     said = (
         f"Within ten blocks of each other both bought {same.shared} of the {same.of_tokens} tokens compared; "
@@ -166,7 +166,7 @@ _FUNDER_TEXT: dict[Standing, str] = {
 
 
 def _text(
-    gathered: Gathered, is_contract: bool, standing: Standing | None, linked: list[LinkedWallet]
+    gathered: LinkedRecord, is_contract: bool, standing: Standing | None, linked: list[LinkedWallet]
 ) -> list[str]:
     if gathered.is_machinery:
         return ["This is an address that everybody uses, and nobody's wallet: it is linked to nobody."]
@@ -197,7 +197,7 @@ def _text(
     return said
 
 
-def _is_young(gathered: Gathered) -> bool:
+def _is_young(gathered: LinkedRecord) -> bool:
     """Whether there may have been more in the days that are compared, before the chain was followed."""
     stands = gathered.stands
     return stands.start_number > 0 and gathered.followed_s > stands.block.timestamp_s - LOOK_BACK_S

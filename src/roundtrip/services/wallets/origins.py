@@ -3,21 +3,21 @@
 import asyncpg
 
 from roundtrip.chain.blocks.heads import newest, read_header
-from roundtrip.chain.holders.origins import Found, Never, find_origin
+from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
 from roundtrip.chain.rpc.client import Asks, RpcCall, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
-from roundtrip.store.index.origins import OlderOrigin, Origin
+from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
 
 JOB = "origin"
 DATABASE_S = 5.0
 
 
-async def origin_of(ctx: Context, wallet: Address) -> Origin | None:
+async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
     """What is known for sure; None: not known, or not yet. Where an archive may tell, the search is wished
     for, once: not again while it waits, nor in the week after it was given up."""
     async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
@@ -31,7 +31,7 @@ async def origin_of(ctx: Context, wallet: Address) -> Origin | None:
 
 async def find_out(
     connection: asyncpg.Connection, node: Asks, chain_id: int, wallet: Address
-) -> Origin | Never | None:
+) -> StoredOrigin | Never | None:
     """What is known for sure, else what an archive tells right now, which is remembered. Never: the wallet
     was not met up to that block. None: could not be found out. Where the chain was never followed all of it
     is searched, and nothing remembered: its end may not stay. Raises NodeFault, ServiceFull."""
@@ -46,7 +46,7 @@ async def find_out(
     if stands is None:
         high, _ = await newest(node)
         told = await find_origin(node, wallet, 0, high)
-        return Origin(*told) if isinstance(told, Found) else told
+        return StoredOrigin(*told) if isinstance(told, FoundOrigin) else told
     older = await search(node, wallet, stands.start_number)
     if older is None:
         return None
@@ -58,8 +58,8 @@ async def search(node: Asks, wallet: Address, start_number: int) -> OlderOrigin 
     """What an archive tells of the blocks before ``start_number``, which is above 0; None: could not be found
     out. Raises NodeFault, ServiceFull."""
     found = await find_origin(node, wallet, 0, await _block(node, start_number - 1))
-    if isinstance(found, Found):
-        return OlderOrigin(Origin(*found), found.first_number)
+    if isinstance(found, FoundOrigin):
+        return OlderOrigin(StoredOrigin(*found), found.first_number)
     return None if found is None else OlderOrigin(None, found.searched_number)
 
 

@@ -13,10 +13,10 @@ from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.watch import watches
 
-from .schema import Followed, FollowParams, Unfollowed
+from .schema import FollowedWallet, FollowParams, Unfollowed
 
 
-async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answered[Followed]:
+async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answered[FollowedWallet]:
     """Follows a wallet, or calls a followed one by another name. Raises CallerFault (bad_address, bad_input),
     ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -26,14 +26,14 @@ async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answe
         name = name or await _name(connection, mite, wallet)
         try:
             await watches.add_follow(connection, mite.id, wallet, name, head, now)
-        except watches.TooMany as many:
+        except watches.TooManyWatches as many:
             raise CallerFault(
                 "bad_input", f"You follow {many.most} wallets, which is all you can: unfollow one first."
             ) from None
         followed = {one.wallet: one for one in await watches.follows_of(connection, mite.id)}
     follow, follows = followed[wallet], len(followed)
     called = f', called "{follow.name}"' if follow.name else ""
-    answer = Followed(
+    answer = FollowedWallet(
         text=f"You follow {wallet}{called}. Its buys, sells and launches after block {follow.from_number} go "
         f"to your inbox and your channels. {_count_text(follows)}",
         address=wallet,

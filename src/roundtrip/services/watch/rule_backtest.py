@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alert_text import draft_alert
 from roundtrip.domain.watch.alerts import INBOX_S, Alert
-from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.services.runtime.context import Answered, Context
 from roundtrip.services.support.index_reader import reading, when
@@ -20,7 +20,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels
 from roundtrip.store.index.vitals import followed_from_s
 from roundtrip.store.watch import happenings, watches
-from roundtrip.store.watch.happenings import Place, Replayed
+from roundtrip.store.watch.happenings import IndexedBlock, Replayed
 
 from .alert_rows import rows
 from .rule_parser import parse
@@ -52,7 +52,7 @@ async def _tested(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Seq
         follows = frozenset(one.wallet for one in await watches.follows_of(connection, mite.id))
         if rule.who.kind == "follow" and not follows:
             notes.append("You follow no wallet yet.")
-        to = Place(stands.block.number, stands.block.timestamp_s)
+        to = IndexedBlock(stands.block.number, stands.block.timestamp_s)
         after_s = await _after_s(connection, stands)
         if after_s > to.at_s - INBOX_S:
             notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
@@ -102,7 +102,7 @@ async def _rows(
     """As they would have been told."""
     ids = await ids_of(connection, {one.token for one in hits})
     symbols = {label.address: label.symbol for label in (await labels(connection, ids.values())).values()}
-    source = Source("rule", 0, mite.id, rule.text(), 0)
+    source = AlertSource("rule", 0, mite.id, rule.text(), 0)
     alerts = [Alert(0, draft_alert(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
     shown = HitRow.__struct_fields__
     return [HitRow(**{name: getattr(row, name) for name in shown}) for row in rows(alerts)]

@@ -41,7 +41,7 @@ async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
         head = ctx.heads.last_number()
         try:
             made_id = await watches.add_rule(connection, mite.id, rule, wallet, head, now)
-        except watches.TooMany as many:
+        except watches.TooManyWatches as many:
             raise CallerFault(
                 "bad_input", f"You have {many.most} rules, which is all you can: delete one first."
             ) from None

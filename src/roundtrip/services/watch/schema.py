@@ -83,7 +83,7 @@ class RuleIdParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     id: Annotated[int, msgspec.Meta(ge=1, description="Of the rule, as list_rules tells it.")]
 
 
-class Followed(msgspec.Struct, frozen=True, rename="camel"):
+class FollowedWallet(msgspec.Struct, frozen=True, rename="camel"):
     """A wallet that is followed now."""
 
     text: AnswerText

@@ -19,7 +19,7 @@ _FORGOTTEN_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CountedCall:
     """One call to count. ``caller``: under whose minute it counts; None: only whose key it is, is asked.
     ``taken_ms``: since 1970. ``key_hash``: it counts only if this key is live. ``day``: of UTC, if it counts
     against that, too, of which there are ``per_day``."""
@@ -42,7 +42,7 @@ class HandedBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Live:
+class LiveKey:
     """Whose the key is; ``has_room``: the day had a place for the call, which was counted. ``may_pay``: it
     had none, and the mite paid for calls before: whether a credit is left, ``holds.hold`` says."""
 
@@ -111,9 +111,9 @@ SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (calle
 
 async def write(
     connection: asyncpg.Connection,
-    calls: Sequence[Call],
+    calls: Sequence[CountedCall],
     handed_back: Sequence[HandedBack] = (),
-) -> list[Live | None]:
+) -> list[LiveKey | None]:
     """Counts ``calls`` and uncounts ``handed_back``, in one statement. What came of each call, by its place;
     None where its key is not live, and where it showed none."""
     if not handed_back and not any(call.key_hash for call in calls):
@@ -133,11 +133,11 @@ async def write(
         [call.mite_id for call in handed_back],
         [call.day for call in handed_back],
     )
-    found: list[Live | None] = [None] * len(calls)
+    found: list[LiveKey | None] = [None] * len(calls)
     for row in rows:
         wallet = as_address(row["wallet"])
         mite = Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
-        found[row["place"] - 1] = Live(mite, row["has_room"], row["may_pay"])
+        found[row["place"] - 1] = LiveKey(mite, row["has_room"], row["may_pay"])
     return found
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import asyncpg
 
-from roundtrip.domain.accounts.credits import Payment
+from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes
 
@@ -73,7 +73,7 @@ async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, mite_id: i
 
 
 async def redeem(
-    connection: asyncpg.Connection, mite_id: int, payment: Payment, credited: int, now: datetime
+    connection: asyncpg.Connection, mite_id: int, payment: CreditPayment, credited: int, now: datetime
 ) -> int | None:
     """Adds what a payment buys, once for ever, and gives the mite's balance, as ``balance``. None: it was
     counted before, or is by somebody who was just faster. Needs a transaction."""

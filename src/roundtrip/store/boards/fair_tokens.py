@@ -154,7 +154,7 @@ async def keep_found(connection: asyncpg.Connection, token_ids: list[int], block
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class TokenFairness:
     """A token beside a wallet. ``begun_s``: when it was launched, or had its first pool with money; None: not
     known. ``fair_from``: the block by which it was found to be fair and kept; None: it was not. ``is_kin``:
     of its deployer, as far as is known."""
@@ -185,9 +185,9 @@ LEFT JOIN facts.origin AS own ON own.wallet_id = me.id
 
 async def read_fairness(
     connection: asyncpg.Connection, token: Address, wallet: Address, fairness: Fairness = FAIRNESS
-) -> Seen | None:
+) -> TokenFairness | None:
     """What the index knows of them; None: the token stands in no fact."""
     row = await connection.fetchrow(
         _SEEN, as_bytes(token), as_bytes(wallet), fairness.most_funded, fairness.young_s
     )
-    return None if row is None else Seen(**dict(row))
+    return None if row is None else TokenFairness(**dict(row))

@@ -10,8 +10,8 @@ from datetime import datetime
 import asyncpg
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Origin, Purses
-from roundtrip.domain.market.moving import Checked, Flow
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Purses, WalletOrigin
+from roundtrip.domain.market.moving import Checked, MoneyFlow
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.venues.base import Contracts
 
@@ -109,7 +109,7 @@ async def flows(
     contracts: Contracts,
     least_buyers: int,
     most: int = MOST_FLOWS,
-) -> list[Flow]:
+) -> list[MoneyFlow]:
     """Tokens into which more came than went out, by at least so many wallets; in no order. ``most``: only so
     many, those with most money."""
     rows = await connection.fetch(_FLOWS, *window, _in_eth(contracts), least_buyers, most)
@@ -125,15 +125,15 @@ async def purses_of(
     origins, funded = {}, {}
     for row in rows:
         if row["first_s"] is not None:
-            origins[row["wallet_id"]] = Origin(row["first_s"], row["funder_id"], row["funded_s"])
+            origins[row["wallet_id"]] = WalletOrigin(row["first_s"], row["funder_id"], row["funded_s"])
         if row["paid"] is not None:
             funded[row["wallet_id"]] = row["paid"]
     return Purses(origins, funded, fairness)
 
 
-def _flow(row: asyncpg.Record) -> Flow:
+def _flow(row: asyncpg.Record) -> MoneyFlow:
     usd = row["in_micro_usd"]
-    return Flow(
+    return MoneyFlow(
         row["token_id"],
         as_address(row["address"]),
         row["launched_s"],

@@ -27,7 +27,7 @@ MOST_PLACES, MOST_TRADES = 30, 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class ChainSpot:
     """Where on the chain it was seen."""
 
     tx_hash: str
@@ -37,7 +37,7 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class Doing:
+class SignalDeed:
     """Who did what to which token: sold, moved or burned."""
 
     what: str
@@ -49,7 +49,7 @@ class Doing:
 class DeedSum:
     """How much it was. ``eth_wei`` None: what some of it brought is not known."""
 
-    doing: Doing
+    doing: SignalDeed
     token_raw: int
     eth_wei: int | None
     supply_raw: int | None
@@ -59,7 +59,7 @@ class DeedSum:
 class Traced:
     """The largest transaction of it; to how many it went, and to whom most of it."""
 
-    evidence: Evidence
+    evidence: ChainSpot
     recipients: int
     most_id: int | None
     most_raw: int
@@ -105,7 +105,7 @@ async def deeds(
     rows = await connection.fetch(_DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
     return [
         DeedSum(
-            Doing(row["what"], row["token_id"], row["wallet_id"]),
+            SignalDeed(row["what"], row["token_id"], row["wallet_id"]),
             int(row["token_raw"]),
             _maybe(row["eth_wei"]),
             _maybe(row["supply_raw"]),
@@ -138,12 +138,12 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 
 
 async def trace_doings(
-    connection: asyncpg.Connection, after_s: int, doings: Collection[Doing]
-) -> dict[Doing, Traced]:
+    connection: asyncpg.Connection, after_s: int, doings: Collection[SignalDeed]
+) -> dict[SignalDeed, Traced]:
     """Where since then these were done, and to whom."""
     given = [[getattr(one, name) for one in doings] for name in ("what", "token_id", "wallet_id")]
     return {
-        Doing(row["what"], row["token_id"], row["wallet_id"]): Traced(
+        SignalDeed(row["what"], row["token_id"], row["wallet_id"]): Traced(
             _evidence(row), row["recipients"], row["other_id"], int(row["most_raw"])
         )
         for row in await connection.fetch(_TRACED, after_s, *given)
@@ -151,7 +151,7 @@ async def trace_doings(
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class PoolWithdrawal:
     """What a wallet took out of a pool and did not put back. ``is_own``: it is the pool that the launch made.
     ``token_raw``, ``quote_raw`` None: the pool's logs do not tell. ``weight``, ``before``: of liquidity by
     the width of its range, what was taken and what lay there before; None: not known."""
@@ -165,7 +165,7 @@ class Left:
     quote_raw: int | None
     weight: int
     before: int | None
-    evidence: Evidence
+    evidence: ChainSpot
 
 
 _LEFT = """
@@ -227,7 +227,7 @@ async def liquidity_left(
     start_number: int,
     most_ticks: int,
     wei_each: Mapping[int, float],
-) -> list[Left]:
+) -> list[PoolWithdrawal]:
     """What was taken out of launched tokens' pools since, in no order: from where a wallet first took out
     more in a block than it put in. ``start_number``: the index's first block; of an older pool not every
     change is known. ``most_ticks``: wider ranges count no more. ``wei_each``: what a base unit of each quote
@@ -236,7 +236,7 @@ async def liquidity_left(
     given = after_s, most_ticks, start_number, kept_s, MOST_LEFT, MOST_CHANGES
     prices = list(wei_each), list(wei_each.values())
     return [
-        Left(
+        PoolWithdrawal(
             row["pool_id"],
             row["is_own"],
             row["token_id"],
@@ -293,7 +293,7 @@ class LaunchedAgain:
     token_id: int
     deployer_id: int
     launches: int
-    evidence: Evidence
+    evidence: ChainSpot
 
 
 _LAUNCHERS = """
@@ -318,5 +318,5 @@ def _maybe(text: str | None) -> int | None:
     return None if text is None else int(text)
 
 
-def _evidence(row: asyncpg.Record) -> Evidence:
-    return Evidence(as_text(row["tx_hash"]), row["block_number"], row["log_index"], row["at_s"])
+def _evidence(row: asyncpg.Record) -> ChainSpot:
+    return ChainSpot(as_text(row["tx_hash"]), row["block_number"], row["log_index"], row["at_s"])

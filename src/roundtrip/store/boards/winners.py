@@ -40,7 +40,7 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Board:
+class WinnersBoard:
     """The winners of a span up to a block, first rank first. ``found``: tokens that were seen to be fair by
     it, and were not known to be."""
 
@@ -52,7 +52,7 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Closings:
+class ClosingTotals:
     """What there is in a span of time, fair or not: closings, their tokens, and of these the young ones and
     those known to be fair. ``first_s``: of the oldest block that is kept, near where the index begins."""
 
@@ -126,7 +126,7 @@ async def count_board(
     fairness: Fairness = FAIRNESS,
     timeout_s: float = COUNTING_S,
     looked_at: int = LOOKED_AT,
-) -> Board:
+) -> WinnersBoard:
     """The board of a span up to ``at``, where the cursor stands. In a transaction that sees one state;
     nothing is written and no row is locked. ``timeout_s``: of each of three statements.
     ``looked_at``: so many buyers of a token first; the board does not depend on it."""
@@ -140,10 +140,10 @@ async def count_board(
     rows = await connection.fetch(
         _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
-    return Board(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
+    return WinnersBoard(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
 
 
-async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor) -> bool:
+async def keep(connection: asyncpg.Connection, board: WinnersBoard, counted_at: Cursor) -> bool:
     """Puts a board that was counted where the cursor stood ``counted_at`` in the place of the one before, in
     the caller's transaction, which is to end at once: from here on the sync waits for it. False, and nothing
     is written: blocks were taken away since, and its own is not known to be there still, so it is to be
@@ -177,7 +177,9 @@ async def keep(connection: asyncpg.Connection, board: Board, counted_at: Cursor)
     return True
 
 
-async def load_board(connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS) -> Board | None:
+async def load_board(
+    connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS
+) -> WinnersBoard | None:
     """The first ``most`` ranks as they were last counted; None: they were not, or a reorganisation took them
     away."""
     stands = await connection.fetchrow(
@@ -192,7 +194,7 @@ async def load_board(connection: asyncpg.Connection, span: str, most: int = MOST
         span,
         most,
     )
-    return Board(span, stands["block_number"], stands["at_s"], _ranks(rows))
+    return WinnersBoard(span, stands["block_number"], stands["at_s"], _ranks(rows))
 
 
 async def counted_to(connection: asyncpg.Connection) -> dict[str, int]:
@@ -203,7 +205,7 @@ async def counted_to(connection: asyncpg.Connection) -> dict[str, int]:
 
 async def closings(
     connection: asyncpg.Connection, span: str, at_s: int, fairness: Fairness = FAIRNESS
-) -> Closings:
+) -> ClosingTotals:
     """What a board of a span up to ``at_s`` is counted from: why it may be empty."""
     seconds = SPANS[span]
     row = await connection.fetchrow(
@@ -212,7 +214,7 @@ async def closings(
         at_s,
         fairness.young_s,
     )
-    return Closings(row["closings"], row["tokens"], row["young"], row["fair"], row["first_s"])
+    return ClosingTotals(row["closings"], row["tokens"], row["young"], row["fair"], row["first_s"])
 
 
 def _values(row: Ranked) -> tuple[int | Decimal, ...]:

@@ -111,7 +111,7 @@ async def traders_since(
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PoolLiquidity:
     """A pool, and the liquidity that each wallet has put into it and not taken out, by the width of its
     range."""
 
@@ -121,7 +121,7 @@ class Place:
 
 async def main_pool(
     connection: asyncpg.Connection, token_id: int, stands: Cursor, contracts: Contracts
-) -> Place | None:
+) -> PoolLiquidity | None:
     """The pool where it was traded most within a day; None: there is none, it is younger than a day, or not
     every change of its liquidity is known. A curve has none that anybody could take."""
     newest_s = stands.block.timestamp_s
@@ -142,11 +142,11 @@ async def main_pool(
     found: dict[int, int] = {}
     for row in rows:
         found[row["sender_id"]] = found.get(row["sender_id"], 0) + int(row["weight"])
-    return Place(most.at, found)
+    return PoolLiquidity(most.at, found)
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
+class RemovedLiquidity:
     """What a wallet took out, or the deployer sold, more than the other way since a flag was made, up to what
     is settled and up to now; and the largest settled transaction of it."""
 
@@ -188,7 +188,7 @@ _SOLD = _GONE.format(
 
 async def liquidity_gone(
     connection: asyncpg.Connection, pool: str, at_s: int, number: int, settled_s: int
-) -> list[Gone]:
+) -> list[RemovedLiquidity]:
     """By the wallets that changed a pool's liquidity after block ``number``, which was of that second."""
     rows = await connection.fetch(_LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS)
     return [_gone(row) for row in rows]
@@ -196,14 +196,14 @@ async def liquidity_gone(
 
 async def deployer_sold(
     connection: asyncpg.Connection, token_id: int, at_s: int, number: int, settled_s: int
-) -> Gone | None:
+) -> RemovedLiquidity | None:
     """The same of what the token's deployer sold of it; None: he traded none."""
     rows = await connection.fetch(_SOLD, token_id, at_s, number, settled_s)
     return _gone(rows[0]) if rows else None
 
 
-def _gone(row: asyncpg.Record) -> Gone:
-    return Gone(
+def _gone(row: asyncpg.Record) -> RemovedLiquidity:
+    return RemovedLiquidity(
         row["wallet_id"],
         int(row["settled"]),
         int(row["now"]),

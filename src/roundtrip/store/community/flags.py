@@ -10,7 +10,16 @@ from typing import Literal, cast
 import asyncpg
 
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, By, Kind, Reading, Score, State, Week
+from roundtrip.domain.community.flag_calls import (
+    MOST_A_DAY,
+    MOST_OPEN,
+    By,
+    FlagScore,
+    FlagWeek,
+    Kind,
+    Reading,
+    State,
+)
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 
@@ -28,7 +37,7 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewFlag:
     """A flag to be made. ``at_s``, ``block_number``: where the index stood."""
 
     token: Address
@@ -40,7 +49,7 @@ class New:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingFlag:
     """A flag that is not settled. ``by``: the mite's wallet; None: a control. ``seen_s``: of runs, when it
     first paid enough."""
 
@@ -50,13 +59,13 @@ class Waiting:
     kind: Kind
     state: State
     block_number: int
-    week: Week
+    week: FlagWeek
     basis: Basis
     seen_s: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class FlagProof:
     """What proved a flag: what was found, in which block, at which second of the chain. ``tx_hash``: the
     largest transaction of it; ``wei``: what its tokens sold for."""
 
@@ -68,7 +77,7 @@ class Proof:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class FlagReview:
     """What looking at a flag came to: its state before and after, ``seen``: the reading that it is seen by,
     ``answered_s`` as in ``Week``, and the proof where it was proved."""
 
@@ -77,7 +86,7 @@ class Looked:
     state: State
     answered_s: int | None
     seen: Reading | None = None
-    proof: Proof | None = None
+    proof: FlagProof | None = None
 
 
 class Full(Exception):
@@ -111,7 +120,12 @@ async def check_room(
 
 
 async def add(
-    connection: asyncpg.Connection, mite_id: int, new: New, control: New | None, now: datetime, day: datetime
+    connection: asyncpg.Connection,
+    mite_id: int,
+    new: NewFlag,
+    control: NewFlag | None,
+    now: datetime,
+    day: datetime,
 ) -> int:
     """Makes a flag, with its control, and gives its id. Raises Full. Of one mite that flags twice at once one
     waits for the other."""
@@ -124,7 +138,7 @@ async def add(
 
 
 async def _insert(
-    connection: asyncpg.Connection, new: New, now: datetime, mite_id: int | None, control_of: int | None
+    connection: asyncpg.Connection, new: NewFlag, now: datetime, mite_id: int | None, control_of: int | None
 ) -> int:
     basis, slot = new.basis, new.basis.slot
     flag_id: int = await connection.fetchval(
@@ -149,7 +163,7 @@ async def _insert(
     return flag_id
 
 
-async def waiting(connection: asyncpg.Connection, most: int) -> list[Waiting]:
+async def waiting(connection: asyncpg.Connection, most: int) -> list[WaitingFlag]:
     """Flags that are not settled, controls among them: those that nobody looked at for longest first."""
     rows = await connection.fetch(
         "SELECT flag.*, mite.wallet FROM accounts.flag AS flag"
@@ -160,18 +174,18 @@ async def waiting(connection: asyncpg.Connection, most: int) -> list[Waiting]:
     return [_waiting(row) for row in rows]
 
 
-def _waiting(row: asyncpg.Record) -> Waiting:
+def _waiting(row: asyncpg.Record) -> WaitingFlag:
     slot = None
     if row["slot_layout"] is not None:
         slot = row["slot_layout"], int(row["slot_base"])
-    return Waiting(
+    return WaitingFlag(
         row["id"],
         None if row["wallet"] is None else as_address(row["wallet"]),
         as_address(row["token"]),
         cast(Kind, row["kind"]),
         cast(State, row["state"]),
         row["block_number"],
-        Week(row["at_s"], row["ends_s"], row["answered_s"]),
+        FlagWeek(row["at_s"], row["ends_s"], row["answered_s"]),
         Basis(
             _maybe(row["held_raw"]),
             slot,
@@ -183,7 +197,9 @@ def _waiting(row: asyncpg.Record) -> Waiting:
     )
 
 
-async def put(connection: asyncpg.Connection, looked: Sequence[Looked], now: datetime, newest_s: int) -> int:
+async def put(
+    connection: asyncpg.Connection, looked: Sequence[FlagReview], now: datetime, newest_s: int
+) -> int:
     """Writes what looking came to, once each: a flag that is no longer as it was stays as it is. How many
     were written."""
     written = 0
@@ -233,7 +249,7 @@ class Shown:
     made_at: datetime
     at_s: int
     ends_s: int
-    proof: Proof | None
+    proof: FlagProof | None
     seen_wei: int | None
     held_raw: int | None
 
@@ -272,7 +288,7 @@ def _shown(row: asyncpg.Record) -> Shown:
     if row["settled_by"] is not None:
         tx_hash = None if row["settled_tx"] is None else TxHash(as_text(row["settled_tx"]))
         by, wei = cast(By, row["settled_by"]), _maybe(row["settled_wei"])
-        proof = Proof(by, row["settled_block"], row["settled_s"], tx_hash, wei)
+        proof = FlagProof(by, row["settled_block"], row["settled_s"], tx_hash, wei)
     return Shown(
         as_address(row["token"]),
         row["symbol"],
@@ -313,9 +329,9 @@ FROM accounts.flag WHERE mite_id IS NULL AND state IN ('proved', 'failed') GROUP
 """
 
 
-async def scores(connection: asyncpg.Connection, mite_ids: Collection[int]) -> dict[int, Score]:
+async def scores(connection: asyncpg.Connection, mite_ids: Collection[int]) -> dict[int, FlagScore]:
     """Of these mites; who flagged nothing has an empty one."""
-    found = dict.fromkeys(mite_ids, Score())
+    found = dict.fromkeys(mite_ids, FlagScore())
     rows = await connection.fetch(_SCORES, list(mite_ids))
     of_all: dict[str, tuple[int, int]] = {}
     if any(row["drawn"] is None and row["decided"] for row in rows):
@@ -325,7 +341,7 @@ async def scores(connection: asyncpg.Connection, mite_ids: Collection[int]) -> d
         if drawn is None:
             of_kinds = [of_all.get(kind, (0, 0)) for kind in row["kinds"] or ()]
             by_chance, drawn = (sum(part) for part in zip(*of_kinds, strict=True)) if of_kinds else (0, 0)
-        found[row["mite_id"]] = Score(row["proved"], row["decided"], by_chance, drawn)
+        found[row["mite_id"]] = FlagScore(row["proved"], row["decided"], by_chance, drawn)
     return found
 
 

@@ -12,12 +12,12 @@ from roundtrip.domain.community.marks import MOST_MARKS, Mark, name_key
 from roundtrip.store.server.hex import as_address, as_bytes
 
 
-class TooMany(Exception):
+class TooManyMarks(Exception):
     """The mite has marked as many wallets as it may."""
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnWalletMark:
     """How a mite calls and marks a wallet."""
 
     name: str | None
@@ -31,7 +31,7 @@ async def put(
     name: str | None,
     mark: Mark | None,
     now: datetime,
-) -> Own:
+) -> OwnWalletMark:
     """What is given takes the place of what was; None leaves it. One of both is given. Raises TooMany."""
     await connection.execute("SELECT FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id)
     many: bool = await connection.fetchval(
@@ -41,7 +41,7 @@ async def put(
         MOST_MARKS,
     )
     if many:
-        raise TooMany
+        raise TooManyMarks
     row = await connection.fetchrow(
         "INSERT INTO accounts.mark AS mark (mite_id, wallet, name, name_key, mark, made_at)"
         " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mite_id, wallet) DO UPDATE SET"
@@ -54,7 +54,7 @@ async def put(
         mark,
         now,
     )
-    return Own(row["name"], cast(Mark | None, row["mark"]))
+    return OwnWalletMark(row["name"], cast(Mark | None, row["mark"]))
 
 
 async def take_back(connection: asyncpg.Connection, mite_id: int, wallet: Address) -> bool:
@@ -72,17 +72,17 @@ async def count(connection: asyncpg.Connection, mite_id: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredMark:
     """What a mite said of a wallet, and when it said so last."""
 
     wallet: Address
-    own: Own
+    own: OwnWalletMark
     made_at: datetime
 
 
 async def of_mite(
     connection: asyncpg.Connection, mite_id: int, wallet: Address | None, most: int
-) -> list[Kept]:
+) -> list[StoredMark]:
     """Of one wallet, or (None) of all, what was said last first."""
     rows = await connection.fetch(
         "SELECT wallet, name, mark, made_at FROM accounts.mark"
@@ -93,6 +93,10 @@ async def of_mite(
         most,
     )
     return [
-        Kept(as_address(row["wallet"]), Own(row["name"], cast(Mark | None, row["mark"])), row["made_at"])
+        StoredMark(
+            as_address(row["wallet"]),
+            OwnWalletMark(row["name"], cast(Mark | None, row["mark"])),
+            row["made_at"],
+        )
         for row in rows
     ]

@@ -8,7 +8,7 @@ from datetime import datetime
 import asyncpg
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import PEOPLE, Public, Said
+from roundtrip.domain.community.marks import PEOPLE, MarkCount, Public
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.server.hex import as_address, as_bytes
@@ -117,9 +117,9 @@ async def first(connection: asyncpg.Connection, most: int) -> list[Public]:
     return sorted(found, key=lambda one: (-one.people, one.wallet))
 
 
-def _said(rows: Iterable[asyncpg.Record], wallet: bytes, what: str) -> tuple[Said, ...]:
+def _said(rows: Iterable[asyncpg.Record], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
     own = [row for row in rows if row["wallet"] == wallet and row["what"] == what]
-    return tuple(Said(row["said"], row["people"]) for row in own)
+    return tuple(MarkCount(row["said"], row["people"]) for row in own)
 
 
 @dataclass(frozen=True, slots=True)

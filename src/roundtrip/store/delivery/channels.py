@@ -50,7 +50,7 @@ class Channel:
 
 
 @dataclass(frozen=True, slots=True)
-class New:
+class NewChannel:
     """A channel before it has a number. ``proven``: who answers there wants this. ``took_ms``: the answer to
     the test."""
 
@@ -108,7 +108,7 @@ async def lock_mite(connection: asyncpg.Connection, mite_id: int) -> str | None:
     return found
 
 
-async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datetime) -> int:
+async def add(connection: asyncpg.Connection, mite_id: int, new: NewChannel, now: datetime) -> int:
     """Its number; the mite is locked, and something arrived there just now."""
     found: int = await connection.fetchval(
         "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at,"
@@ -120,7 +120,7 @@ async def add(connection: asyncpg.Connection, mite_id: int, new: New, now: datet
     return found
 
 
-async def set_again(connection: asyncpg.Connection, channel_id: int, new: New, now: datetime) -> None:
+async def set_again(connection: asyncpg.Connection, channel_id: int, new: NewChannel, now: datetime) -> None:
     """It has that target and secret from now on, and something arrived there just now. Where it was off, what
     waited for it is not sent any more. Raises Illegal."""
     found = await channel(connection, channel_id, lock=True)

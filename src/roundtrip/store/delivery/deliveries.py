@@ -46,7 +46,7 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Try:
+class DeliveryTry:
     """``status`` None: there was no answer."""
 
     tried_at: datetime
@@ -165,7 +165,7 @@ async def finish_run(
     delivery: Delivery,
     event: DeliveryEvent,
     now: datetime,
-    tried: Try | None = None,
+    tried: DeliveryTry | None = None,
     again_at: datetime | None = None,
 ) -> bool:
     """What one run made of it. False: somebody else wrote meanwhile what became of it, and nothing is

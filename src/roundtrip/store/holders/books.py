@@ -22,7 +22,7 @@ TOUCHED_EVERY = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class BookHead:
     """How far a token was read, without the book. ``state``: never unread. ``block``: everything up to its
     end is in it. ``first_number``: where it was begun; ``pruned``: what is older was gone at the node.
     ``book_bytes``: as it lies there. ``asked_at``: when somebody last asked; ``read_at``: when it was last
@@ -39,7 +39,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredBook:
     """The same with the book, as ``holder_book.dump`` writes it."""
 
     state: State
@@ -55,7 +55,7 @@ class Kept:
 _WHERE = "state, block_number, block_hash, at_s, transfers, first_number, pruned"
 
 
-async def load_book(connection: asyncpg.Connection, token: Address) -> Kept | None:
+async def load_book(connection: asyncpg.Connection, token: Address) -> StoredBook | None:
     """What lies there; None: it is unread. Whether its block is on the chain is the caller's to find out."""
     row = await connection.fetchrow(
         f"SELECT {_WHERE}, book, asked_at, read_at FROM facts.holder_read WHERE token = $1",  # noqa: S608
@@ -63,7 +63,7 @@ async def load_book(connection: asyncpg.Connection, token: Address) -> Kept | No
     )
     if row is None:
         return None
-    return Kept(
+    return StoredBook(
         row["state"],
         _block(row),
         row["transfers"],
@@ -75,7 +75,7 @@ async def load_book(connection: asyncpg.Connection, token: Address) -> Kept | No
     )
 
 
-async def head_of(connection: asyncpg.Connection, token: Address) -> Head | None:
+async def head_of(connection: asyncpg.Connection, token: Address) -> BookHead | None:
     """The same without reading the book, which may be tens of megabytes."""
     row = await connection.fetchrow(
         f"SELECT {_WHERE}, length(book) AS book_bytes, asked_at, read_at"  # noqa: S608
@@ -84,7 +84,7 @@ async def head_of(connection: asyncpg.Connection, token: Address) -> Head | None
     )
     if row is None:
         return None
-    return Head(
+    return BookHead(
         row["state"],
         _block(row),
         row["transfers"],
@@ -96,7 +96,7 @@ async def head_of(connection: asyncpg.Connection, token: Address) -> Head | None
     )
 
 
-async def keep(connection: asyncpg.Connection, token: Address, book: Kept) -> bool:
+async def keep(connection: asyncpg.Connection, token: Address, book: StoredBook) -> bool:
     """Writes it in the place of one that goes less far, or as far and is still being read. False, and nothing
     is written: what lies there goes further, somebody else was faster. One of another chain is forgotten
     first. Raises asyncpg.CheckViolationError for the state unread."""

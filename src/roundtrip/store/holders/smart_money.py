@@ -33,7 +33,7 @@ class BoardRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Win:
+class WinningClose:
     """One closing with a profit: what the wallet paid for the token since it began, and what it got. The
     symbol as a stranger wrote it; None: not read, or it has none. ``at_s``: seconds since 1970."""
 
@@ -50,7 +50,7 @@ class Win:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class SmartCrowd:
     """``deployer_launches``: how many tokens the deployer launched onto curves, of his newest 200, as
     ``deployers.Record`` has it. ``launches_by_wallet``: how many of those, but for the token itself, each
     wallet bought; who bought none is not among them."""
@@ -121,7 +121,7 @@ ORDER BY best.wallet_id, best.got_wei - best.spent_wei DESC, best.block_number, 
 
 async def biggest_wins(
     connection: asyncpg.Connection, wallets: Collection[Address], fairness: Fairness = FAIRNESS
-) -> dict[Address, Win]:
+) -> dict[Address, WinningClose]:
     """The closing with the most profit of each wallet, of those that count for boards
     (``domain/market/winners.py``): of tokens that a crowd bought, whose deployer the wallet stands apart
     from. Any other win can be made up, by whoever makes a token and buys it from himself. Of each wallet's
@@ -133,7 +133,7 @@ async def biggest_wins(
         _WINS, list(whose), MOST_CLOSINGS, MOST_WINS_LOOKED_AT, fairness.young_s, fairness.most_funded
     )
     return {
-        whose[row["wallet_id"]]: Win(
+        whose[row["wallet_id"]]: WinningClose(
             as_address(row["token"]),
             row["symbol"],
             int(row["spent_wei"]),
@@ -161,17 +161,17 @@ GROUP BY address.address
 
 async def repeat_buyers(
     connection: asyncpg.Connection, deployer: Address, token: Address, wallets: Collection[Address]
-) -> Crowd:
+) -> SmartCrowd:
     """Who of these wallets bought other launches of the deployer, of his newest ``MOST_LAUNCHES``. The
     deployer himself is no crowd and is left out. For some dozens of wallets."""
     deployer_id = await id_of(connection, deployer)
     if deployer_id is None:
-        return Crowd()
+        return SmartCrowd()
     own_id = await id_of(connection, token)
     launched = [row["token_id"] for row in await connection.fetch(_LAUNCHED, deployer_id, MOST_LAUNCHES + 1)]
     others = [token_id for token_id in launched if token_id != own_id][:MOST_LAUNCHES]
     given = [as_bytes(wallet) for wallet in set(wallets) if wallet != deployer]
     rows = await connection.fetch(_BOUGHT, given, others)
-    return Crowd(
+    return SmartCrowd(
         min(len(launched), MOST_LAUNCHES), {as_address(row["address"]): row["launches"] for row in rows}
     )

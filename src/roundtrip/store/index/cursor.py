@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import asyncpg
 
-from roundtrip.domain.base.events import Pool, Price, Spot
+from roundtrip.domain.base.events import PoolPlace, Price, Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
@@ -202,7 +202,7 @@ _POOL = (
 )
 
 
-async def pools_at(connection: asyncpg.Connection, places: Iterable[str], ids: Ids) -> dict[str, Pool]:
+async def pools_at(connection: asyncpg.Connection, places: Iterable[str], ids: Ids) -> dict[str, PoolPlace]:
     """The pools at these places, as far as there are any."""
     rows = await connection.fetch(
         f"{_POOL} WHERE pool.at = ANY($1::bytea[])", [as_bytes(at) for at in places]
@@ -212,7 +212,7 @@ async def pools_at(connection: asyncpg.Connection, places: Iterable[str], ids: I
 
 async def unpaid_pools_of(
     connection: asyncpg.Connection, quotes: Iterable[Address], ids: Ids
-) -> dict[str, Pool]:
+) -> dict[str, PoolPlace]:
     """The pools of these that are in nobody's money so far."""
     given = [as_bytes(quote) for quote in quotes]
     rows = await connection.fetch(
@@ -223,7 +223,7 @@ async def unpaid_pools_of(
     return {pool.at: pool for pool in _pools(rows, ids)}
 
 
-async def pools_of(connection: asyncpg.Connection, token: Address, most: int) -> list[Pool]:
+async def pools_of(connection: asyncpg.Connection, token: Address, most: int) -> list[PoolPlace]:
     """Where ``token`` trades for money, the oldest places first."""
     rows = await connection.fetch(
         f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
@@ -262,7 +262,7 @@ LIMIT $2
 """  # noqa: S608
 
 
-async def venues_of(connection: asyncpg.Connection, token: Address, most: int) -> list[Pool]:
+async def venues_of(connection: asyncpg.Connection, token: Address, most: int) -> list[PoolPlace]:
     """Every place where ``token`` may trade, whatever for, on whichever side it stands: the launch's own
     places first, then those where it is what is traded, for money, then the oldest. Where there are ``most``
     there may be more: anybody can open some. ``spot`` tells when each was opened."""
@@ -309,7 +309,7 @@ async def unpaid_places_of(connection: asyncpg.Connection, token: Address, most:
     return [as_text(row["at"]) for row in rows]
 
 
-def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[Pool]:
+def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[PoolPlace]:
     found = []
     for row in rows:
         at = as_text(row["at"])
@@ -318,7 +318,7 @@ def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[Pool]:
         hook = None if row["hook"] is None else as_address(row["hook"])
         token, quote = as_address(row["token"]), as_address(row["quote"])
         fee, spacing = row["fee_pips"], row["tick_spacing"]
-        found.append(Pool(at, row["kind"], token, quote, row["in_money_from"], fee, spacing, hook, spot))
+        found.append(PoolPlace(at, row["kind"], token, quote, row["in_money_from"], fee, spacing, hook, spot))
     return found
 
 

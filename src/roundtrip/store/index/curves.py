@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.domain.base.events import Buyback, Launch, Trade
+from roundtrip.domain.base.events import Buyback, LaunchEvent, TradeEvent
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store.server.hex import as_address, as_bytes
 
@@ -13,7 +13,7 @@ from .cursor import Ids
 
 
 @dataclass(slots=True)
-class _Sum:
+class _CurveSum:
     """What some blocks did to one curve. ``last_s`` 0: nobody traded. ``token_id``, ``threshold_raw``: of one
     that they launched."""
 
@@ -56,26 +56,26 @@ FROM given WHERE curve.pool_id = given.pool_id AND given.token_id IS NULL
 
 async def fold(
     connection: asyncpg.Connection,
-    launches: Sequence[Launch],
-    trades: Sequence[Trade],
+    launches: Sequence[LaunchEvent],
+    trades: Sequence[TradeEvent],
     buybacks: Sequence[Buyback],
     ids: Ids,
 ) -> None:
     """Adds what some blocks brought, launches of which curves begin among it. A curve that has no row is left
     without: how it began is not known."""
     sums = {
-        told.at: _Sum(0, spot.at_s, ids.addresses[told.token], told.threshold_raw or 0)
+        told.at: _CurveSum(0, spot.at_s, ids.addresses[told.token], told.threshold_raw or 0)
         for spot, told, _ in launches
         if told.generation != 1
     }
     for trade in trades:
         if trade.kept_raw is not None:
-            found = sums.setdefault(trade.at, _Sum())
+            found = sums.setdefault(trade.at, _CurveSum())
             moved_raw = trade.quote_raw if trade.buys else -trade.quote_raw
             found.added_raw += moved_raw - trade.kept_raw
             found.last_s = trade.spot.at_s
     for buyback in buybacks:
-        sums.setdefault(buyback.at, _Sum()).added_raw += buyback.quote_raw
+        sums.setdefault(buyback.at, _CurveSum()).added_raw += buyback.quote_raw
     if sums:
         await connection.execute(
             _FOLD,

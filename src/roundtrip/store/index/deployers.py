@@ -13,7 +13,7 @@ MOST_LAUNCHES = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DeployerLaunches:
     """``launches``: all of a wallet's; ``graduated``: those that became a pool; ``sold_own``: those of which
     it sold half or more of what it had bought. Of the newest 200. Of a launch into a pool nothing moves
     when it graduates, which the index cannot tell: it is in none of the three."""
@@ -23,7 +23,7 @@ class Record:
     sold_own: int
 
 
-NOTHING = Record(0, 0, 0)
+NOTHING = DeployerLaunches(0, 0, 0)
 """Of a wallet that launched nothing."""
 
 _LAUNCHED = """
@@ -52,12 +52,12 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 """
 
 
-async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, Record]:
+async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
     """Of these wallets; who launched nothing has ``NOTHING``."""
     found = dict.fromkeys(wallet_ids, NOTHING)
     for row in await connection.fetch(_RECORDS, list(found), MOST_LAUNCHES):
         wallet_id, launches, graduated, sold_own = row
-        found[wallet_id] = Record(launches, graduated, sold_own)
+        found[wallet_id] = DeployerLaunches(launches, graduated, sold_own)
     return found
 
 
@@ -113,7 +113,7 @@ async def launch_of(connection: asyncpg.Connection, token: Address) -> LaunchSpo
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class DeployerTrades:
     """A launch's deployer, and what he bought and sold of it himself, in base units."""
 
     deployer_id: int
@@ -122,7 +122,7 @@ class Own:
     sold_raw: int
 
 
-async def own(connection: asyncpg.Connection, token_id: int) -> Own | None:
+async def own(connection: asyncpg.Connection, token_id: int) -> DeployerTrades | None:
     """Of a launch on a curve. None: the index knows of none."""
     row = await connection.fetchrow(
         "SELECT launch.deployer_id, address.address, own.bought_raw::text, own.sold_raw::text"
@@ -135,4 +135,4 @@ async def own(connection: asyncpg.Connection, token_id: int) -> Own | None:
     if row is None:
         return None
     bought, sold = (int(row[name] or 0) for name in ("bought_raw", "sold_raw"))
-    return Own(row["deployer_id"], as_address(row["address"]), bought, sold)
+    return DeployerTrades(row["deployer_id"], as_address(row["address"]), bought, sold)

@@ -8,14 +8,14 @@ import asyncpg
 
 from roundtrip.domain.base.events import (
     Funded,
-    Launch,
+    LaunchEvent,
     LaunchStep,
     LiquidityChange,
     Met,
-    Pool,
+    PoolPlace,
     Price,
     Spot,
-    Trade,
+    TradeEvent,
     Transfer,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
@@ -44,7 +44,7 @@ async def intern(connection: asyncpg.Connection, addresses: Iterable[Address], i
     ids.addresses.update((as_address(row["address"]), row["id"]) for row in rows)
 
 
-async def put_pools(connection: asyncpg.Connection, pools: Sequence[Pool], ids: Ids) -> None:
+async def put_pools(connection: asyncpg.Connection, pools: Sequence[PoolPlace], ids: Ids) -> None:
     """New places, and their numbers into ``ids``."""
     if not pools:
         return
@@ -70,7 +70,10 @@ async def put_pools(connection: asyncpg.Connection, pools: Sequence[Pool], ids: 
 
 
 async def turn_pools(
-    connection: asyncpg.Connection, quotes: Sequence[tuple[Address, int]], turned: Sequence[Pool], ids: Ids
+    connection: asyncpg.Connection,
+    quotes: Sequence[tuple[Address, int]],
+    turned: Sequence[PoolPlace],
+    ids: Ids,
 ) -> None:
     """Quotes that have become money, with their blocks, and the pools where they are."""
     if quotes:
@@ -93,12 +96,12 @@ async def turn_pools(
 
 
 async def put_launches(
-    connection: asyncpg.Connection, launches: Sequence[Launch], steps: Sequence[LaunchStep], ids: Ids
+    connection: asyncpg.Connection, launches: Sequence[LaunchEvent], steps: Sequence[LaunchStep], ids: Ids
 ) -> None:
     """New launches, and what became of some."""
     known = ids.addresses
 
-    def launch(row: Launch) -> str:
+    def launch(row: LaunchEvent) -> str:
         spot, launched, sender = row
         threshold = _number(launched.threshold_raw)
         return (
@@ -136,13 +139,13 @@ _STEP = ("at_s", "block_number", "log_index", "token_id", "step", "quote_raw", "
 
 
 async def put_trades(
-    connection: asyncpg.Connection, trades: Sequence[Trade], contracts: Contracts, ids: Ids
+    connection: asyncpg.Connection, trades: Sequence[TradeEvent], contracts: Contracts, ids: Ids
 ) -> None:
     """Trades, into the partitions of their days."""
     wallets, pools = ids.addresses, ids.pools
     eth = (ZERO_ADDRESS, contracts.weth)
 
-    def line(row: Trade) -> str:
+    def line(row: TradeEvent) -> str:
         spot, at, _, quote, trader, buys, token_raw, quote_raw, eth_wei, micro_usd, kept_raw = row
         wei = "\\N" if eth_wei is None or quote in eth else eth_wei
         usd = "\\N" if micro_usd is None else micro_usd

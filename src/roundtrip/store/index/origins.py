@@ -10,7 +10,7 @@ from roundtrip.store.server.hex import as_address, as_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class StoredOrigin:
     """The first block that is known to have reached the wallet, its time in seconds since 1970, and who sent
     it eth in a plain transfer; None: nobody that is known."""
 
@@ -24,7 +24,7 @@ class OlderOrigin:
     """What a search in the archive told. ``found`` None: nothing had reached the wallet when the block
     ``searched_number`` was over."""
 
-    found: Origin | None
+    found: StoredOrigin | None
     searched_number: int
 
 
@@ -54,7 +54,7 @@ async def older(connection: asyncpg.Connection, wallet: Address) -> OlderOrigin 
     return None if row is None else OlderOrigin(_origin(row), row["searched_number"])
 
 
-async def read_origin(connection: asyncpg.Connection, wallet: Address) -> Origin | None:
+async def read_origin(connection: asyncpg.Connection, wallet: Address) -> StoredOrigin | None:
     """When the sync first met it; None: it did not. Where the index begins late that says only that the
     wallet is no younger."""
     row = await connection.fetchrow(
@@ -66,7 +66,7 @@ async def read_origin(connection: asyncpg.Connection, wallet: Address) -> Origin
     return None if row is None else _origin(row)
 
 
-async def origin(connection: asyncpg.Connection, wallet: Address) -> Origin | None:
+async def origin(connection: asyncpg.Connection, wallet: Address) -> StoredOrigin | None:
     """What is known for sure; None: not known. What the sync met counts where nothing can have been before:
     the index is whole, or a search found nothing up to where it begins. The archive sees what the sync does
     not, money out of contracts: the older of the two is right."""
@@ -87,7 +87,9 @@ LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
 """
 
 
-async def origins_of(connection: asyncpg.Connection, wallets: Collection[Address]) -> dict[Address, Origin]:
+async def origins_of(
+    connection: asyncpg.Connection, wallets: Collection[Address]
+) -> dict[Address, StoredOrigin]:
     """What is known for sure of each, as ``origin`` tells; who is not among them is not known. Where one has
     no funder nobody sent it its first eth in a plain transfer, as far as the index goes. For some hundreds
     of wallets."""
@@ -103,7 +105,9 @@ async def origins_of(connection: asyncpg.Connection, wallets: Collection[Address
     return found
 
 
-def _sure(searched: OlderOrigin | None, seen: Origin | None, start_number: int | None) -> Origin | None:
+def _sure(
+    searched: OlderOrigin | None, seen: StoredOrigin | None, start_number: int | None
+) -> StoredOrigin | None:
     found = None if searched is None else searched.found
     empty_to = -1 if searched is None or found is not None else searched.searched_number
     known = [] if found is None else [found]
@@ -112,11 +116,11 @@ def _sure(searched: OlderOrigin | None, seen: Origin | None, start_number: int |
     return min(known, key=lambda one: one.first_number, default=None)
 
 
-def _origin(row: asyncpg.Record) -> Origin | None:
+def _origin(row: asyncpg.Record) -> StoredOrigin | None:
     return _made(row["first_number"], row["first_s"], row["funder"])
 
 
-def _made(first_number: int | None, first_s: int | None, funder: bytes | None) -> Origin | None:
+def _made(first_number: int | None, first_s: int | None, funder: bytes | None) -> StoredOrigin | None:
     if first_number is None or first_s is None:
         return None
-    return Origin(first_number, first_s, None if funder is None else as_address(funder))
+    return StoredOrigin(first_number, first_s, None if funder is None else as_address(funder))

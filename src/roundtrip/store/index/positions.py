@@ -7,12 +7,12 @@ import asyncpg
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
-from roundtrip.domain.market.profit import Closing, Fill, Position
+from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.venues.base import Contracts
 
-_COLUMNS = ", ".join(Position._fields)
-_TEXTS = ", ".join(f"{name}::text" for name in Position._fields)
+_COLUMNS = ", ".join(WalletPosition._fields)
+_TEXTS = ", ".join(f"{name}::text" for name in WalletPosition._fields)
 _FROM_BASE = (
     f"INSERT INTO facts.position (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
     f" SELECT wallet_id, token_id, {_COLUMNS} FROM facts.position_base"
@@ -27,30 +27,30 @@ IN_ORDER_S = 120.0
 """How long the database may take for some of them; before the first it puts all of them in order."""
 
 
-class Held(NamedTuple):
+class PositionKey(NamedTuple):
     """Whose position in what, as interned addresses."""
 
     wallet_id: int
     token_id: int
 
 
-class Traded(NamedTuple):
+class PositionFill(NamedTuple):
     """Whose trade of what."""
 
-    key: Held
-    fill: Fill
+    key: PositionKey
+    fill: ValuedFill
 
 
-class Closed(NamedTuple):
+class PositionClosing(NamedTuple):
     """Whose closing of what."""
 
-    key: Held
-    closing: Closing
+    key: PositionKey
+    closing: ProfitRound
 
 
 async def positions(
-    connection: asyncpg.Connection, keys: Iterable[Held], table: str = "position"
-) -> dict[Held, Position]:
+    connection: asyncpg.Connection, keys: Iterable[PositionKey], table: str = "position"
+) -> dict[PositionKey, WalletPosition]:
     """Of these keys, as far as there are any. ``table``: position, or position_base."""
     given = list(keys)
     if not given:
@@ -62,15 +62,15 @@ async def positions(
         [key.wallet_id for key in given],
         [key.token_id for key in given],
     )
-    return {Held(row[0], row[1]): _position(row) for row in rows}
+    return {PositionKey(row[0], row[1]): _position(row) for row in rows}
 
 
-def _position(row: asyncpg.Record) -> Position:
-    return Position(*(None if value is None else int(value) for value in tuple(row)[2:]))  # type: ignore[arg-type]
+def _position(row: asyncpg.Record) -> WalletPosition:
+    return WalletPosition(*(None if value is None else int(value) for value in tuple(row)[2:]))  # type: ignore[arg-type]
 
 
 async def put_positions(
-    connection: asyncpg.Connection, found: Mapping[Held, Position], table: str = "position"
+    connection: asyncpg.Connection, found: Mapping[PositionKey, WalletPosition], table: str = "position"
 ) -> None:
     """Writes these as they stand now."""
     if not found:
@@ -78,13 +78,14 @@ async def put_positions(
     columns = zip(*found.values(), strict=True)
     values = [
         list(column) if name in _PLAIN else [None if value is None else str(value) for value in column]
-        for name, column in zip(Position._fields, columns, strict=True)
+        for name, column in zip(WalletPosition._fields, columns, strict=True)
     ]
     given = ", ".join(
-        f"${n}::int[]" if name in _PLAIN else f"${n}::text[]" for n, name in enumerate(Position._fields, 3)
+        f"${n}::int[]" if name in _PLAIN else f"${n}::text[]"
+        for n, name in enumerate(WalletPosition._fields, 3)
     )
-    chosen = ", ".join(name if name in _PLAIN else f"{name}::numeric" for name in Position._fields)
-    updated = ", ".join(f"{name} = excluded.{name}" for name in Position._fields)
+    chosen = ", ".join(name if name in _PLAIN else f"{name}::numeric" for name in WalletPosition._fields)
+    updated = ", ".join(f"{name} = excluded.{name}" for name in WalletPosition._fields)
     await connection.execute(
         f"INSERT INTO facts.{table} (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
         f" SELECT wallet_id, token_id, {chosen} FROM unnest($1::int[], $2::int[], {given})"
@@ -111,7 +112,7 @@ async def reset_wallets(connection: asyncpg.Connection, first: int, end: int, fr
     )
 
 
-async def reset_positions(connection: asyncpg.Connection, keys: Sequence[Held]) -> None:
+async def reset_positions(connection: asyncpg.Connection, keys: Sequence[PositionKey]) -> None:
     """Puts these back to where trades are gone: where none are, there is no position."""
     given = [key.wallet_id for key in keys], [key.token_id for key in keys]
     some = "unnest($1::int[], $2::int[]) AS given (wallet, token)"
@@ -128,7 +129,7 @@ async def count_of_wallets(connection: asyncpg.Connection, first: int, end: int)
     return count
 
 
-async def put_closings(connection: asyncpg.Connection, closed: Sequence[Closed]) -> None:
+async def put_closings(connection: asyncpg.Connection, closed: Sequence[PositionClosing]) -> None:
     """Rounds that ended."""
     if not closed:
         return
@@ -160,8 +161,8 @@ _IN_ORDER = " ORDER BY trade.trader_id, pool.token_id, trade.block_number, trade
 
 
 def fills_of(
-    connection: asyncpg.Connection, keys: Iterable[Held], contracts: Contracts
-) -> AsyncIterator[list[Traded]]:
+    connection: asyncpg.Connection, keys: Iterable[PositionKey], contracts: Contracts
+) -> AsyncIterator[list[PositionFill]]:
     """The trades of these keys that are kept, some at a time: key after key, and those of a key in the order
     of the chain. In a transaction, in which others may be asked between them."""
     given = list(keys)
@@ -181,7 +182,7 @@ def fills_of_wallets(
     end: int,
     contracts: Contracts,
     time: tuple[int, int] = (0, 2**31 - 1),
-) -> AsyncIterator[list[Traded]]:
+) -> AsyncIterator[list[PositionFill]]:
     """The same of the wallets from ``first`` to before ``end``, of that time (seconds, the last one not in
     it)."""
     return _traded(
@@ -197,8 +198,8 @@ def fills_of_wallets(
 
 async def _traded(
     connection: asyncpg.Connection, statement: str, *given: object
-) -> AsyncIterator[list[Traded]]:
-    some: list[Traded] = []
+) -> AsyncIterator[list[PositionFill]]:
+    some: list[PositionFill] = []
     # Read to its end it is closed: until then no day could be dropped.
     async for row in connection.cursor(statement, *given, prefetch=TRADES_AT_ONCE, timeout=IN_ORDER_S):
         some.append(_trade(row))
@@ -209,18 +210,18 @@ async def _traded(
         yield some
 
 
-def _trade(row: asyncpg.Record) -> Traded:
+def _trade(row: asyncpg.Record) -> PositionFill:
     wallet, token, at_s, block, log, buys, token_raw, eth_wei, micro_usd = row
     wei = None if eth_wei is None else int(eth_wei)
-    fill = Fill(Spot(block, log, at_s, TxHash("")), buys, int(token_raw), wei, micro_usd)
-    return Traded(Held(wallet, token), fill)
+    fill = ValuedFill(Spot(block, log, at_s, TxHash("")), buys, int(token_raw), wei, micro_usd)
+    return PositionFill(PositionKey(wallet, token), fill)
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:
     return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
 
 
-async def keys_after(connection: asyncpg.Connection, number: int, at_s: int) -> list[Held]:
+async def keys_after(connection: asyncpg.Connection, number: int, at_s: int) -> list[PositionKey]:
     """Whoever traded what after a block, which was of that second."""
     rows = await connection.fetch(
         "SELECT DISTINCT trade.trader_id, pool.token_id FROM facts.trade AS trade"
@@ -229,4 +230,4 @@ async def keys_after(connection: asyncpg.Connection, number: int, at_s: int) -> 
         at_s,
         number,
     )
-    return [Held(*row) for row in rows]
+    return [PositionKey(*row) for row in rows]

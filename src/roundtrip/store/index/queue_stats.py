@@ -10,7 +10,7 @@ from roundtrip.store.server.jobs import AT_ONCE
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class QueueDepth:
     """Jobs of one kind. ``due``: are being run or could be; ``later``: their time has not come; ``given_up``:
     failed for the last time, and kept for people. ``oldest``: since when one is due; None: nothing is, or
     only what was wished for at once, of which no time is kept."""
@@ -39,7 +39,7 @@ class Rewound:
     blocks: int | None
 
 
-async def jobs_waiting(connection: asyncpg.Connection, now: datetime) -> Sequence[Waiting]:
+async def jobs_waiting(connection: asyncpg.Connection, now: datetime) -> Sequence[QueueDepth]:
     """By kind."""
     rows = await connection.fetch(
         "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due,"
@@ -50,7 +50,7 @@ async def jobs_waiting(connection: asyncpg.Connection, now: datetime) -> Sequenc
         now,
         AT_ONCE,
     )
-    return [Waiting(**dict(row)) for row in rows]
+    return [QueueDepth(**dict(row)) for row in rows]
 
 
 async def deliveries_waiting(connection: asyncpg.Connection) -> Deliveries:

@@ -26,7 +26,7 @@ LOOKING_S = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class LeagueEligibility:
     """Whether a sell counts for the league; ``why_not``: a sentence part for people, where it does not."""
 
     counts: bool
@@ -34,7 +34,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LeagueRank:
     """One rank of a board: a mite and what its sells of the week came to. ``best_token``: of the sell with
     the most profit."""
 
@@ -72,7 +72,7 @@ async def count_sell(
     bought_at: str | None = None,
     fairness: Fairness = FAIRNESS,
     timeout_s: float = LOOKING_S,
-) -> Counted:
+) -> LeagueEligibility:
     """Adds a practice sell, priced at ``block`` on ``venue`` (the address of a pool or curve, or a v4 pool's
     id), to the mite's week where it counts; in the transaction that books it, and near its end: the mite's
     own tag waits from here on. Each call adds one sell. ``bought_at``: where what was sold was bought, which
@@ -80,9 +80,9 @@ async def count_sell(
     sold = _Sold(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
     why_not = await _why_not(connection, mite.wallet, sold, contracts, fairness, timeout_s)
     if why_not is not None:
-        return Counted(False, why_not)
+        return LeagueEligibility(False, why_not)
     await _add(connection, mite.id, token, profit_wei, int(now.timestamp()))
-    return Counted(True)
+    return LeagueEligibility(True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ _ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.mite_id"
 _IN = f"week.sells >= {LEAST_SELLS}"
 
 
-async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int) -> tuple[Entry, ...]:
+async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int) -> tuple[LeagueRank, ...]:
     """The first ``most`` ranks of a week, as ``domain/practice/league.py`` puts them in order."""
     rows = await connection.fetch(
         "SELECT week.*, mite.designation, mite.agent_name FROM ("  # noqa: S608
@@ -251,8 +251,8 @@ def _of(who: Who) -> str:
     return f"week.week_s = $1{tags[who]}"
 
 
-def _entry(row: asyncpg.Record) -> Entry:
-    return Entry(
+def _entry(row: asyncpg.Record) -> LeagueRank:
+    return LeagueRank(
         designation=row["designation"],
         is_agent=row["is_agent"],
         agent_name=row["agent_name"] if row["is_agent"] else None,

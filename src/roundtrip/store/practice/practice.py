@@ -8,7 +8,7 @@ from typing import Literal
 import asyncpg
 
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.practice.practice import Account, Position, SellsBack, Side, Trade
+from roundtrip.domain.practice.practice import PracticePosition, PracticePurse, PracticeTrade, SellsBack, Side
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 REPEATS_KEPT = timedelta(days=7)
@@ -24,12 +24,12 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredPosition:
     """A position as it is kept. ``bought_at``: when it was last bought. ``at``: the pool, the curve or the id
     of the pool where it is sold. ``failed_at``: when all of it was first to be sold and that failed, if no
     sell went through since; ``stuck_at``: since when it cannot be sold. ``slot``, ``at`` None: not known."""
 
-    position: Position
+    position: PracticePosition
     decimals: int
     slot: Slot | None
     opened_at: datetime
@@ -40,7 +40,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TradeNotes:
     """What goes with a trade. ``block``, ``venue``: where it was priced; the others as in the table."""
 
     block: BlockRef | None = None
@@ -81,7 +81,7 @@ class Recent:
 
 
 @dataclass(frozen=True, slots=True)
-class Week:
+class WeekResult:
     """What the sells of a span took, losses taken off, and how many they were."""
 
     profit_wei: int
@@ -99,13 +99,13 @@ class Repeat:
 # --- accounts --------------------------------------------------------------------------------------
 
 
-async def account(connection: asyncpg.Connection, mite_id: int) -> Account | None:
+async def account(connection: asyncpg.Connection, mite_id: int) -> PracticePurse | None:
     """None: it did nothing yet."""
     row = await connection.fetchrow("SELECT * FROM accounts.practice_account WHERE mite_id = $1", mite_id)
     return None if row is None else _account(row)
 
 
-async def lock(connection: asyncpg.Connection, mite_id: int, first: Account) -> Account:
+async def lock(connection: asyncpg.Connection, mite_id: int, first: PracticePurse) -> PracticePurse:
     """The account, made as ``first`` where there was none, and nobody else's to change until the transaction
     ends."""
     await connection.execute(
@@ -123,7 +123,7 @@ async def lock(connection: asyncpg.Connection, mite_id: int, first: Account) -> 
     return _account(row)
 
 
-async def keep_account(connection: asyncpg.Connection, mite_id: int, kept: Account) -> None:
+async def keep_account(connection: asyncpg.Connection, mite_id: int, kept: PracticePurse) -> None:
     """As it is from now on."""
     await connection.execute(
         "UPDATE accounts.practice_account SET eth_wei = $2, given_wei = $3, week_s = $4, apart_wei = $5"
@@ -136,14 +136,14 @@ async def keep_account(connection: asyncpg.Connection, mite_id: int, kept: Accou
     )
 
 
-def _account(row: asyncpg.Record) -> Account:
-    return Account(int(row["eth_wei"]), int(row["given_wei"]), row["week_s"], int(row["apart_wei"]))
+def _account(row: asyncpg.Record) -> PracticePurse:
+    return PracticePurse(int(row["eth_wei"]), int(row["given_wei"]), row["week_s"], int(row["apart_wei"]))
 
 
 # --- positions -------------------------------------------------------------------------------------
 
 
-async def open_positions(connection: asyncpg.Connection, mite_id: int) -> list[Kept]:
+async def open_positions(connection: asyncpg.Connection, mite_id: int) -> list[StoredPosition]:
     """The oldest first."""
     rows = await connection.fetch(
         "SELECT * FROM accounts.practice_position WHERE mite_id = $1 AND state = 'open'"
@@ -153,7 +153,7 @@ async def open_positions(connection: asyncpg.Connection, mite_id: int) -> list[K
     return [_kept(row) for row in rows]
 
 
-async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Kept) -> None:
+async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: StoredPosition) -> None:
     """As it is from now on."""
     position, slot = kept.position, kept.slot
     await connection.execute(
@@ -180,16 +180,16 @@ async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Kept
     )
 
 
-def _kept(row: asyncpg.Record) -> Kept:
+def _kept(row: asyncpg.Record) -> StoredPosition:
     slot = None if row["slot_layout"] is None else Slot(row["slot_layout"], int(row["slot_base"]))
-    position = Position(
+    position = PracticePosition(
         as_address(row["token"]),
         row["state"],
         int(row["held_raw"]),
         int(row["cost_wei"]),
         row["stuck_at"] is not None,
     )
-    return Kept(
+    return StoredPosition(
         position,
         row["decimals"],
         slot,
@@ -205,7 +205,7 @@ def _kept(row: asyncpg.Record) -> Kept:
 
 
 async def add_trade(
-    connection: asyncpg.Connection, mite_id: int, trade: Trade, told: Told, now: datetime
+    connection: asyncpg.Connection, mite_id: int, trade: PracticeTrade, told: TradeNotes, now: datetime
 ) -> int:
     """One more line; its id."""
     block = told.block
@@ -263,7 +263,7 @@ async def trades(connection: asyncpg.Connection, mite_id: int, most: int) -> lis
 
 
 @dataclass(frozen=True, slots=True)
-class Closing:
+class PracticeClosing:
     """A sell or a write-off. ``total_wei``: the profit of all up to it."""
 
     at: datetime
@@ -271,7 +271,7 @@ class Closing:
     total_wei: int
 
 
-async def closings(connection: asyncpg.Connection, mite_id: int, most: int) -> list[Closing]:
+async def closings(connection: asyncpg.Connection, mite_id: int, most: int) -> list[PracticeClosing]:
     """The newest first."""
     rows = await connection.fetch(
         "SELECT made_at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
@@ -280,7 +280,7 @@ async def closings(connection: asyncpg.Connection, mite_id: int, most: int) -> l
         mite_id,
         most,
     )
-    return [Closing(row["made_at"], int(row["profit_wei"]), int(row["total_wei"])) for row in rows]
+    return [PracticeClosing(row["made_at"], int(row["profit_wei"]), int(row["total_wei"])) for row in rows]
 
 
 def _trade(row: asyncpg.Record) -> KeptTrade:
@@ -305,7 +305,7 @@ def _trade(row: asyncpg.Record) -> KeptTrade:
     )
 
 
-async def week(connection: asyncpg.Connection, mite_id: int, since: datetime) -> Week:
+async def week(connection: asyncpg.Connection, mite_id: int, since: datetime) -> WeekResult:
     """What sells took since then."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(profit_wei), 0) AS profit, count(*) AS sells FROM accounts.practice_trade"
@@ -313,7 +313,7 @@ async def week(connection: asyncpg.Connection, mite_id: int, since: datetime) ->
         mite_id,
         since,
     )
-    return Week(int(row["profit"]), row["sells"])
+    return WeekResult(int(row["profit"]), row["sells"])
 
 
 async def symbols(connection: asyncpg.Connection, tokens: list[Address]) -> dict[Address, str | None]:

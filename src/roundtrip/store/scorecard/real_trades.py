@@ -11,7 +11,7 @@ from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 
 @dataclass(frozen=True, slots=True)
-class Traded:
+class IndexedTrade:
     """A trade of a token as the index has it, alone in its transaction. ``pool``: where, with its kind, its
     quote, its hook and when it was opened. ``kept_raw``: what a curve kept beside what it paid."""
 
@@ -64,11 +64,11 @@ async def read_trades(
     in_eth: Sequence[Address],
     most: int,
     tx_hash: TxHash | None = None,
-) -> list[Traded]:
+) -> list[IndexedTrade]:
     """Trades of a token after a block, from the one second up to the other, of so much of it at least and at
     most, in their order: of more than ``most`` the first half of those and the last. ``in_eth``: the quotes
     that are eth. Sides: True is a buy."""
-    found: dict[tuple[int, int], Traded] = {}
+    found: dict[tuple[int, int], IndexedTrade] = {}
     for statement in (_FIRST, _LAST):
         rows = await connection.fetch(
             statement, token_id, after_number, *span_s, raw[0], raw[1], most // 2,
@@ -78,8 +78,8 @@ async def read_trades(
     return [found[spot] for spot in sorted(found)]
 
 
-def _traded(row: asyncpg.Record) -> Traded:
-    return Traded(
+def _traded(row: asyncpg.Record) -> IndexedTrade:
+    return IndexedTrade(
         row["trader_id"], as_address(row["wallet"]), row["buys"], row["block_number"], row["log_index"],
         row["at_s"], TxHash(as_text(row["tx_hash"])), int(row["token_raw"]), int(row["quote_raw"]),
         None if row["kept_raw"] is None else int(row["kept_raw"]),
@@ -90,7 +90,7 @@ def _traded(row: asyncpg.Record) -> Traded:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class EarlierTrades:
     """What a wallet traded of a token before one of its trades: ``first_number``: of its first buy of which
     the row is kept; None: there is none. ``older_raw``: bought less sold before the rows that are kept."""
 
@@ -104,7 +104,7 @@ class Own:
         return self.older_raw + self.bought_raw - self.sold_raw
 
 
-async def own_before(connection: asyncpg.Connection, token_id: int, trade: Traded) -> Own:
+async def own_before(connection: asyncpg.Connection, token_id: int, trade: IndexedTrade) -> EarlierTrades:
     """Of the trade's wallet, up to just before the trade."""
     spot = (trade.at_s, trade.block_number, trade.log_index)
     return await own_until(connection, token_id, trade.wallet_id, spot)
@@ -112,7 +112,7 @@ async def own_before(connection: asyncpg.Connection, token_id: int, trade: Trade
 
 async def own_until(
     connection: asyncpg.Connection, token_id: int, wallet_id: int, spot: tuple[int, int, int]
-) -> Own:
+) -> EarlierTrades:
     """Of a wallet, up to before a second, block and place in it."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(own.token_raw) FILTER (WHERE own.buys), 0)::text AS bought,"
@@ -127,7 +127,7 @@ async def own_until(
         wallet_id,
         *spot,
     )
-    return Own(int(row["bought"]), int(row["sold"]), row["first"], int(row["older"] or 0))
+    return EarlierTrades(int(row["bought"]), int(row["sold"]), row["first"], int(row["older"] or 0))
 
 
 async def is_place_of(connection: asyncpg.Connection, token_id: int, at: str) -> bool:
@@ -138,7 +138,7 @@ async def is_place_of(connection: asyncpg.Connection, token_id: int, at: str) ->
     return found
 
 
-async def is_alone(connection: asyncpg.Connection, token_id: int, trade: Traded) -> bool:
+async def is_alone(connection: asyncpg.Connection, token_id: int, trade: IndexedTrade) -> bool:
     """Whether its transaction traded the token once."""
     found: int = await connection.fetchval(
         "SELECT count(*) FROM facts.trade AS one JOIN facts.pool AS pool ON pool.id = one.pool_id"
@@ -151,7 +151,7 @@ async def is_alone(connection: asyncpg.Connection, token_id: int, trade: Traded)
     return found == 1
 
 
-async def trade_before(connection: asyncpg.Connection, trade: Traded, since_s: int) -> TxHash | None:
+async def trade_before(connection: asyncpg.Connection, trade: IndexedTrade, since_s: int) -> TxHash | None:
     """The transaction of the pool's last trade before that one, not older than ``since_s``; None: none."""
     found: bytes | None = await connection.fetchval(
         "SELECT tx_hash FROM facts.trade WHERE pool_id = $1 AND at_s BETWEEN $2 AND $3"
@@ -186,7 +186,7 @@ async def behind(
     return {row["id"] for row in rows}
 
 
-async def filled_after(connection: asyncpg.Connection, trade: Traded, number: int, from_s: int) -> bool:
+async def filled_after(connection: asyncpg.Connection, trade: IndexedTrade, number: int, from_s: int) -> bool:
     """Whether liquidity came to the trade's pool after block ``number`` and before the trade."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.liquidity WHERE pool_id = $1 AND liquidity_delta > 0"

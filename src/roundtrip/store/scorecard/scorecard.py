@@ -9,12 +9,12 @@ from typing import cast
 import asyncpg
 
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Cause, Outcome, Score
+from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Cause, Outcome, VerdictScore
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class StoredVerdict:
     """A stored verdict that is to be scored."""
 
     id: int
@@ -36,12 +36,12 @@ class Scored:
     level: str
     from_number: int
     from_s: int
-    score: Score
+    score: VerdictScore
     reported: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class MissingReceipt:
     """A verdict of which the node did not give a receipt: after ``tries`` it is tried again at
     ``again_at``."""
 
@@ -64,7 +64,7 @@ async def scored_to(connection: asyncpg.Connection) -> int:
     return found or 0
 
 
-async def waiting(connection: asyncpg.Connection, after_id: int, most: int) -> list[Verdict]:
+async def waiting(connection: asyncpg.Connection, after_id: int, most: int) -> list[StoredVerdict]:
     """The next verdicts that were not looked at, in the order in which they were made."""
     rows = await connection.fetch(
         f"SELECT {_COLUMNS} FROM facts.evidence WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
@@ -99,21 +99,21 @@ _NO_TRAPS = tuple(one for one in (*CODES, "quote_asset") if one not in (*_TRAPS,
 
 async def spoken_of(
     connection: asyncpg.Connection, token: Address, before_number: int, most: int
-) -> list[Verdict]:
+) -> list[StoredVerdict]:
     """The newest verdicts on a token of before that block, those that are scored at all, the newest first."""
     rows = await connection.fetch(SPOKEN_OF, as_bytes(token), before_number, most, list(CODES))
     return [_verdict(row) for row in rows]
 
 
-def _verdict(row: asyncpg.Record) -> Verdict:
-    return Verdict(
+def _verdict(row: asyncpg.Record) -> StoredVerdict:
+    return StoredVerdict(
         row["id"], as_address(row["token"]), row["verdict_code"], row["verdict_level"], row["block_number"],
         row["checked_at"], row["document"],
     )  # fmt: skip
 
 
 async def later_checks(
-    connection: asyncpg.Connection, verdict: Verdict, until_s: int, most: int = 50
+    connection: asyncpg.Connection, verdict: StoredVerdict, until_s: int, most: int = 50
 ) -> list[tuple[int, int, str]]:
     """Block, second and code of checks of the same token after the verdict's block and up to ``until_s`` of
     the chain, that prove it, in their order: of more than ``most`` the first. Of a verdict that it cannot be
@@ -129,7 +129,7 @@ _BEFORE = (
 )
 
 
-async def is_scored(connection: asyncpg.Connection, verdict: Verdict, from_s: int) -> bool:
+async def is_scored(connection: asyncpg.Connection, verdict: StoredVerdict, from_s: int) -> bool:
     """Whether it, or one before it of its token, hour and code, is scored, or waits for a receipt."""
     found: bool = await connection.fetchval(
         f"SELECT {_BEFORE} OR EXISTS (SELECT FROM facts.score_wait"  # noqa: S608
@@ -142,7 +142,7 @@ async def is_scored(connection: asyncpg.Connection, verdict: Verdict, from_s: in
     return found
 
 
-async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[tuple[Verdict, int]]:
+async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[tuple[StoredVerdict, int]]:
     """Verdicts that wait for a receipt and are to be tried again, with how often they were."""
     rows = await connection.fetch(
         f"SELECT {_COLUMNS}, tries FROM (SELECT evidence_id, tries, again_at FROM facts.score_wait"  # noqa: S608
@@ -157,7 +157,7 @@ async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[
 # --- scores ----------------------------------------------------------------------------------------
 
 
-class Moved(Exception):
+class ScoredMeanwhile(Exception):
     """Somebody else scored verdicts meanwhile; nothing was written."""
 
 
@@ -167,7 +167,7 @@ async def put(
     from_id: int,
     to_id: int,
     now: datetime,
-    untold: Sequence[Untold] = (),
+    untold: Sequence[MissingReceipt] = (),
 ) -> int:
     """Writes scores and which verdicts wait, and moves the cursor from ``from_id`` to ``to_id``; how many
     scores are new. Where an earlier verdict of the token, hour and code has one nothing is written. Raises
@@ -180,7 +180,7 @@ async def put(
         to_id,
     )
     if not moved:
-        raise Moved
+        raise ScoredMeanwhile
     written = 0
     for one in scored:
         key = one.id, as_bytes(one.token), one.from_s // HOUR_S, one.code
@@ -215,7 +215,7 @@ async def _insert(connection: asyncpg.Connection, one: Scored, now: datetime) ->
     return True
 
 
-def _columns(score: Score) -> tuple[object, ...]:
+def _columns(score: VerdictScore) -> tuple[object, ...]:
     return (
         score.outcome, score.cause, score.block_number, score.at_s,
         None if score.tx_hash is None else as_bytes(score.tx_hash),
@@ -303,7 +303,7 @@ async def mistakes(connection: asyncpg.Connection, before: tuple[int, int] | Non
 
 
 def _scored(row: asyncpg.Record) -> Scored:
-    score = Score(
+    score = VerdictScore(
         row["outcome"], cast(Cause, row["cause"]), row["by_number"], row["by_s"],
         None if row["by_tx"] is None else TxHash(as_text(row["by_tx"])),
         None if row["by_wallet"] is None else as_address(row["by_wallet"]), row["cost_bps"],

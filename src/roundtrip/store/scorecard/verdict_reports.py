@@ -12,12 +12,12 @@ MOST_A_DAY = 5
 """Reports of a mite in a day of UTC."""
 
 
-class TooMany(Exception):
+class TooManyReports(Exception):
     """The mite has reported as often as it may today."""
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class VerdictReport:
     """What a mite reported of a token, and what came of it. ``why_open`` None: it is proved. ``again_at``:
     when it is weighed again; None: it is not."""
 
@@ -30,7 +30,7 @@ class Report:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class WaitingReport:
     """A report that came too early, and how often it was weighed again."""
 
     id: int
@@ -45,12 +45,12 @@ async def check_room(connection: asyncpg.Connection, mite_id: int, day: datetime
         "SELECT count(*) FROM accounts.verdict_report WHERE mite_id = $1 AND made_at >= $2", mite_id, day
     )
     if today >= MOST_A_DAY:
-        raise TooMany
+        raise TooManyReports
 
 
 async def find_report(
     connection: asyncpg.Connection, mite_id: int, token: Address, tx_hash: TxHash
-) -> Report | None:
+) -> VerdictReport | None:
     """What the mite reported of that already."""
     row = await connection.fetchrow(
         "SELECT * FROM accounts.verdict_report WHERE mite_id = $1 AND token = $2 AND tx_hash = $3",
@@ -60,11 +60,11 @@ async def find_report(
     )
     if row is None:
         return None
-    return Report(token, tx_hash, row["note"], row["why_open"], row["evidence_id"], row["again_at"])
+    return VerdictReport(token, tx_hash, row["note"], row["why_open"], row["evidence_id"], row["again_at"])
 
 
 async def add_report(
-    connection: asyncpg.Connection, mite_id: int, report: Report, now: datetime, day: datetime
+    connection: asyncpg.Connection, mite_id: int, report: VerdictReport, now: datetime, day: datetime
 ) -> bool:
     """Keeps a report; False: the mite had made it already. Raises TooMany. Of one mite that reports twice at
     once one waits for the other."""
@@ -81,7 +81,7 @@ async def add_report(
     return done == "INSERT 0 1"
 
 
-async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[Waiting]:
+async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[WaitingReport]:
     """Reports that are to be weighed again, those that wait longest first."""
     rows = await connection.fetch(
         "SELECT id, token, tx_hash, tries FROM accounts.verdict_report WHERE again_at <= $1"
@@ -90,7 +90,7 @@ async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[
         most,
     )
     return [
-        Waiting(
+        WaitingReport(
             row["id"],
             as_address(row["token"]),
             TxHash(as_text(row["tx_hash"])),
@@ -110,7 +110,7 @@ async def next_again(connection: asyncpg.Connection) -> datetime | None:
 
 async def weighed_again(
     connection: asyncpg.Connection,
-    one: Waiting,
+    one: WaitingReport,
     why_open: str | None,
     evidence_id: int | None,
     again_at: datetime | None,

@@ -64,7 +64,7 @@ _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WorkerRoom:
     """What a worker has room for. ``rooms``: of each lane; ``most``: of all. ``running``: jobs that it runs,
     whatever a clock says of their leases."""
 
@@ -75,7 +75,7 @@ class Wanted:
     running: Sequence[int] = ()
 
 
-async def take(connection: asyncpg.Connection, wanted: Wanted, now: datetime) -> list[Job]:
+async def take(connection: asyncpg.Connection, wanted: WorkerRoom, now: datetime) -> list[Job]:
     """Takes as many as there is room for. No other worker takes any until the transaction ends: so the bounds
     on owners and hosts hold for all of them together."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
@@ -101,7 +101,7 @@ class _Looking:
     """For jobs of one lane. ``last``: whose turn was the last one; None: nobody's yet. ``owners``, ``hosts``:
     what each has at once."""
 
-    wanted: Wanted
+    wanted: WorkerRoom
     lane: Lane
     now: datetime
     right_until: datetime

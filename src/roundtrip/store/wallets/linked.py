@@ -26,7 +26,7 @@ MOST_COUNTED = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class Funding:
+class WalletFunding:
     """Who first sent the wallet eth, and when, in seconds since 1970."""
 
     wallet_id: int
@@ -35,7 +35,7 @@ class Funding:
 
 
 @dataclass(frozen=True, slots=True)
-class Buy:
+class NewestBuy:
     """The newest of a wallet's buys of a token."""
 
     token_id: int
@@ -46,7 +46,7 @@ class Buy:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class CoBoughtToken:
     """A token that another wallet bought in the same moment, by the nearest of its buys then. ``others``: so
     many other wallets did in all, this one among them."""
 
@@ -58,32 +58,32 @@ class Shared:
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class LinkedPeer:
     """Another wallet: ``shared`` tokens, what they weigh together, and the most telling of them."""
 
     shared: int
     weight_bps: int
-    tokens: tuple[Shared, ...]
+    tokens: tuple[CoBoughtToken, ...]
 
 
-async def funding(connection: asyncpg.Connection, wallet_id: int) -> Funding | None:
+async def funding(connection: asyncpg.Connection, wallet_id: int) -> WalletFunding | None:
     """Who first sent it eth, as blocks passed; None: nobody that is known."""
     row = await connection.fetchrow(
         "SELECT wallet_id, funder_id, funded_s FROM facts.origin"
         " WHERE wallet_id = $1 AND funder_id IS NOT NULL",
         wallet_id,
     )
-    return None if row is None else Funding(*row)
+    return None if row is None else WalletFunding(*row)
 
 
-async def funded_by(connection: asyncpg.Connection, funder_id: int) -> list[Funding]:
+async def funded_by(connection: asyncpg.Connection, funder_id: int) -> list[WalletFunding]:
     """Whom it first sent eth; of an exchange's customers as many as tell that it is one."""
     rows = await connection.fetch(
         "SELECT wallet_id, funder_id, funded_s FROM facts.origin WHERE funder_id = $1 LIMIT $2",
         funder_id,
         EXCHANGE_WALLETS + 1,
     )
-    return [Funding(*row) for row in rows]
+    return [WalletFunding(*row) for row in rows]
 
 
 async def families(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
@@ -138,7 +138,7 @@ ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
 """
 
 
-async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int) -> list[Buy]:
+async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int) -> list[NewestBuy]:
     """Of up to ``MOST_TOKENS`` tokens the newest buy each, of the last ``LOOK_BACK_S`` before ``now_s`` and
     of the newest ``NEWEST_BUYS``; the newest first."""
     rows: list[asyncpg.Record] = []
@@ -146,10 +146,10 @@ async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int
         rows = await connection.fetch(_BUYS, wallet_id, now_s - back_s, NEWEST_BUYS)
         if len(rows) == NEWEST_BUYS:
             break
-    found: dict[int, Buy] = {}
+    found: dict[int, NewestBuy] = {}
     for at_s, block_number, log_index, token_id, tx_hash in rows:
         if token_id not in found:
-            buy = Buy(token_id, at_s, block_number, log_index, TxHash(as_text(tx_hash)))
+            buy = NewestBuy(token_id, at_s, block_number, log_index, TxHash(as_text(tx_hash)))
             found[token_id] = buy
     return list(found.values())[:MOST_TOKENS]
 
@@ -198,8 +198,8 @@ SELECT * FROM (
 
 
 async def beside(
-    connection: asyncpg.Connection, wallet_id: int, buys: Sequence[Buy], kin: Collection[int]
-) -> dict[int, Beside]:
+    connection: asyncpg.Connection, wallet_id: int, buys: Sequence[NewestBuy], kin: Collection[int]
+) -> dict[int, LinkedPeer]:
     """Who else bought the same within ``WINDOW_BLOCKS`` of these buys: of ``kin`` everybody, of all others
     those with at least ``LEAST_SHARED`` tokens, and of them the ``MOST_BESIDE`` whose tokens weigh most."""
     rows = await connection.fetch(
@@ -210,13 +210,13 @@ async def beside(
         [buy.block_number for buy in buys],
         list(kin),
     )
-    found: dict[int, Beside] = {}
+    found: dict[int, LinkedPeer] = {}
     for row in rows:
         own = buys[row["nth"] - 1]
-        token = Shared(
+        token = CoBoughtToken(
             row["token_id"], own.tx_hash, TxHash(as_text(row["tx_hash"])), row["apart"], row["others"]
         )
         before = found.get(row["trader_id"])
         tokens = (*before.tokens, token) if before else (token,)
-        found[row["trader_id"]] = Beside(row["shared"], row["weight_bps"], tokens)
+        found[row["trader_id"]] = LinkedPeer(row["shared"], row["weight_bps"], tokens)
     return found

@@ -26,7 +26,7 @@ LEAST_PRICED_WEI = 10**14
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class WalletLaunch:
     """A token that the wallet launched. ``generation`` 1: straight into a pool. ``steps``: swept, pooled,
     rescued. ``raised_raw``, ``threshold_raw``: what lies in its curve and what it takes, in the quote's base
     units; None: not known. ``bought_raw``, ``sold_raw``: of it by the wallet itself."""
@@ -42,7 +42,7 @@ class Launched:
 
 
 @dataclass(frozen=True, slots=True)
-class Traded:
+class TradeTotals:
     """All its positions together; of ``is_part`` the ``MOST_ROWS`` newest tokens' only. ``held``: positions
     in which something of what it bought is left. ``recent_tokens``: those it traded since a given time."""
 
@@ -68,7 +68,7 @@ class ClosingAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Closings:
+class WalletClosings:
     """Closings together; of ``is_part`` the ``MOST_ROWS`` newest."""
 
     closed: int
@@ -79,17 +79,17 @@ class Closings:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClosingsSummary:
     """All closings, those since a given time, and of all the one that won most and the one that won least."""
 
-    all: Closings
-    recent: Closings
+    all: WalletClosings
+    recent: WalletClosings
     best: ClosingAt | None
     worst: ClosingAt | None
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class OpenPosition:
     """A position with something left of what was bought, all amounts as in facts.position."""
 
     token_id: int
@@ -126,11 +126,11 @@ ORDER BY launched.block_number DESC, launched.log_index DESC
 """
 
 
-async def launches(connection: asyncpg.Connection, wallet_id: int) -> list[Launched]:
+async def launches(connection: asyncpg.Connection, wallet_id: int) -> list[WalletLaunch]:
     """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
     rows = await connection.fetch(_LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
     return [
-        Launched(
+        WalletLaunch(
             row["token_id"],
             row["at_s"],
             row["generation"],
@@ -168,11 +168,11 @@ FROM (
 """
 
 
-async def sum_trades(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Traded:
+async def sum_trades(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> TradeTotals:
     """Its positions summed up; ``since_s``: from when on a token counts as recently traded."""
     row = await connection.fetchrow(_TRADED, wallet_id, MOST_ROWS, since_s)
     tokens, buys, sells, spent, got, unpriced, held_now, recent, is_part = row
-    return Traded(tokens, buys, sells, int(spent), int(got), unpriced, held_now, recent, is_part)
+    return TradeTotals(tokens, buys, sells, int(spent), int(got), unpriced, held_now, recent, is_part)
 
 
 _CLOSINGS = """
@@ -194,15 +194,15 @@ FROM newest
 """
 
 
-async def closings(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> Ended:
+async def closings(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
     """What it closed; ``since_s``: from when on that is recent."""
     row = tuple(await connection.fetchrow(_CLOSINGS, wallet_id, since_s, MOST_ROWS))
-    return Ended(_sums(row[:5]), _sums(row[5:10]), _closing(row[10]), _closing(row[11]))
+    return ClosingsSummary(_sums(row[:5]), _sums(row[5:10]), _closing(row[10]), _closing(row[11]))
 
 
-def _sums(row: tuple[Any, ...]) -> Closings:
+def _sums(row: tuple[Any, ...]) -> WalletClosings:
     closed, won, spent_wei, got_wei, is_part = row
-    return Closings(closed, won, int(spent_wei), int(got_wei), is_part)
+    return WalletClosings(closed, won, int(spent_wei), int(got_wei), is_part)
 
 
 def _closing(values: list[Decimal] | None) -> ClosingAt | None:
@@ -216,13 +216,13 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
 
 
-async def list_held(connection: asyncpg.Connection, wallet_id: int) -> list[Held]:
+async def list_held(connection: asyncpg.Connection, wallet_id: int) -> list[OpenPosition]:
     """Of its positions with something left those that cost most, of the ``MOST_ROWS`` newest tokens'."""
     rows = await connection.fetch(_HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
     found = []
     for token_id, held_raw, cost, bought, spent, unpriced, micro_usd, last_s in rows:
         paid = int(spent), unpriced, _whole(micro_usd)
-        found.append(Held(token_id, int(held_raw), int(cost), int(bought), *paid, last_s))
+        found.append(OpenPosition(token_id, int(held_raw), int(cost), int(bought), *paid, last_s))
     return found
 
 

@@ -12,10 +12,10 @@ from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch.alerts import BAG, MINUTE_S
 from roundtrip.store.server.hex import as_address
 
-from .happenings import Place
+from .happenings import IndexedBlock
 
 Kind = Literal["rule", "follow", "bag_guard"]
-BEFORE_ALL = Place(-1, 0)
+BEFORE_ALL = IndexedBlock(-1, 0)
 MINUTES_KEPT = 1440
 """After so many nothing is counted back any more. Of a real chain at most four may be reorganised."""
 
@@ -24,7 +24,7 @@ MINUTES_KEPT = 1440
 class AlertCursor:
     """``at``: the last block that was read. ``rewound``: the last reorganisation that was undone."""
 
-    at: Place
+    at: IndexedBlock
     rewound: int
 
 
@@ -39,7 +39,7 @@ class MinuteKey(NamedTuple):
 
 
 @dataclass(slots=True)
-class Counted:
+class MinuteCount:
     """``raised`` rows, ``beyond`` them so many that became none, of which ``told`` were told together."""
 
     raised: int = 0
@@ -52,7 +52,7 @@ class Rewinds:
     """Reorganisations: the last one's id, and the lowest block that one went back to."""
 
     last: int
-    to: Place
+    to: IndexedBlock
 
 
 async def take(connection: asyncpg.Connection) -> AlertCursor | None:
@@ -60,7 +60,7 @@ async def take(connection: asyncpg.Connection) -> AlertCursor | None:
     row = await connection.fetchrow(
         "SELECT number, at_s, rewound FROM accounts.alert_cursor FOR UPDATE SKIP LOCKED"
     )
-    return None if row is None else AlertCursor(Place(row["number"], row["at_s"]), row["rewound"])
+    return None if row is None else AlertCursor(IndexedBlock(row["number"], row["at_s"]), row["rewound"])
 
 
 async def is_there(connection: asyncpg.Connection) -> bool:
@@ -69,7 +69,7 @@ async def is_there(connection: asyncpg.Connection) -> bool:
     return found
 
 
-async def begin(connection: asyncpg.Connection, known: Place, rewound: int) -> bool:
+async def begin(connection: asyncpg.Connection, known: IndexedBlock, rewound: int) -> bool:
     """Begins where the index stands, or before that where something that is watched was set before: what is
     older raises nothing. False: another did meanwhile. ``known``: the index's last block; ``rewound``: the
     last reorganisation."""
@@ -82,7 +82,7 @@ async def begin(connection: asyncpg.Connection, known: Place, rewound: int) -> b
         row = await connection.fetchrow(
             "SELECT number, at_s FROM facts.block WHERE number <= $1 ORDER BY number DESC LIMIT 1", first
         )
-        at = BEFORE_ALL if row is None else Place(row["number"], row["at_s"])
+        at = BEFORE_ALL if row is None else IndexedBlock(row["number"], row["at_s"])
     done: str = await connection.execute(
         "INSERT INTO accounts.alert_cursor (number, at_s, rewound) VALUES ($1, $2, $3)"
         " ON CONFLICT DO NOTHING",
@@ -116,10 +116,12 @@ async def rewinds_after(connection: asyncpg.Connection, rewound: int) -> Rewinds
         " ORDER BY to_number LIMIT 1",
         rewound,
     )
-    return None if row is None else Rewinds(row["last"], Place(row["to_number"], row["to_s"]))
+    return None if row is None else Rewinds(row["last"], IndexedBlock(row["to_number"], row["to_s"]))
 
 
-async def place_after(connection: asyncpg.Connection, after: Place, most: int, last: Place) -> Place:
+async def place_after(
+    connection: asyncpg.Connection, after: IndexedBlock, most: int, last: IndexedBlock
+) -> IndexedBlock:
     """A block at most ``most`` further, of which the time is known; of older ones only every so many is kept,
     and then it is the next that is. Never beyond ``last``."""
     if last.number <= after.number + most:
@@ -131,21 +133,23 @@ async def place_after(connection: asyncpg.Connection, after: Place, most: int, l
         after.number,
         after.number + most,
     )
-    return last if row is None else Place(row["number"], row["at_s"])
+    return last if row is None else IndexedBlock(row["number"], row["at_s"])
 
 
-async def place_before(connection: asyncpg.Connection, at_s: int) -> Place:
+async def place_before(connection: asyncpg.Connection, at_s: int) -> IndexedBlock:
     """A block that is older than ``at_s``."""
     row = await connection.fetchrow(
         "SELECT number, at_s FROM facts.block WHERE at_s < $1 ORDER BY number DESC LIMIT 1", at_s
     )
-    return BEFORE_ALL if row is None else Place(row["number"], row["at_s"])
+    return BEFORE_ALL if row is None else IndexedBlock(row["number"], row["at_s"])
 
 
 # --- minutes ---------------------------------------------------------------------------------------
 
 
-async def minutes(connection: asyncpg.Connection, keys: Collection[MinuteKey]) -> dict[MinuteKey, Counted]:
+async def minutes(
+    connection: asyncpg.Connection, keys: Collection[MinuteKey]
+) -> dict[MinuteKey, MinuteCount]:
     """What was counted so far."""
     rows = await connection.fetch(
         "SELECT counted.* FROM accounts.alert_minute AS counted"
@@ -156,7 +160,7 @@ async def minutes(connection: asyncpg.Connection, keys: Collection[MinuteKey]) -
     return _counted(rows)
 
 
-async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, Counted]) -> None:
+async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
     """Keeps them as they are now."""
     if not counts:
         return
@@ -175,26 +179,26 @@ async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, Co
     )
 
 
-async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[MinuteKey, Counted]:
+async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
     """Takes away what was counted in that minute and later, and gives it."""
     rows = await connection.fetch("DELETE FROM accounts.alert_minute WHERE minute >= $1 RETURNING *", minute)
     return _counted(rows)
 
 
 @dataclass(frozen=True, slots=True)
-class Untold:
+class UntoldMinute:
     """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the mite
     calls the wallet, empty where it does not; of a bag BAG; None: it was ended. ``wallet``: of a follow;
     ``token``: of a bag."""
 
     key: MinuteKey
-    counted: Counted
+    counted: MinuteCount
     name: str | None
     wallet: Address | None
     token: Address | None
 
 
-async def untold(connection: asyncpg.Connection, before_minute: int, most: int) -> list[Untold]:
+async def untold(connection: asyncpg.Connection, before_minute: int, most: int) -> list[UntoldMinute]:
     """Minutes before that one of which more happened than was told, the earliest first."""
     rows = await connection.fetch(
         "SELECT counted.*, coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
@@ -213,7 +217,7 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
         BAG,
     )
     return [
-        Untold(key, counted, row["name"], _address(row["wallet"]), _address(row["token"]))
+        UntoldMinute(key, counted, row["name"], _address(row["wallet"]), _address(row["token"]))
         for (key, counted), row in zip(_counted(rows).items(), rows, strict=True)
     ]
 
@@ -243,9 +247,9 @@ def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int]
     )
 
 
-def _counted(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, Counted]:
+def _counted(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, MinuteCount]:
     return {
-        MinuteKey(row["kind"], row["source_id"], row["minute"], row["mite_id"]): Counted(
+        MinuteKey(row["kind"], row["source_id"], row["minute"], row["mite_id"]): MinuteCount(
             row["raised"], row["beyond"], row["told"]
         )
         for row in rows

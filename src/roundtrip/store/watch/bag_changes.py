@@ -16,7 +16,7 @@ from .happening_moves import WHOLE_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True)
-class Bought:
+class BagToken:
     """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of what it
     was only given. ``cost_wei``: what that cost; None: of some fill nobody knows the worth. ``realised_wei``:
     what its sales have brought over their cost, in all rounds; None as before. ``number``, ``at_s``: of the
@@ -63,17 +63,17 @@ ORDER BY got.token_id DESC LIMIT $2
 """
 
 
-async def list_held(connection: asyncpg.Connection, wallet_id: int, most: int) -> list[Bought]:
+async def list_held(connection: asyncpg.Connection, wallet_id: int, most: int) -> list[BagToken]:
     """The newest ``most`` tokens that a wallet bought, and after them as there is room those of a launchpad
     that it was only given within the days of which transfers are kept."""
     found = [
-        Bought(row["token_id"], int(row["held_raw"]), _maybe(row["cost_wei"]), _maybe(row["realised_wei"]),
+        BagToken(row["token_id"], int(row["held_raw"]), _maybe(row["cost_wei"]), _maybe(row["realised_wei"]),
                row["number"], row["at_s"])
         for row in await connection.fetch(_HELD, wallet_id, most)
     ]  # fmt: skip
     if len(found) < most:
         rows = await connection.fetch(_GIVEN, wallet_id, most - len(found))
-        found += [Bought(row["token_id"], 0, None, None, row["number"], row["at_s"]) for row in rows]
+        found += [BagToken(row["token_id"], 0, None, None, row["number"], row["at_s"]) for row in rows]
     return found
 
 
@@ -104,7 +104,9 @@ CROSS JOIN LATERAL (
 """
 
 
-async def deployers_sold(connection: asyncpg.Connection, bought: Sequence[Bought]) -> dict[int, DeployerSold]:
+async def deployers_sold(
+    connection: asyncpg.Connection, bought: Sequence[BagToken]
+) -> dict[int, DeployerSold]:
     """By token, what deployers have sold since. What one got otherwise than by buying is not known: at least
     what he sold."""
     found = {}
@@ -116,7 +118,7 @@ async def deployers_sold(connection: asyncpg.Connection, bought: Sequence[Bought
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class LiquidityLeft:
     """Of the pool of money in which a token had most liquidity then: how much that was, weighed by the width
     of its ranges, and how much of it is gone, what others put in since counted."""
 
@@ -149,25 +151,25 @@ CROSS JOIN LATERAL (
 
 
 async def liquidity_left(
-    connection: asyncpg.Connection, bought: Sequence[Bought], start_number: int, now_s: int
-) -> dict[int, Left]:
+    connection: asyncpg.Connection, bought: Sequence[BagToken], start_number: int, now_s: int
+) -> dict[int, LiquidityLeft]:
     """By token; those of which not every change of liquidity is known are left out. ``start_number``: the
     index's first block; ``now_s``: of its last."""
     rows = await connection.fetch(
         _LEFT, *_since(bought), start_number, now_s - WHOLE_WITHIN_S, MOST_PLACES, NARROW_TICKS, MOST_CHANGES
     )
-    found: dict[int, Left] = {}
+    found: dict[int, LiquidityLeft] = {}
     partly = {row["token_id"] for row in rows if row["changes"] > MOST_CHANGES}
     for row in rows:
         before, since = int(row["before"]), int(row["since"])
         token_id = row["token_id"]
         if token_id not in partly and before > (found[token_id].before if token_id in found else 0):
-            found[token_id] = Left(before, min(before, max(0, -since)))
+            found[token_id] = LiquidityLeft(before, min(before, max(0, -since)))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCheck:
     """A check that is kept."""
 
     checked_at: datetime
@@ -192,20 +194,20 @@ CROSS JOIN LATERAL (
 
 
 async def checks(
-    connection: asyncpg.Connection, bought: Sequence[Bought]
-) -> tuple[dict[int, Kept], dict[int, Kept]]:
+    connection: asyncpg.Connection, bought: Sequence[BagToken]
+) -> tuple[dict[int, StoredCheck], dict[int, StoredCheck]]:
     """By token, the newest check that was made at the buy or before, and the newest of all."""
-    then: dict[int, Kept] = {}
-    now: dict[int, Kept] = {}
+    then: dict[int, StoredCheck] = {}
+    now: dict[int, StoredCheck] = {}
     for row in await connection.fetch(_THEN_AND_NOW, *_since(bought)):
-        kept = Kept(
+        kept = StoredCheck(
             row["checked_at"], row["block_number"], row["verdict_code"], row["verdict_level"], row["document"]
         )
         (now if row["is_now"] else then)[row["token_id"]] = kept
     return then, now
 
 
-def _since(bought: Collection[Bought]) -> tuple[list[int], list[int], list[int]]:
+def _since(bought: Collection[BagToken]) -> tuple[list[int], list[int], list[int]]:
     return [one.token_id for one in bought], [one.number for one in bought], [one.at_s for one in bought]
 
 

@@ -8,23 +8,23 @@ import asyncpg
 
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.alerts import MINUTE_S
-from roundtrip.domain.watch.bag_guard import Place
+from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_PLACES, TRADED_WITHIN_S
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import WHOLE_WITHIN_S
-from .happening_rows import Reader, address
+from .happening_rows import HappeningReader, address
 
 MOST_ROWS = 1_000
 """Of a pool with more trades or changes of liquidity it is not told how much money lies in it."""
 
 
-class Weighed(NamedTuple):
+class DrainWeight(NamedTuple):
     """The pool that was drained, and all of its token's that were looked at, it among them."""
 
-    own: Place
-    everywhere: list[Place]
+    own: PoolMoney
+    everywhere: list[PoolMoney]
 
 
 _POOLS = """
@@ -79,11 +79,11 @@ CROSS JOIN LATERAL (
 
 async def weigh_drains(
     connection: asyncpg.Connection, contracts: Contracts, drains: Sequence[Happening]
-) -> list[Weighed | None]:
+) -> list[DrainWeight | None]:
     """Of each drain; None: its pool is not known. By the day up to the minute in which it was, so that each
     token is asked for once a minute. Money is what was put in and paid in, less what was taken and paid out,
     in a curve only the latter; of a pool that was opened since, what left tells."""
-    found: list[Weighed | None] = [None] * len(drains)
+    found: list[DrainWeight | None] = [None] * len(drains)
     spots = [one.spot for one in drains]
     if not spots:
         return found
@@ -100,7 +100,7 @@ async def weigh_drains(
     asked = sorted({(token, minutes[nth]) for nth, (token, _) in pools.items()})
     if not asked:
         return found
-    reader = await Reader.of(connection, contracts)
+    reader = await HappeningReader.of(connection, contracts)
     rows = await connection.fetch(
         _PLACES,
         [token for token, _ in asked],
@@ -117,18 +117,18 @@ async def weigh_drains(
     for row in rows:
         raw = None if row["quote_raw"] is None else max(0, int(row["quote_raw"]))
         sums.append((address(row["quote"]), raw, spot_of[row["token_id"], row["minute_s"]]))
-    places: dict[tuple[int, int], dict[int, Place]] = {}
+    places: dict[tuple[int, int], dict[int, PoolMoney]] = {}
     for row, (wei, _) in zip(rows, await reader.worths(sums), strict=True):
-        place = Place(Turnover(row["trades"], int(row["wei"])), wei)
+        place = PoolMoney(Turnover(row["trades"], int(row["wei"])), wei)
         places.setdefault((row["token_id"], row["minute_s"]), {})[row["id"]] = place
     for nth, (token, pool) in pools.items():
         of = places[token, minutes[nth]]
         own = _at_least(of[pool], drains[nth])
-        found[nth] = Weighed(own, [own if each == pool else place for each, place in of.items()])
+        found[nth] = DrainWeight(own, [own if each == pool else place for each, place in of.items()])
     return found
 
 
-def _at_least(place: Place, drained: Happening) -> Place:
+def _at_least(place: PoolMoney, drained: Happening) -> PoolMoney:
     """What left was there, with the share that stayed."""
     left_wei, share_ppm = drained.eth_wei, drained.share_ppm()
     if left_wei is None:

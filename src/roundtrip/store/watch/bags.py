@@ -11,7 +11,7 @@ import asyncpg
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.watch.bag_guard import GUARD, Held, Seen, Standing
+from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.hex import as_address, as_bytes
 
@@ -21,7 +21,7 @@ MOST_CHECKS = 50
 """Of one token in one reading; the others in the next one."""
 
 
-class Holder(NamedTuple):
+class BagHolder(NamedTuple):
     """A mite whose wallet holds a token. ``from_number``: what happens in later blocks is told to it.
     ``token_number``: the token's in facts.address."""
 
@@ -148,14 +148,14 @@ WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND g
 """  # noqa: S608
 
 
-async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> list[list[Holder]]:
+async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> list[list[BagHolder]]:
     """Which mites held the token of each of these just then, by mite: what they had bought and not sold, or
     enough that they had been given of a launchpad's token, in one transfer at least once, within the days of
     which transfers are kept. Told by what they have now and what they traded since: who later sells more than
     he bought had been given it elsewhere, and held it then, though nobody could know.
 
     Each token is asked for once, at the first of these; the others are told by what moved between them."""
-    found: list[list[Holder]] = [[] for _ in of]
+    found: list[list[BagHolder]] = [[] for _ in of]
     places: dict[Address, list[int]] = {}
     for place in sorted(range(len(of)), key=lambda place: of[place].spot[:2]):
         places.setdefault(of[place].token, []).append(place)
@@ -166,7 +166,7 @@ async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> li
     moved = await _kept_by(connection, spans, _MOVED, _MOVES_SINCE)
     for nth, some in enumerate(places.values()):
         ledgers = (bought[nth], 1), (moved[nth], _LARGE_RAW)
-        held: list[Holder] | None = None
+        held: list[BagHolder] | None = None
         for place in some:
             changed = [ledger.to(of[place].spot[:2]) for ledger, _ in ledgers]
             if held is None or any(changed):
@@ -186,7 +186,7 @@ class _Ledger:
     first place at which it counts."""
 
     def __init__(self) -> None:
-        self.who: dict[int, Holder] = {}
+        self.who: dict[int, BagHolder] = {}
         self.held: dict[int, int] = {}
         self.since: deque[tuple[tuple[int, int], int, int]] = deque()
 
@@ -218,7 +218,7 @@ async def _kept_by(
         more = [[row["wallet_id"] for row in await connection.fetch(_WALLETS, *given)]]
     for row in await connection.fetch(first, *given, *more):
         ledger = ledgers[row["nth"] - 1]
-        ledger.who[row["id"]] = Holder(
+        ledger.who[row["id"]] = BagHolder(
             row["id"], as_address(row["wallet"]), row["guarded_from"], row["token_id"]
         )
         ledger.held[row["id"]] = int(row["held_raw"])
@@ -251,7 +251,7 @@ async def turn_back(connection: asyncpg.Connection, number: int) -> None:
 
 async def holders_now(
     connection: asyncpg.Connection, tokens: Sequence[Address]
-) -> dict[Address, list[Holder]]:
+) -> dict[Address, list[BagHolder]]:
     """The same of these tokens, as they are held now; those that no mite holds are left out."""
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
@@ -295,27 +295,29 @@ ORDER BY address, mite_id
 """  # noqa: S608
 
 
-async def held_by_mites(connection: asyncpg.Connection) -> list[Held]:
+async def held_by_mites(connection: asyncpg.Connection) -> list[BagHolding]:
     """What mites' wallets hold, of each wallet the newest tokens that it bought and the newest that it was
     given, by token. With many mites it takes seconds."""
     rows = await connection.fetch(_HELD, GUARD.most_held, GUARD.most_given)
-    return [Held(row["mite_id"], as_address(row["address"]), row["is_given"]) for row in rows]
+    return [BagHolding(row["mite_id"], as_address(row["address"]), row["is_given"]) for row in rows]
 
 
 # --- verdicts --------------------------------------------------------------------------------------
 
 
-async def standings(connection: asyncpg.Connection, tokens: Collection[Address]) -> dict[Address, Standing]:
+async def standings(
+    connection: asyncpg.Connection, tokens: Collection[Address]
+) -> dict[Address, BagStanding]:
     """What holders know of these, of those that were looked at."""
     rows = await connection.fetch(
         "SELECT token, level, code, policy_version, seen_id, next_level, next_at, told_at"
         " FROM accounts.bag_verdict WHERE token = ANY($1::bytea[])",
         [as_bytes(one) for one in tokens],
     )
-    return {as_address(token): Standing(*known) for token, *known in rows}
+    return {as_address(token): BagStanding(*known) for token, *known in rows}
 
 
-async def put_standings(connection: asyncpg.Connection, found: dict[Address, Standing]) -> None:
+async def put_standings(connection: asyncpg.Connection, found: dict[Address, BagStanding]) -> None:
     """Keeps them as they are now."""
     await connection.executemany(
         "INSERT INTO accounts.bag_verdict (token, level, code, policy_version, seen_id, next_level, next_at,"
@@ -352,15 +354,15 @@ CROSS JOIN LATERAL (
 
 async def checks_after(
     connection: asyncpg.Connection, seen_ids: dict[Address, int]
-) -> dict[Address, list[Seen]]:
+) -> dict[Address, list[StoredLevel]]:
     """The checks of each token after the one of that id, the oldest first; 0: the newest that found something
     out."""
     rows = await connection.fetch(
         _CHECKS, [as_bytes(token) for token in seen_ids], list(seen_ids.values()), MOST_CHECKS
     )
-    found: dict[Address, list[Seen]] = {}
+    found: dict[Address, list[StoredLevel]] = {}
     for row in rows:
-        seen = Seen(
+        seen = StoredLevel(
             row["id"], row["checked_at"], row["verdict_level"], row["verdict_code"], row["policy_version"],
             row["deep"],
         )  # fmt: skip

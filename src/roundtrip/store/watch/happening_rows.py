@@ -26,7 +26,7 @@ Key = tuple[int, int, int]
 NEWEST: Key = (2**31 - 1, 2**31 - 1, 2**31 - 1)
 
 
-class Span(NamedTuple):
+class FactSpan(NamedTuple):
     """Facts of blocks after ``after_number`` up to ``to_number`` whose times are ``from_s`` to ``to_s``, both
     of them in it; the newest ``most`` that stand before ``before``. ``most`` None: all."""
 
@@ -38,7 +38,7 @@ class Span(NamedTuple):
     most: int | None = None
 
 
-class Page(NamedTuple):
+class HappeningPage(NamedTuple):
     """What was found, the newest first. ``rest``: before which there may be more; None: that is all."""
 
     found: Sequence[Happening]
@@ -76,7 +76,7 @@ class Arguments:
         self.values.append(value)
         return f"${len(self.values)}"
 
-    def within(self, span: Span, table: str) -> str:
+    def within(self, span: FactSpan, table: str) -> str:
         """That a row of a table of facts is in a span."""
         return (
             f"{table}.at_s BETWEEN {self(span.from_s)}::int AND {self(span.to_s)}::int"
@@ -84,7 +84,7 @@ class Arguments:
             f" AND {table}.block_number <= {self(span.to_number)}::int"
         )
 
-    def newest(self, span: Span, table: str) -> str:
+    def newest(self, span: FactSpan, table: str) -> str:
         """The newest of a span's, as many as it wants."""
         at, number, log = (f"{self(one)}::int" for one in span.before)
         place = f"{table}.at_s, {table}.block_number, {table}.log_index"
@@ -93,7 +93,7 @@ class Arguments:
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class HappeningReader:
     """Reads one network's facts. ``eth_ids``: quotes that are eth; ``money_ids``: with the dollar;
     ``machinery_ids``: the network's own contracts, whom nobody gives tokens to keep. All in the database's
     numbers, as far as they stand in a fact."""
@@ -106,7 +106,7 @@ class Reader:
     zero_id: int
 
     @staticmethod
-    async def of(connection: asyncpg.Connection, contracts: Contracts) -> "Reader":
+    async def of(connection: asyncpg.Connection, contracts: Contracts) -> "HappeningReader":
         """In a transaction: statements are planned for what they ask of from here to its end, by what is
         mostly in memory. A plan for anything reads every day that there is."""
         await connection.execute(
@@ -118,7 +118,7 @@ class Reader:
         machinery = contracts.all_addresses() | ENTRY_POINTS
         ids = await ids_of(connection, eth | {contracts.usdg} | machinery)
         money = eth | {contracts.usdg}
-        return Reader(
+        return HappeningReader(
             connection,
             contracts,
             [ids[one] for one in eth & ids.keys()],
@@ -136,7 +136,7 @@ class Reader:
         """Whether a quote is eth itself."""
         return quote in (ZERO_ADDRESS, self.contracts.weth)
 
-    async def eth_usdg(self, span: Span, table: str) -> "EthUsdg | None":
+    async def eth_usdg(self, span: FactSpan, table: str) -> "EthUsdg | None":
         """What eth was worth as those blocks of a span began that have rows in a table of facts; None: it was
         not known of any."""
         asked = Arguments()
@@ -253,10 +253,10 @@ def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:
         end = first - 1
 
 
-def page(rows: Sequence[asyncpg.Record], found: Sequence[Happening], span: Span) -> Page:
+def page(rows: Sequence[asyncpg.Record], found: Sequence[Happening], span: FactSpan) -> HappeningPage:
     """What a span's rows are, which are as many as it wants or all."""
     is_all = span.most is None or len(rows) < span.most
-    return Page(found, None if is_all else key_of(rows[-1]))
+    return HappeningPage(found, None if is_all else key_of(rows[-1]))
 
 
 def key_of(row: asyncpg.Record) -> Key:

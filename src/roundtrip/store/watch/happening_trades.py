@@ -9,10 +9,10 @@ from .happening_rows import (
     LAUNCHED_RAW,
     PPM,
     Arguments,
+    FactSpan,
+    HappeningPage,
+    HappeningReader,
     Narrow,
-    Page,
-    Reader,
-    Span,
     address,
     maybe,
     page,
@@ -28,11 +28,13 @@ PARTS = 96
 """One of so many parts of a day tells how many there are."""
 
 
-async def trades(reader: Reader, span: Span, narrow: Narrow, buys: bool | None = None) -> Page:
+async def trades(
+    reader: HappeningReader, span: FactSpan, narrow: Narrow, buys: bool | None = None
+) -> HappeningPage:
     """buying, selling; ``buys`` None: both. Worth what the sync wrote to them; part of the token's supply."""
     asked, above = Arguments(), narrow.above("usd")
     if above is not None and above >= MOST_MICRO_USD:
-        return Page((), None)
+        return HappeningPage((), None)
     some = await _share(reader, asked, span, narrow, buys)
     if some is None:
         where = _trade_where(asked, span, narrow, buys) + _least(asked, narrow)
@@ -61,7 +63,7 @@ LEFT JOIN facts.token AS told ON told.token = token.address
 """
 
 
-def _trade_where(asked: Arguments, span: Span, narrow: Narrow, buys: bool | None) -> str:
+def _trade_where(asked: Arguments, span: FactSpan, narrow: Narrow, buys: bool | None) -> str:
     parts = [asked.within(span, "trade")]
     if buys is not None:
         parts.append("trade.buys" if buys else "NOT trade.buys")
@@ -92,7 +94,7 @@ def _has_index(narrow: Narrow) -> bool:
     return (wei is not None and wei >= LARGE_WEI) or (micro_usd is not None and micro_usd >= LARGE_MICRO_USD)
 
 
-async def _is_few(reader: Reader, asked: Arguments, span: Span, where: str) -> bool:
+async def _is_few(reader: HappeningReader, asked: Arguments, span: FactSpan, where: str) -> bool:
     """Whether that is few enough to be put in order, as its newest part tells. Of more the newest are met
     soon on a walk. No limit: under one the plan may be to walk the day for what is not there."""
     if span.most is None:
@@ -109,7 +111,9 @@ async def _is_few(reader: Reader, asked: Arguments, span: Span, where: str) -> b
     return count * PARTS < FEW
 
 
-def _arm(asked: Arguments, span: Span, where: str, is_few: bool, source: str = "facts.trade AS trade") -> str:
+def _arm(
+    asked: Arguments, span: FactSpan, where: str, is_few: bool, source: str = "facts.trade AS trade"
+) -> str:
     if not is_few:
         return f"SELECT {_FIELDS} FROM {source} WHERE {where} AND {asked.newest(span, 'trade')}"  # noqa: S608
     # Found first, all of a day, and only then put in order: else the plan may be to walk the day from its end
@@ -130,7 +134,7 @@ WHERE told.supply_raw > 0 AND told.supply_raw < 10::numeric ^ 27
 
 
 async def _share(
-    reader: Reader, asked: Arguments, span: Span, narrow: Narrow, buys: bool | None
+    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: Narrow, buys: bool | None
 ) -> str | None:
     """Trades of so large a part of any token: more base units than that part of a launch, of whatever there
     are as many or more of; and those of tokens of which there are fewer. None: the rule is no such."""
@@ -155,7 +159,7 @@ async def _share(
     return f"SELECT * FROM ({both}) AS trade WHERE {asked.newest(span, 'trade')}"  # noqa: S608
 
 
-def _trade(reader: Reader, row: asyncpg.Record) -> Happening:
+def _trade(reader: HappeningReader, row: asyncpg.Record) -> Happening:
     wei = maybe(row["eth_wei"])
     if wei is None and reader.is_eth(address(row["quote"])):
         wei = int(row["quote_raw"])
@@ -206,7 +210,7 @@ JOIN facts.address AS token ON token.id = chosen.token_id
 """
 
 
-async def launches(reader: Reader, span: Span, narrow: Narrow) -> Page:
+async def launches(reader: HappeningReader, span: FactSpan, narrow: Narrow) -> HappeningPage:
     """launching, by the deployer. Worth what he or whoever sent it bought of the token in that transaction,
     nothing if nothing; not known of launches before the index's first block."""
     asked, more, least = Arguments(), "", ""
@@ -256,7 +260,7 @@ WHERE step.step = 'pooled' AND {within}{more} AND {newest}
 """
 
 
-async def graduations(reader: Reader, span: Span, narrow: Narrow) -> Page:
+async def graduations(reader: HappeningReader, span: FactSpan, narrow: Narrow) -> HappeningPage:
     """graduating: a curve became a pool, as ``chain_vitals`` counts them. By the token's deployer; worth what
     the curve had raised, at the price as that block began."""
     asked, more = Arguments(), ""

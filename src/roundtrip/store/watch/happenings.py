@@ -15,7 +15,16 @@ from roundtrip.domain.watch.rules import VERBS, Happening, Watch
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import drains, moves
-from .happening_rows import ALL, NEWEST, Narrow, Page, Reader, Span, days_back, narrow_to_rule
+from .happening_rows import (
+    ALL,
+    NEWEST,
+    FactSpan,
+    HappeningPage,
+    HappeningReader,
+    Narrow,
+    days_back,
+    narrow_to_rule,
+)
 from .happening_trades import graduations, launches, trades
 
 MOST_COUNTED = 10_000
@@ -23,7 +32,7 @@ MOST_TOLD = 10
 """So many of a replay's hits are given, the newest."""
 
 
-class Place(NamedTuple):
+class IndexedBlock(NamedTuple):
     """A block that the index has, with its time in seconds since 1970."""
 
     number: int
@@ -42,12 +51,12 @@ class Replayed:
 
 
 async def read_happenings(
-    connection: asyncpg.Connection, contracts: Contracts, after: Place, to: Place
+    connection: asyncpg.Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
 ) -> list[Happening]:
     """Everything a rule may be about in the blocks after ``after`` up to ``to``, in the chain's order. In a
     transaction."""
-    reader, start_number = await Reader.of(connection, contracts), await _start_number(connection)
-    span = Span(after.at_s, to.at_s, after.number, to.number)
+    reader, start_number = await HappeningReader.of(connection, contracts), await _start_number(connection)
+    span = FactSpan(after.at_s, to.at_s, after.number, to.number)
     pages = (
         await trades(reader, span, ALL),
         await launches(reader, span, ALL),
@@ -59,12 +68,12 @@ async def read_happenings(
 
 
 async def replay_rule(
-    connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: Place
+    connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
 ) -> Replayed:
     """What ``read_happenings`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to
     ``to``, counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller
     bounds the time."""
-    reader, start_number = await Reader.of(connection, contracts), await _start_number(connection)
+    reader, start_number = await HappeningReader.of(connection, contracts), await _start_number(connection)
     narrow = await narrow_to_rule(connection, watch)
     last, at_s = list[Happening](), list[int]()
     if narrow is None:
@@ -73,7 +82,7 @@ async def replay_rule(
         before = NEWEST
         while True:
             # One more than is counted, so that most rules are one look at a day.
-            span = Span(first_s, last_s, -1, to.number, before, MOST_COUNTED + 1)
+            span = FactSpan(first_s, last_s, -1, to.number, before, MOST_COUNTED + 1)
             page = await _page(reader, span, narrow, watch, start_number)
             for happening in page.found:
                 if not watch.matches(happening):
@@ -89,7 +98,9 @@ async def replay_rule(
     return Replayed(len(at_s), False, last, at_s)
 
 
-async def _page(reader: Reader, span: Span, narrow: Narrow, watch: Watch, start_number: int) -> Page:
+async def _page(
+    reader: HappeningReader, span: FactSpan, narrow: Narrow, watch: Watch, start_number: int
+) -> HappeningPage:
     """The newest of a span's that a rule leaves."""
     verb = watch.rule.verb
     if verb in ("buying", "selling"):

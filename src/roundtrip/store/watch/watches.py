@@ -9,7 +9,7 @@ import asyncpg
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
-from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.store.server.hex import as_address, as_bytes
 
@@ -20,7 +20,7 @@ ENDED_KEPT = timedelta(days=1)
 """Whoever has all of them in memory has looked since, or reads all of them again."""
 
 
-class TooMany(Exception):
+class TooManyWatches(Exception):
     """The mite has as many as it may have."""
 
     def __init__(self, most: int) -> None:
@@ -53,12 +53,12 @@ class KeptFollow:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WatchChange:
     """A rule or a follow as it is after its last change. ``rule`` is None of a follow; ``wallet`` as in the
     index of rules. Not ``live``: it was ended."""
 
     number: int
-    source: Source
+    source: AlertSource
     rule: Rule | None
     wallet: Address | None
     live: bool
@@ -104,7 +104,7 @@ async def add_rule(
     if rule.text() in there:
         return there[rule.text()]
     if len(there) >= MOST_RULES:
-        raise TooMany(MOST_RULES)
+        raise TooManyWatches(MOST_RULES)
     who_address = rule.who.address
     made: int = await connection.fetchval(
         "INSERT INTO accounts.rule (mite_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
@@ -187,7 +187,7 @@ async def add_follow(
             found: int = row["id"]
             return found
     if len(live) >= MOST_FOLLOWS:
-        raise TooMany(MOST_FOLLOWS)
+        raise TooManyWatches(MOST_FOLLOWS)
     made: int = await connection.fetchval(
         "INSERT INTO accounts.follow (mite_id, wallet, name, from_number, rewound, made_at, change)"  # noqa: S608
         f" VALUES ($1, $2, $3, greatest($4, {_INDEXED}), {_REWOUND}, $5, $6) RETURNING id",
@@ -264,24 +264,24 @@ MOST_CHANGES = 5_000
 
 async def changes_since(
     connection: asyncpg.Connection, number: int, most: int = MOST_CHANGES
-) -> list[Change]:
+) -> list[WatchChange]:
     """What was changed after the change of this number, in order, the first ``most``; 0: of all that is live.
     Everything up to the last of them is seen: of two changes the one with the lower number comes to light
     first."""
     return [_change(row) for row in await connection.fetch(_CHANGES, number, most)]
 
 
-def _change(row: asyncpg.Record) -> Change:
-    source = Source(row["kind"], row["id"], row["mite_id"], row["name"], row["from_number"])
+def _change(row: asyncpg.Record) -> WatchChange:
+    source = AlertSource(row["kind"], row["id"], row["mite_id"], row["name"], row["from_number"])
     rule = _rule(row) if row["kind"] == "rule" else None
-    return Change(row["change"], source, rule, _wallet(row), row["ended_at"] is None)
+    return WatchChange(row["change"], source, rule, _wallet(row), row["ended_at"] is None)
 
 
-async def turn_back(connection: asyncpg.Connection, undone: int, last: int) -> list[Change]:
+async def turn_back(connection: asyncpg.Connection, undone: int, last: int) -> list[WatchChange]:
     """What was set before one of the reorganisations after ``undone`` up to ``last`` counts from where that
     went back to: the blocks that came instead are news. Gives these as they are now, under the numbers of
     their last changes: who knows of them under those, and did not do this, reads all again."""
-    turned: list[Change] = []
+    turned: list[WatchChange] = []
     for table, fields in (("rule", _RULE_FIELDS), ("follow", _FOLLOW_FIELDS)):
         rows = await connection.fetch(
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608

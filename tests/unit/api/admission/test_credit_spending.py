@@ -6,8 +6,8 @@ import asyncpg
 import pytest
 
 from roundtrip.api.admission import credit_spending as spending_of
-from roundtrip.api.admission.gate import Admitted, Refused
-from roundtrip.api.request.callers import Asking
+from roundtrip.api.admission.gate import Admitted, CallRefused
+from roundtrip.api.request.callers import CallerRequest
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.counting import Balance, key_of
 from support.paid_calls import HOME, KEYED, House, flushed
@@ -48,7 +48,7 @@ async def test_without_a_credit_the_day_is_over_and_costs_nothing(house: House) 
 
 
 async def test_who_never_paid_is_not_looked_up(house: House) -> None:
-    other = Asking(HOME, key_of("n"))
+    other = CallerRequest(HOME, key_of("n"))
     for _ in range(2):
         await house.ask(other)
     assert await house.refused(other) == ("daily_limit", 4)
@@ -85,7 +85,7 @@ async def test_credits_are_held_and_free_calls_come_back_at_midnight(house: Hous
 async def test_the_limit_says_whether_there_is_more_to_be_had(house: House, can_be_paid: bool) -> None:
     house.gate.can_be_paid = can_be_paid
     house.ledger.balances.clear()
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(CallRefused) as caught:
         await house.ask()
     assert ("/v1/credits" in caught.value.error.message) == can_be_paid
 
@@ -120,7 +120,7 @@ async def test_a_hold_of_a_process_that_is_gone_goes_back(house: House) -> None:
 async def test_past_as_many_as_may_wait_it_is_busy(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spending_of, "MOST_WAITING", 2)
     came = await asyncio.gather(*(house.ask() for _ in range(3)), return_exceptions=True)
-    codes = [one.error.code if isinstance(one, Refused) else "in" for one in came]
+    codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
     assert (codes, house.has(), house.minute()) == (["in", "in", "busy"], (3, 2, 0), 2)
 
 

@@ -13,19 +13,19 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from roundtrip.api.admission import call_counter
 from roundtrip.api.admission.call_counter import GroupCommit
-from roundtrip.api.admission.gate import Admitted, Counts, Gate, Refused
+from roundtrip.api.admission.gate import Admitted, CallRefused, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
-from roundtrip.api.request.callers import Asking, Callers
-from roundtrip.domain.accounts.account import Allowance, Allowances, OfAddress
+from roundtrip.api.request.callers import CallerRequest, Callers
+from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
 from roundtrip.domain.base.types import Address
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
 
 HOME = "address:203.0.113.7"
-ALLOWANCES = Allowances(Allowance(3), Allowance(5, 8), Allowance(7, 200))
+ALLOWANCES = Allowances(CallAllowance(3), CallAllowance(5, 8), CallAllowance(7, 200))
 MIDNIGHT_MS = 1_760_054_400_000
-KEYLESS = Asking(HOME)
-KEYED = Asking(HOME, key_of("k"))
+KEYLESS = CallerRequest(HOME)
+KEYED = CallerRequest(HOME, key_of("k"))
 
 
 @dataclass
@@ -60,19 +60,21 @@ class House:
         self.gate = self.made()
         self.gate.limits.load(await self.gate.commit.recent())
 
-    async def ask(self, asking: Asking = KEYED, counts: Counts = "day", needs_key: bool = False) -> Admitted:
+    async def ask(
+        self, asking: CallerRequest = KEYED, counts: Counts = "day", needs_key: bool = False
+    ) -> Admitted:
         return await self.gate.admit(asking, counts, needs_key)
 
     async def refused(
-        self, asking: Asking = KEYED, counts: Counts = "day", needs_key: bool = False
+        self, asking: CallerRequest = KEYED, counts: Counts = "day", needs_key: bool = False
     ) -> tuple[str, int | None, int | None]:
         """Code, retry-after, and what is left of the minute."""
-        with pytest.raises(Refused) as caught:
+        with pytest.raises(CallRefused) as caught:
             await self.ask(asking, counts, needs_key)
         left = None if caught.value.ticket is None else caught.value.ticket.remaining
         return caught.value.error.code, caught.value.error.retry_after_s, left
 
-    async def left(self, asking: Asking = KEYED, counts: Counts = "day") -> int:
+    async def left(self, asking: CallerRequest = KEYED, counts: Counts = "day") -> int:
         ticket = (await self.ask(asking, counts)).ticket
         assert ticket is not None
         return ticket.remaining
@@ -103,13 +105,13 @@ async def test_a_key_counts_for_its_mite_and_not_for_its_address(house: House) -
 
 
 async def test_all_keys_of_a_mite_count_together(house: House) -> None:
-    assert [await house.left(Asking(HOME, key_of(key))) for key in "klklk"] == [4, 3, 2, 1, 0]
-    assert await house.refused(Asking("address:elsewhere", key_of("l"))) == ("rate_limited", 60, 0)
+    assert [await house.left(CallerRequest(HOME, key_of(key))) for key in "klklk"] == [4, 3, 2, 1, 0]
+    assert await house.refused(CallerRequest("address:elsewhere", key_of("l"))) == ("rate_limited", 60, 0)
 
 
 async def test_a_dead_key_is_told_so_whether_one_is_needed_or_not(house: House) -> None:
     """It counts under its address as long as there is room there, and is never told anything else."""
-    dead = Asking(HOME, key_of("dead"))
+    dead = CallerRequest(HOME, key_of("dead"))
     came = [await house.refused(dead, needs_key=n % 2 == 0) for n in range(5)]
     assert came == [("bad_key", None, left) for left in (2, 1, 0, 0, 0)]
     assert await house.refused(KEYLESS) == ("rate_limited", 60, 0)
@@ -124,7 +126,7 @@ async def test_a_revoked_key_is_dead_at_the_very_next_call(house: House) -> None
     await house.ask()
     del house.ledger.live[hashed("k")]
     assert await house.refused() == ("bad_key", None, 2)
-    assert await house.left(Asking(HOME, key_of("l"))) == 3
+    assert await house.left(CallerRequest(HOME, key_of("l"))) == 3
     assert house.day() == 2
 
 
@@ -136,13 +138,13 @@ async def test_a_revoked_key_is_told_so_when_its_minute_and_its_day_are_over(hou
 
 
 async def test_a_key_that_was_made_just_now_is_live(house: House) -> None:
-    assert (await house.refused(Asking(HOME, key_of("new"))))[0] == "bad_key"
+    assert (await house.refused(CallerRequest(HOME, key_of("new"))))[0] == "bad_key"
     house.ledger.live[hashed("new")] = mite(2)
-    assert (await house.ask(Asking(HOME, key_of("new")))).mite == mite(2)
+    assert (await house.ask(CallerRequest(HOME, key_of("new")))).mite == mite(2)
 
 
 async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: House) -> None:
-    for asking in (KEYLESS, Asking(HOME, key_of("dead"))):
+    for asking in (KEYLESS, CallerRequest(HOME, key_of("dead"))):
         assert (await house.ask(asking, "never")).ticket is None
     assert house.ledger.writes == 0
     found = await house.ask(KEYED, "never", needs_key=True)
@@ -181,7 +183,7 @@ async def test_what_counts_by_the_minute_only_leaves_the_day_alone(house: House)
 async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: House) -> None:
     house.holders.add(mite(1).wallet)
     house.ledger.days[mite(1).id, datetime.fromtimestamp(house.wall.ms / 1000, UTC).date()] = 196
-    asked = [house.ask(Asking(HOME, key_of(key))) for key in "klklkl"]
+    asked = [house.ask(CallerRequest(HOME, key_of(key))) for key in "klklkl"]
     came = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(one, Admitted) for one in came) == 4
     assert await house.left(counts="minute") == 2
@@ -231,10 +233,10 @@ async def test_past_as_many_as_may_wait_callers_without_a_key_are_told_busy_firs
 ) -> None:
     monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
     await house.ask()
-    others = [Asking(f"address:{n}") for n in range(5)]
+    others = [CallerRequest(f"address:{n}") for n in range(5)]
     asked = [house.ask(asking) for asking in [*others, KEYED, KEYED]]
     came = await asyncio.gather(*asked, return_exceptions=True)
-    codes = [one.error.code if isinstance(one, Refused) else "in" for one in came]
+    codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
     assert codes == ["in", "in", "in", "busy", "busy", "in", "busy"]
     assert [await house.left(others[3]), await house.left()] == [2, 2]
 
@@ -249,7 +251,7 @@ async def test_without_a_database_keys_cannot_be_known_and_others_are_counted(
     await house.ask()
     house.ledger.fault = fault
     assert await house.refused() == ("busy", 1, 4)
-    assert await house.refused(Asking(HOME, key_of("dead"))) == ("busy", 1, None)
+    assert await house.refused(CallerRequest(HOME, key_of("dead"))) == ("busy", 1, None)
     assert [await house.left(KEYLESS) for _ in range(3)] == [2, 1, 0]
     assert (await house.refused(KEYLESS))[0] == "rate_limited"
 
@@ -257,7 +259,7 @@ async def test_without_a_database_keys_cannot_be_known_and_others_are_counted(
 async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -> None:
     house.ledger.fault = OSError()
     for n in range(20):
-        await house.ask(Asking(f"address:{n}"))
+        await house.ask(CallerRequest(f"address:{n}"))
         assert (await house.refused())[0] == "busy"
     assert house.ledger.writes == 1
     house.clock.now = 1.0
@@ -325,21 +327,21 @@ async def test_nothing_of_a_day_is_handed_back_twice(
 async def test_made_up_keys_cost_an_address_so_many_questions_and_no_more(house: House) -> None:
     """What cannot be told from a live key that this process does not know yet is not called dead."""
     for n in range(60):
-        assert (await house.refused(Asking(HOME, key_of(f"made up {n}"))))[0] == "bad_key"
+        assert (await house.refused(CallerRequest(HOME, key_of(f"made up {n}"))))[0] == "bad_key"
     before = house.ledger.writes
-    assert await house.refused(Asking(HOME, key_of("made up"))) == ("rate_limited", 60, 0)
+    assert await house.refused(CallerRequest(HOME, key_of("made up"))) == ("rate_limited", 60, 0)
     assert await house.refused() == ("rate_limited", 60, 0)
     assert house.ledger.writes == before
-    assert (await house.ask(Asking("address:elsewhere", key_of("k")))).mite == mite(1)
+    assert (await house.ask(CallerRequest("address:elsewhere", key_of("k")))).mite == mite(1)
     assert (await house.ask()).mite == mite(1)
     house.wall.ms += 60_000
-    assert (await house.refused(Asking(HOME, key_of("made up"))))[0] == "bad_key"
+    assert (await house.refused(CallerRequest(HOME, key_of("made up"))))[0] == "bad_key"
 
 
 async def test_live_keys_use_up_no_look_ups(house: House) -> None:
     for n in range(100):
         house.ledger.live[hashed(f"live {n}")] = mite(100 + n)
-        assert (await house.ask(Asking(HOME, key_of(f"live {n}")))).mite == mite(100 + n)
+        assert (await house.ask(CallerRequest(HOME, key_of(f"live {n}")))).mite == mite(100 + n)
 
 
 async def test_made_up_keys_wait_among_the_callers_without_one(
@@ -347,9 +349,9 @@ async def test_made_up_keys_wait_among_the_callers_without_one(
 ) -> None:
     monkeypatch.setattr(call_counter, "MOST_WAITING", 4)
     await house.ask()
-    asked = [house.ask(Asking(HOME, key_of(f"made up {n}"))) for n in range(6)]
+    asked = [house.ask(CallerRequest(HOME, key_of(f"made up {n}"))) for n in range(6)]
     came = await asyncio.gather(*asked, house.ask(), return_exceptions=True)
-    codes = [one.error.code if isinstance(one, Refused) else "in" for one in came]
+    codes = [one.error.code if isinstance(one, CallRefused) else "in" for one in came]
     assert codes == ["bad_key"] * 3 + ["busy"] * 3 + ["in"]
 
 
@@ -369,7 +371,7 @@ async def test_the_same_look_up_is_asked_once_a_statement(
 
 
 async def test_two_different_keys_are_refused_and_counted(house: House) -> None:
-    two = Asking(HOME, two_keys=True)
+    two = CallerRequest(HOME, two_keys=True)
     assert [await house.refused(two) for _ in range(4)] == [("bad_key", None, left) for left in (2, 1, 0, 0)]
     assert (await house.ask(two, "never")).ticket is None
 
@@ -423,10 +425,10 @@ class GateAgainstModel(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.loop.close()
 
-    async def came(self, asking: Asking, counts: Counts) -> Admitted | Refused:
+    async def came(self, asking: CallerRequest, counts: Counts) -> Admitted | CallRefused:
         try:
             return await self.house.ask(asking, counts)
-        except Refused as refused:
+        except CallRefused as refused:
             return refused
         finally:
             await flushed()
@@ -458,9 +460,9 @@ class GateAgainstModel(RuleBasedStateMachine):
             code, wait_s = "bad_key", None
         elif code == "in" and day is not None and self.days[day] >= allowance.per_day:
             code, wait_s = "daily_limit", -(-(86_400_000 - now % 86_400_000) // 1000)
-        asking = Asking(HOME, None if key is None else key_of(key))
+        asking = CallerRequest(HOME, None if key is None else key_of(key))
         found = self.loop.run_until_complete(self.came(asking, counts))
-        if isinstance(found, Refused):
+        if isinstance(found, CallRefused):
             assert (found.error.code, found.error.retry_after_s) == (code, wait_s)
             return
         assert code == "in"
@@ -515,7 +517,7 @@ TestGateAgainstModel = GateAgainstModel.TestCase
 # --- addresses and the networks around them ----------------------------------------------------------
 
 
-def asking_from(host: str, key: str | None = None) -> Asking:
+def asking_from(host: str, key: str | None = None) -> CallerRequest:
     headers = [] if key is None else [(b"x-api-key", key_of(key).encode())]
     return Callers().identify(headers, (host, 1))
 
@@ -538,7 +540,7 @@ async def test_a_network_makes_as_many_calls_as_some_of_its_addresses(
         for _ in range(ALLOWANCES.anonymous.per_minute):
             try:
                 await house.ask(asking_from(host))
-            except Refused as refused:
+            except CallRefused as refused:
                 codes.add((refused.error.code, refused.error.status, refused.error.retry_after_s))
             else:
                 came += 1

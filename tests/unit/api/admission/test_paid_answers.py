@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.api.dispatch import DEADLINE_S, Reply
+from roundtrip.api.dispatch import DEADLINE_S, DoorReply
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
@@ -102,7 +102,7 @@ async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_the
     go.set()
     gone, there = await asyncio.gather(*asking, return_exceptions=True)
     assert isinstance(gone, asyncio.CancelledError)
-    assert isinstance(there, Reply)
+    assert isinstance(there, DoorReply)
     assert (there.status, house.has()) == (200, (4, 0, 1))
 
 

@@ -11,7 +11,7 @@ from roundtrip.api.admission.gate import Gate
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
-from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context
 
@@ -35,11 +35,11 @@ async def test_runs_end_before_what_they_need_and_whatever_else_fails(fails: boo
         finally:
             order.append("closed")
 
-    async def make() -> Shared:
+    async def make() -> SharedAnswer:
         for _ in range(200):
             await asyncio.sleep(0)
         order.append("run")
-        return Shared(b"", 0, False)
+        return SharedAnswer(b"", 0, False)
 
     dispatch = Dispatch(cast(Context, Nowhere()), cast(Gate, object()), shared)
     app = create_app(dispatch, Callers(), lifespan)

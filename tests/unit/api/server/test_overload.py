@@ -16,7 +16,7 @@ from roundtrip.api.server.overload import (
     TICK_S,
     Pressure,
 )
-from roundtrip.api.sharing.single_flight import Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.domain.base.errors import ServiceFull
 
 MOST = 100
@@ -122,9 +122,9 @@ async def test_fewer_runs_are_begun_under_pressure() -> None:
     allowed, gate = 4, asyncio.Event()
     shared = SharedAnswers(lambda: 0.0, most_running=100, allowed=lambda: allowed)
 
-    async def makes() -> Shared:
+    async def makes() -> SharedAnswer:
         await gate.wait()
-        return Shared(b"", 1000, True)
+        return SharedAnswer(b"", 1000, True)
 
     runs = [asyncio.create_task(shared.get(str(number), makes)) for number in range(3)]
     await asyncio.sleep(0)

@@ -8,7 +8,7 @@ from roundtrip.api.dispatch import DEADLINE_S
 from roundtrip.api.server.drain import ANSWERS_S, DRAIN_S
 from roundtrip.api.sharing import single_flight as answers_module
 from roundtrip.api.sharing.shared_single_flight import Spans
-from roundtrip.api.sharing.single_flight import SETTLE_S, Asker, Shared, SharedAnswers
+from roundtrip.api.sharing.single_flight import SETTLE_S, FlightCaller, SharedAnswer, SharedAnswers
 from roundtrip.app.supervisor import END_S
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from support.answering import PATIENT_S
@@ -37,13 +37,13 @@ class Runs:
         self.gate.set()
         self.count = 0
 
-    async def __call__(self) -> Shared:
+    async def __call__(self) -> SharedAnswer:
         self.count += 1
         number = self.count
         await self.gate.wait()
         if self.fault is not None:
             raise self.fault
-        return Shared(b"%d" % number, self.ttl_ms, True)
+        return SharedAnswer(b"%d" % number, self.ttl_ms, True)
 
 
 @pytest.fixture
@@ -74,9 +74,9 @@ async def test_an_answer_is_kept_for_its_time_to_the_millisecond(shared: SharedA
     runs = Runs(ttl_ms=1_500)
     assert (await shared.get("k", runs))[1] is False
     clock.now += 1.499
-    assert await shared.get("k", runs) == (Shared(b"1", 1_500, True), True)
+    assert await shared.get("k", runs) == (SharedAnswer(b"1", 1_500, True), True)
     clock.now = 1_001.5
-    assert await shared.get("k", runs) == (Shared(b"2", 1_500, True), False)
+    assert await shared.get("k", runs) == (SharedAnswer(b"2", 1_500, True), False)
 
 
 async def test_an_answers_time_begins_when_it_is_there(shared: SharedAnswers, clock: Clock) -> None:
@@ -191,15 +191,15 @@ async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: C
         await shared.get("d", runs)
     with pytest.raises(ServiceFull), shared.alone():
         pass
-    asking.append(asyncio.create_task(shared.get("d", runs, Asker(True))))
+    asking.append(asyncio.create_task(shared.get("d", runs, FlightCaller(True))))
     asking.append(asyncio.create_task(shared.get("d", runs)))
     await turns()
     for keyed in (True, False):
-        with pytest.raises(ServiceFull), shared.alone(Asker(keyed)):
+        with pytest.raises(ServiceFull), shared.alone(FlightCaller(keyed)):
             pass
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, False, True]
-    with shared.alone(), shared.alone(), shared.alone(), shared.alone(Asker(True)):
+    with shared.alone(), shared.alone(), shared.alone(), shared.alone(FlightCaller(True)):
         pass
 
 
@@ -207,31 +207,35 @@ async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
     """Accounts are free: a few of them must not fill the service."""
     shared, runs = SharedAnswers(clock, most_running=24), Runs()
     runs.gate.clear()
-    asking = [asyncio.create_task(shared.get(key, runs, Asker(True, 1))) for key in ("a", "b")]
+    asking = [asyncio.create_task(shared.get(key, runs, FlightCaller(True, 1))) for key in ("a", "b")]
     await turns()
-    with shared.alone(Asker(True, 1)):
-        with pytest.raises(ServiceFull) as caught, shared.alone(Asker(True, 1)):
+    with shared.alone(FlightCaller(True, 1)):
+        with pytest.raises(ServiceFull) as caught, shared.alone(FlightCaller(True, 1)):
             pass
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
         with pytest.raises(ServiceFull):
-            await shared.get("c", runs, Asker(True, 1))
-        asking.append(asyncio.create_task(shared.get("c", runs, Asker(True, 2))))
-        asking.append(asyncio.create_task(shared.get("c", runs, Asker(True, 1))))
+            await shared.get("c", runs, FlightCaller(True, 1))
+        asking.append(asyncio.create_task(shared.get("c", runs, FlightCaller(True, 2))))
+        asking.append(asyncio.create_task(shared.get("c", runs, FlightCaller(True, 1))))
         await turns()
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, True]
     await turns()
-    with shared.alone(Asker(True, 1)), shared.alone(Asker(True, 1)), shared.alone(Asker(True, 1)):
+    with (
+        shared.alone(FlightCaller(True, 1)),
+        shared.alone(FlightCaller(True, 1)),
+        shared.alone(FlightCaller(True, 1)),
+    ):
         pass
 
 
 async def test_an_address_has_a_tenth_of_the_places_whatever_accounts_it_shows(clock: Clock) -> None:
     shared = SharedAnswers(clock, most_running=30)
-    here = [Asker(True, account, "address:here") for account in (1, 2, 3, 4)]
+    here = [FlightCaller(True, account, "address:here") for account in (1, 2, 3, 4)]
     with shared.alone(here[0]), shared.alone(here[1]), shared.alone(here[2]):
         with pytest.raises(ServiceFull, match="of this address"), shared.alone(here[3]):
             pass
-        with shared.alone(Asker(True, 4, "address:there")):
+        with shared.alone(FlightCaller(True, 4, "address:there")):
             pass
     with shared.alone(here[3]):
         pass
@@ -279,7 +283,7 @@ async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) ->
         await shared.settle(within_s=0.0)
         with pytest.raises(asyncio.CancelledError):
             await asking
-    with shared.alone(Asker(True)), shared.alone(Asker(True)):
+    with shared.alone(FlightCaller(True)), shared.alone(FlightCaller(True)):
         pass
 
 
@@ -301,11 +305,11 @@ class Chain:
         self.gate.set()
         self.count = 0
 
-    async def __call__(self) -> Shared:
+    async def __call__(self) -> SharedAnswer:
         self.count += 1
         block = self.newest
         await self.gate.wait()
-        return Shared(b"none in %d" % block, 15_000, True, block, is_absence=True)
+        return SharedAnswer(b"none in %d" % block, 15_000, True, block, is_absence=True)
 
     async def is_newest(self, number: int) -> bool:
         await asyncio.sleep(0)

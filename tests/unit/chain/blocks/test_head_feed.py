@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.head_feed import Ear, Heard, Hint, Patience, Seen
+from roundtrip.chain.blocks.head_feed import Ear, FeedHeader, Heard, Hint, Patience
 from support.scripted_ws import header
 
 
-def seen(number: int, fork: str = "a", parent_fork: str | None = None) -> Seen:
-    return msgspec.convert(header(number, fork, parent_fork), Seen)
+def seen(number: int, fork: str = "a", parent_fork: str | None = None) -> FeedHeader:
+    return msgspec.convert(header(number, fork, parent_fork), FeedHeader)
 
 
 def heard(*numbers: int) -> Heard:
@@ -179,7 +179,7 @@ def test_whatever_comes_nothing_removed_is_lost(script: list[tuple[str, int, str
 )
 def test_an_odd_header_is_malformed(wrong: dict[str, Any]) -> None:
     with pytest.raises(msgspec.ValidationError):
-        msgspec.json.decode(msgspec.json.encode(header(5) | wrong), type=Seen)
+        msgspec.json.decode(msgspec.json.encode(header(5) | wrong), type=FeedHeader)
 
 
 # --- a websocket that hears nothing ----------------------------------------------------------------

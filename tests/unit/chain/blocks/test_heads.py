@@ -10,12 +10,12 @@ import msgspec
 import pytest
 from eth_abi.abi import encode
 
-from roundtrip.chain.blocks.heads import Head, Heads, market_calls, read_market
+from roundtrip.chain.blocks.heads import ChainHead, Heads, market_calls, read_market
 from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.domain.check.evidence import Market, Missing
+from roundtrip.domain.check.evidence import MarketRates, Missing
 from roundtrip.venues import amm_v3
 from roundtrip.venues.base import Contracts
 from unit.chain.samples import PINNED, interpreters_recursion_limit, methods, raw
@@ -118,7 +118,7 @@ class Followed:
             cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=self.clock, dialect=ANVIL, **options
         )
 
-    async def see(self, **changes: Any) -> Head:
+    async def see(self, **changes: Any) -> ChainHead:
         self.node.latest = raw(header(**changes))
         return await self.heads.refresh()
 
@@ -133,7 +133,7 @@ def followed() -> Followed:
 
 async def test_a_head_is_read_from_the_header(followed: Followed) -> None:
     head = await followed.heads.refresh()
-    assert head == Head(
+    assert head == ChainHead(
         block=BlockRef(1_000, f"0x{1000:064x}", 1_760_001_000),
         base_fee_wei=100,
         coinbase=head.coinbase,
@@ -356,7 +356,7 @@ def test_an_eth_is_worth_what_the_pool_that_gives_most_says(contracts: Contracts
 
 def test_a_square_price_gives_the_dollars_to_the_unit() -> None:
     answers = [*[NO_POOL, NO_POOL] * 3, slot0(2**96 // 2**14), uint(1)]
-    assert read_market(answers, NO_FEED, PINNED) == Market(PINNED.number, 10**18 // 2**28, 10_000, None)
+    assert read_market(answers, NO_FEED, PINNED) == MarketRates(PINNED.number, 10**18 // 2**28, 10_000, None)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.blocks.heads import Head, Heads
+from roundtrip.chain.blocks.heads import ChainHead, Heads
 from roundtrip.chain.blocks.venue_index import Book
 from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
@@ -69,7 +69,7 @@ class Followed:
             cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=lambda: self.now, book=self.book, dialect=ANVIL
         )
 
-    async def see(self, number: int, logs: Answer | NodeFault | None = None) -> Head:
+    async def see(self, number: int, logs: Answer | NodeFault | None = None) -> ChainHead:
         self.node.number = number
         self.node.logs = raw([]) if logs is None else logs
         return await self.heads.refresh()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.spans import NodeLied, Tx, check_answers, read_span
+from roundtrip.chain.blocks.spans import NodeLied, SpanTx, check_answers, read_span
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
@@ -277,13 +277,13 @@ async def test_blocks_of_one_second_are_no_lie() -> None:
     ],
 )
 def test_values_and_types_are_numbers(value: str, kind: str, goes_along: bool, sends: bool) -> None:
-    tx = Tx("0x" + "11" * 32, A, B, value, "0x0", "0x", kind)
+    tx = SpanTx("0x" + "11" * 32, A, B, value, "0x0", "0x", kind)
     assert (tx.has_value(), tx.is_transfer()) == (goes_along, sends)
 
 
 def test_eth_that_goes_along_with_a_call_is_no_transfer() -> None:
     for put_in, expected in (("0x", True), ("0x00", False), ("0xd0e30db0", False)):
-        assert Tx("0x" + "11" * 32, A, B, "0x1", "0x0", put_in).is_transfer() is expected
+        assert SpanTx("0x" + "11" * 32, A, B, "0x1", "0x0", put_in).is_transfer() is expected
 
 
 async def test_a_block_whose_transactions_have_no_input_cannot_be_read() -> None:

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.holders.holding_plans import Control, Trade, rungs, worth_raw
-from roundtrip.domain.check.evidence import CellOutcome, Missing, Refused, Sold
+from roundtrip.chain.holders.holding_plans import Control, HoldingTrade, rungs, worth_raw
+from roundtrip.domain.check.evidence import CellOutcome, Missing, RefusedCall, Sold
 
 HALF_BPS = 5000
-NO = Refused("sell", "no", 0)
+NO = RefusedCall("sell", "no", 0)
 NODE, TOKEN = Missing("node", "gone"), Missing("token", "silent")
 
 
@@ -24,28 +24,30 @@ def sold(raw: int, back_raw: int, left_raw: int = 0) -> Sold:
         (sold(1000, 900), None, 900),
         (NO, None, NO),
         (NODE, None, NODE),
-        (sold(1000, 900), Control(Trade(10, 9), ()), 900),
+        (sold(1000, 900), Control(HoldingTrade(10, 9), ()), 900),
         (sold(1000, 900), Control(NO, (sold(10, 9),)), NO),
         (sold(1000, 900), Control(TOKEN, (sold(10, 9),)), TOKEN),
         (sold(1000, 900), Control(NODE, ()), NODE),
-        (sold(1000, 900), Control(Trade(1000, 450), ()), 450),
-        (sold(1000, 900), Control(Trade(1000, 900), (sold(10, 18),)), 450),
-        (sold(1000, 900), Control(Trade(1000, 892), ()), 900),
-        (NO, Control(Trade(10, 9), (sold(10, 9),)), NO),
+        (sold(1000, 900), Control(HoldingTrade(1000, 450), ()), 450),
+        (sold(1000, 900), Control(HoldingTrade(1000, 900), (sold(10, 18),)), 450),
+        (sold(1000, 900), Control(HoldingTrade(1000, 892), ()), 900),
+        (NO, Control(HoldingTrade(10, 9), (sold(10, 9),)), NO),
         (NO, Control(NO, ()), NO),
         (NO, Control(TOKEN, ()), TOKEN),
         (NO, Control(TOKEN, (NO, NO)), TOKEN),
         (NO, Control(TOKEN, (sold(10, 9),)), NO),
         (NO, Control(NODE, ()), NODE),
-        (NODE, Control(Trade(10, 9), ()), NODE),
+        (NODE, Control(HoldingTrade(10, 9), ()), NODE),
     ],
 )
-def test_what_it_is_worth(own: CellOutcome, control: Control | None, worth: int | Refused | Missing) -> None:
+def test_what_it_is_worth(
+    own: CellOutcome, control: Control | None, worth: int | RefusedCall | Missing
+) -> None:
     assert worth_raw(own, control, HALF_BPS) == worth
 
 
 def test_who_bought_and_sells_while_nobody_does_who_was_given_it_leaves_it_unknown() -> None:
-    assert isinstance(worth_raw(NO, Control(Trade(10, 9), (NO, NO)), HALF_BPS), Missing)
+    assert isinstance(worth_raw(NO, Control(HoldingTrade(10, 9), (NO, NO)), HALF_BPS), Missing)
 
 
 @pytest.mark.parametrize(
@@ -54,20 +56,20 @@ def test_who_bought_and_sells_while_nobody_does_who_was_given_it_leaves_it_unkno
         (sold(1000, 0), None),
         (sold(1000, -5), None),
         (sold(1000, 900, left_raw=501), None),
-        (sold(1000, 900), Control(Trade(10, 0), ())),
+        (sold(1000, 900), Control(HoldingTrade(10, 0), ())),
     ],
 )
 def test_a_sell_that_brings_nothing_or_leaves_most_is_none(own: Sold, control: Control | None) -> None:
-    assert isinstance(worth_raw(own, control, HALF_BPS), Refused)
+    assert isinstance(worth_raw(own, control, HALF_BPS), RefusedCall)
 
 
 RAW = st.integers(1, 10**30)
-TRADES = st.builds(Trade, RAW, RAW)
+TRADES = st.builds(HoldingTrade, RAW, RAW)
 
 
 @given(TRADES, TRADES, st.lists(TRADES, max_size=2))
 def test_it_is_never_more_than_its_seller_got_nor_than_a_buyer_gets_for_a_token(
-    own: Trade, bought: Trade, small: list[Trade]
+    own: HoldingTrade, bought: HoldingTrade, small: list[HoldingTrade]
 ) -> None:
     told = tuple(sold(one.sold_raw, one.back_raw) for one in small)
     worth = worth_raw(sold(own.sold_raw, own.back_raw), Control(bought, told), HALF_BPS)

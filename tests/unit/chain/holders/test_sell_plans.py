@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.holders import sell_plans
-from roundtrip.chain.holders.sell_plans import Holder, PlannedSell, look_plan, plans, read, read_look
-from roundtrip.chain.owner.owner_plans import Sell
-from roundtrip.chain.simulate.legs import Place, gas_float
+from roundtrip.chain.holders.sell_plans import PinnedHolder, PlannedSell, look_plan, plans, read, read_look
+from roundtrip.chain.owner.owner_plans import OwnerProbeSell
+from roundtrip.chain.simulate.legs import VenuePlace, gas_float
 from roundtrip.chain.simulate.request import Results
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Bought, Missing, Refused, Sold
+from roundtrip.domain.check.evidence import CompletedBuy, Missing, RefusedCall, Sold
 from roundtrip.venues import abi, erc20
 from unit.chain.samples import ENVIRONMENT, did, refused
 from unit.chain.trades import BOUGHT, EVERY_PLACE, SETTING, TOKEN, WETH, WHOLE
@@ -21,21 +21,23 @@ ANN, BOB = address(0xA17), address(0xB0B)
 RICH_WEI = 10**21
 
 
-def sell(place: Place = WETH) -> Sell:
-    return Sell(place, SETTING, ENVIRONMENT, WHOLE, 10**17, Bought(10**17, BOUGHT, 10**17, 100_000))
+def sell(place: VenuePlace = WETH) -> OwnerProbeSell:
+    return OwnerProbeSell(
+        place, SETTING, ENVIRONMENT, WHOLE, 10**17, CompletedBuy(10**17, BOUGHT, 10**17, 100_000)
+    )
 
 
-def holder(held_raw: int | None = BOUGHT, wei: int | None = RICH_WEI, who: Address = ANN) -> Holder:
-    return Holder(who, wei, (held_raw,) * 3)
+def holder(held_raw: int | None = BOUGHT, wei: int | None = RICH_WEI, who: Address = ANN) -> PinnedHolder:
+    return PinnedHolder(who, wei, (held_raw,) * 3)
 
 
-def planned(place: Place = WETH, held_raw: int = BOUGHT, wei: int | None = RICH_WEI) -> PlannedSell:
+def planned(place: VenuePlace = WETH, held_raw: int = BOUGHT, wei: int | None = RICH_WEI) -> PlannedSell:
     (one,) = plans(sell(place), [holder(held_raw, wei)])
     return one
 
 
 @EVERY_PLACE
-def test_nobody_is_given_tokens_code_or_a_nonce(place: Place) -> None:
+def test_nobody_is_given_tokens_code_or_a_nonce(place: VenuePlace) -> None:
     """Storage is set for the buyer's money alone, where a venue's money is given."""
     one = planned(place)
     assert one.plan is not None
@@ -54,7 +56,7 @@ def test_nobody_is_given_tokens_code_or_a_nonce(place: Place) -> None:
 
 
 @EVERY_PLACE
-def test_what_was_allowed_long_ago_is_taken_back_first(place: Place) -> None:
+def test_what_was_allowed_long_ago_is_taken_back_first(place: VenuePlace) -> None:
     """Some tokens let nobody change an allowance that is not zero (usdt does not)."""
     one = planned(place)
     assert one.plan is not None
@@ -115,7 +117,7 @@ def test_what_is_held_is_asked_at_the_moments_of_the_sells() -> None:
         results |= {step.label: did(7) for step in block.steps}
     results["held-1-0"], results["eth-1"] = refused(), did(9)
     found = read_look(results, (ANN, BOB), POLICY)
-    assert found == (Holder(ANN, 7, (7, None, 7)), Holder(BOB, 9, (7, 7, 7)))
+    assert found == (PinnedHolder(ANN, 7, (7, None, 7)), PinnedHolder(BOB, 9, (7, 7, 7)))
 
 
 # --- what came of it --------------------------------------------------------------------------------
@@ -150,11 +152,11 @@ def test_what_was_refused_is_looked_at_once_more_when_the_day_is_over() -> None:
     results |= {label: refused() for label in results if label.startswith("sell-")}
     results |= {label: did(5, 0) for label in results if label.startswith("later-after-")}
     outcome, later = read(one, sell(), results)
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, RefusedCall)
     assert isinstance(later, Sold)
     assert later.back_raw == 5
     results |= {label: refused() for label in results if "sell-" in label}
-    assert isinstance(read(one, sell(), results)[1], Refused)
+    assert isinstance(read(one, sell(), results)[1], RefusedCall)
 
 
 def test_all_of_it_is_over_when_a_day_is() -> None:
@@ -168,7 +170,7 @@ def test_all_of_it_is_over_when_a_day_is() -> None:
     results = told(one, 1)
     results |= {label: refused() for label in results if label.startswith("sell-")}
     outcome, later = read(one, late, results)
-    assert isinstance(outcome, Refused)
+    assert isinstance(outcome, RefusedCall)
     assert later is None
 
 

@@ -10,7 +10,7 @@ from roundtrip.chain.blocks.span_stream import Forked
 from roundtrip.chain.holders.token_logs import IDS_A_CALL, Quoted, Sources, TokenSpan, read_tokens
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.holders.token_flows import Fill, Move, TokenTx
+from roundtrip.domain.holders.token_flows import Move, TokenTx, VenueFill
 from roundtrip.venues.base import Log
 from support.scripted_chain import FIRST_TIME_S, Answers, ScriptedChain
 from unit.chain.token_chain import (
@@ -58,12 +58,12 @@ def move_of(log: Log) -> Move:
 
 
 FILLS = {
-    CURVE_BUY: Fill(CURVE, True, 7, ZERO, 70),
-    CURVE_SELL: Fill(CURVE, False, 8, ZERO, 80),
-    V3_BUY: Fill(POOL, True, 9, NETWORK.weth, 90),
-    V3_SELL: Fill(POOL, False, 11, NETWORK.weth, 110),
-    LOW_BUY: Fill(LOW_ID, True, 12, NETWORK.usdg, 120),
-    HIGH_SELL: Fill(HIGH_ID, False, 13, ZERO, 130),
+    CURVE_BUY: VenueFill(CURVE, True, 7, ZERO, 70),
+    CURVE_SELL: VenueFill(CURVE, False, 8, ZERO, 80),
+    V3_BUY: VenueFill(POOL, True, 9, NETWORK.weth, 90),
+    V3_SELL: VenueFill(POOL, False, 11, NETWORK.weth, 110),
+    LOW_BUY: VenueFill(LOW_ID, True, 12, NETWORK.usdg, 120),
+    HIGH_SELL: VenueFill(HIGH_ID, False, 13, ZERO, 130),
 }
 """By hand: v3 tells what the pool got, v4 what the swapper did; on a curve money in comes first."""
 
@@ -194,7 +194,7 @@ async def test_a_swap_that_brought_no_money_is_a_trade_for_nothing() -> None:
     made = ScriptedChain(1, blocks=1)
     made.mine([v3(-5, 0)])
     (tx,) = (await read_tokens(made, SOURCES, 0, 1)).txs
-    assert tx.fills == [Fill(POOL, True, 5, NETWORK.weth, 0)]
+    assert tx.fills == [VenueFill(POOL, True, 5, NETWORK.weth, 0)]
 
 
 async def test_words_behind_an_amount_do_not_count() -> None:

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.chain.blocks import block_ranges
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned
 from roundtrip.chain.holders.token_logs import IDS_A_CALL, Quoted, Sources, new_width
-from roundtrip.chain.holders.venue_trades import Traded, venue_trades
+from roundtrip.chain.holders.venue_trades import CountedTrades, venue_trades
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.recording import filter_of
@@ -28,7 +28,7 @@ def chain() -> ScriptedChain:
 
 async def read(
     made: ScriptedChain, venues: Sequence[str], first: int = 1, last: int = LAST, sources: Sources = SOURCES
-) -> list[Traded]:
+) -> list[CountedTrades]:
     stream = venue_trades(made, sources, venues, first, last, new_width())
     async with contextlib.aclosing(stream):
         return [one async for one in stream]

@@ -12,8 +12,8 @@ from roundtrip.chain.holders import views as holder_views
 from roundtrip.chain.holders.views import (
     CALLS_A_BATCH,
     MOST_BLOCKS,
-    Funding,
-    Payment,
+    FirstFunding,
+    FunderPayment,
     Views,
     entry_point_txs,
     funding_txs,
@@ -228,19 +228,22 @@ async def test_the_plain_transfer_that_funded_a_wallet_is_found() -> None:
             return None
         return {"number": hex(number), "hash": word(number), "transactions": blocks[number]}
 
-    wanted = [Funding(A, B, 5), Funding(A, C, 5), Funding(B, TOKEN, 5)]
+    wanted = [FirstFunding(A, B, 5), FirstFunding(A, C, 5), FirstFunding(B, TOKEN, 5)]
     assert await funding_txs(Node(said), wanted, Meter()) == {
-        B: Payment(TxHash(word(4)), 10),
-        C: Payment(TxHash(word(1)), 5),
+        B: FunderPayment(TxHash(word(4)), 10),
+        C: FunderPayment(TxHash(word(1)), 5),
         TOKEN: None,
     }
-    assert await funding_txs(Node(said), [Funding(B, C, 6), Funding(A, B, 7)], Meter()) == {C: None, B: None}
+    assert await funding_txs(Node(said), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()) == {
+        C: None,
+        B: None,
+    }
     assert await funding_txs(Node(said), [], Meter()) == {}
 
 
 @pytest.mark.parametrize("fault", [NodeFault("gone"), RpcError(-32000, "no"), 7, {"number": "0x1"}])
 async def test_a_block_that_is_not_given_is_not_known(fault: Any) -> None:
-    assert await funding_txs(Node(lambda call: fault), [Funding(A, B, 5)], Meter()) == {B: None}
+    assert await funding_txs(Node(lambda call: fault), [FirstFunding(A, B, 5)], Meter()) == {B: None}
 
 
 async def test_who_had_something_before() -> None:
@@ -269,7 +272,7 @@ async def test_no_more_than_so_many_blocks_are_read() -> None:
         return {"number": hex(number), "hash": word(number), "transactions": [sent(1, A, address(number))]}
 
     node = Node(said)
-    wanted = [Funding(A, address(number), number) for number in range(1, MOST_BLOCKS + 6)]
+    wanted = [FirstFunding(A, address(number), number) for number in range(1, MOST_BLOCKS + 6)]
     found = await funding_txs(node, wanted, Meter())
     assert [found[one.wallet] is None for one in wanted] == [False] * MOST_BLOCKS + [True] * 5
     assert sum(map(len, node.groups)) == MOST_BLOCKS

@@ -8,11 +8,20 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.owner import owner_plans
 from roundtrip.chain.owner.known_setters import KNOWN, Manner
-from roundtrip.chain.owner.owner_plans import STAND_IN_CODE, Actor, Planned, Sell, Try, encode, plan, tries
+from roundtrip.chain.owner.owner_plans import (
+    STAND_IN_CODE,
+    Actor,
+    OwnerProbeSell,
+    OwnerTry,
+    Planned,
+    encode,
+    plan,
+    tries,
+)
 from roundtrip.chain.owner.owner_setters import Setter
-from roundtrip.chain.simulate.legs import Place, cast
+from roundtrip.chain.simulate.legs import VenuePlace, cast
 from roundtrip.chain.simulate.probe_plans import sell_plan
-from roundtrip.domain.check.evidence import Bought, Missing, Refused
+from roundtrip.domain.check.evidence import CompletedBuy, Missing, RefusedCall
 from roundtrip.venues.abi import selector
 from unit.chain.samples import ENVIRONMENT, did, refused
 from unit.chain.trades import BOUGHT, EVERY_PLACE, SETTING, TOKEN, WETH, WHOLE
@@ -29,13 +38,13 @@ def setter(signature: str, first: Manner = "bare") -> Setter:
     return Setter(selector(signature), types, signature, known.first if known else first)
 
 
-def sell(place: Place = V3) -> Sell:
-    bought = Bought(10**17, BOUGHT, 10**17, 100_000)
-    return Sell(place, SETTING, ENVIRONMENT, WHOLE, 10**17, bought)
+def sell(place: VenuePlace = V3) -> OwnerProbeSell:
+    bought = CompletedBuy(10**17, BOUGHT, 10**17, 100_000)
+    return OwnerProbeSell(place, SETTING, ENVIRONMENT, WHOLE, 10**17, bought)
 
 
-def planned(signature: str, manner: Manner, place: Place = V3) -> Planned:
-    return plan(sell(place), OWNER, Try(setter(signature), manner, OWNER))
+def planned(signature: str, manner: Manner, place: VenuePlace = V3) -> Planned:
+    return plan(sell(place), OWNER, OwnerTry(setter(signature), manner, OWNER))
 
 
 def values(signature: str, manner: Manner) -> list[tuple[object, ...]]:
@@ -154,7 +163,7 @@ PLAIN = (
 def test_any_plain_types_are_encoded_as_another_encoder_reads_them(types: list[str]) -> None:
     made = Setter("0x12345678", tuple(types), "x", "bare")
     for manner in made.manners():
-        for one in plan(sell(), OWNER, Try(made, manner, OWNER)).passed:
+        for one in plan(sell(), OWNER, OwnerTry(made, manner, OWNER)).passed:
             data = bytes.fromhex(one.data[10:])
             assert reference(types, decode(types, data)) == data
 
@@ -167,7 +176,7 @@ def test_an_empty_call_has_no_arguments() -> None:
 
 
 @EVERY_PLACE
-def test_the_calls_stand_in_a_block_of_their_own_and_the_sell_comes_when_it_came(place: Place) -> None:
+def test_the_calls_stand_in_a_block_of_their_own_and_the_sell_comes_when_it_came(place: VenuePlace) -> None:
     found = planned("setFee(uint256)", "up", place)
     env = cast(ENVIRONMENT, "x")
     plain = sell_plan(place, SETTING, env, WHOLE, 10**17, sell(place).bought)
@@ -228,7 +237,7 @@ def test_what_was_taken_is_kept_in_order_and_named_by_the_last() -> None:
     assert told.calls == tuple(found.passed[n].data for n in (0, 1, 4))
     assert told.passed == found.passed[4].words == "100"
     assert (told.function, told.by, told.sender) == ("setFee(uint256)", "owner", OWNER.address)
-    assert isinstance(told.outcome, Refused)
+    assert isinstance(told.outcome, RefusedCall)
     assert told.outcome.step == "sell"
 
 

@@ -12,7 +12,7 @@ from vyper.compiler.input_bundle import FilesystemInputBundle
 
 from roundtrip.chain.owner import selectors as functions
 from roundtrip.chain.owner.known_setters import HOLDERS, KNOWN, UPGRADES
-from roundtrip.chain.owner.owner_setters import Found, Setter, find
+from roundtrip.chain.owner.owner_setters import OwnerSetters, Setter, find
 from roundtrip.chain.owner.state_changing import changing
 from roundtrip.venues.abi import selector
 from unit.chain.bytecode import STOP, contract, reads, writes
@@ -178,7 +178,7 @@ def test_a_reader_that_dies_has_told_what_it_told(
     monkeypatch.setattr(functions, "_PROGRAM", program)
     monkeypatch.setattr(functions, "_MOST_S", 0.5)
     if selectors is None:
-        with pytest.raises(functions.Unreadable):
+        with pytest.raises(functions.UnreadableCode):
             functions.read(b"\0")
         return
     with pytest.raises(functions.CutShort) as short:
@@ -195,9 +195,9 @@ def test_what_was_cut_short_is_read_again(monkeypatch: pytest.MonkeyPatch) -> No
         find(code)
     with monkeypatch.context() as idle:
         idle.setattr(functions, "_PROGRAM", "print('[]'); print('{}')")
-        assert find(code) == Found((), 0)
+        assert find(code) == OwnerSetters((), 0)
         idle.setattr(functions, "_PROGRAM", "")
-        assert find(code) == Found((), 0), "what was read in whole is kept"
+        assert find(code) == OwnerSetters((), 0), "what was read in whole is kept"
 
 
 @settings(deadline=None, max_examples=200)

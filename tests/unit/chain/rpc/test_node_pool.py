@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc.endpoints import SIMULATES, Endpoint, Hedging, NodeUrl
+from roundtrip.chain.rpc.endpoints import SIMULATES, Hedging, NodeEndpoint, NodeUrl
 from unit.chain.standing_nodes import DAY_S, READS, SECRET, SIMULATIONS, at, chosen, endpoints
 
 # --- whom to ask -----------------------------------------------------------------------------------
@@ -225,9 +225,9 @@ def test_hedges_are_one_in_ten(wanted: list[int]) -> None:
 
 def test_of_a_url_only_the_host_is_shown() -> None:
     one = NodeUrl(f"https://user:{SECRET}@node.test:8443/{SECRET}?k={SECRET}#{SECRET}")
-    state = Endpoint.of(one).state(at(0))
+    state = NodeEndpoint.of(one).state(at(0))
     assert state.host == "node.test:8443"
-    assert SECRET not in repr((one, Endpoint.of(one), state))
+    assert SECRET not in repr((one, NodeEndpoint.of(one), state))
 
 
 def test_every_condition_is_told() -> None:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.rpc.endpoints import BURST_S, SIMULATES, Endpoint, Moment, choose
-from roundtrip.chain.rpc.request_race import Asking, Runner, guards
+from roundtrip.chain.rpc.endpoints import BURST_S, SIMULATES, Moment, NodeEndpoint, choose
+from roundtrip.chain.rpc.request_race import RequestRace, Runner, guards
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.samples import raw
 from unit.chain.standing_nodes import DAY_S, READS, SIMULATIONS, at, endpoints
@@ -29,8 +29,8 @@ def test_guards_ask_for_the_chain_where_due_and_for_the_last_block_of_logs() -> 
     assert guards([RpcCall("eth_call", [])], False) == []
 
 
-def asking(calls: int = 2) -> Asking:
-    return Asking([RpcCall("eth_call", [])] * calls, 5.0, True)
+def asking(calls: int = 2) -> RequestRace:
+    return RequestRace([RpcCall("eth_call", [])] * calls, 5.0, True)
 
 
 def test_what_nobody_settled_is_the_first_ones_error() -> None:
@@ -125,7 +125,7 @@ class Standing(RuleBasedStateMachine):
         self.days[choice.number][day] = self.days[choice.number].get(day, 0) + calls
         self.comes(one, outcome, calls, now)
 
-    def comes(self, one: Endpoint, outcome: str, calls: int, now: Moment) -> None:
+    def comes(self, one: NodeEndpoint, outcome: str, calls: int, now: Moment) -> None:
         if outcome == "answers":
             one.note_answer(0.1, False)
             one.told_chain(now)

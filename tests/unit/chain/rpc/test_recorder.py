@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.chain.rpc.recorder import Comparing, Recording
+from roundtrip.chain.rpc.recorder import CallRecorder, Comparing
 from roundtrip.domain.base.errors import NodeFault
 
 CODE = RpcCall("eth_getCode", ["0x11", {"blockHash": "0xab"}])
@@ -47,14 +47,14 @@ def _count(told: list[msgspec.Raw | RpcError] | NodeFault) -> int:
     return len(told)
 
 
-async def asked(node: Recording | Comparing) -> None:
+async def asked(node: CallRecorder | Comparing) -> None:
     """Two trips: two batches at once, then one."""
     assert [*map(_count, await node.batches([[CODE, CHAIN], [SIMULATED]], Meter()))] == [2, 1]
     assert len(await node.batch([CHAIN])) == 1
 
 
 async def kept() -> list[Any]:
-    recording = Recording(Scripted())
+    recording = CallRecorder(Scripted())
     await asked(recording)
     return [json.loads(zlib.decompress(trip)) for trip in recording.trips]
 
@@ -73,7 +73,7 @@ async def test_what_was_asked_is_kept_where_the_node_failed() -> None:
         async def batch(self, *asked: Any, **how: Any) -> list[msgspec.Raw | RpcError]:
             raise NodeFault("gone")
 
-    recording = Recording(Gone())
+    recording = CallRecorder(Gone())
     with pytest.raises(NodeFault):
         await recording.batch([CHAIN])
     assert len(recording.trips) == 1

@@ -6,12 +6,12 @@ from typing import get_args
 
 import pytest
 
-from roundtrip.chain.simulate.legs import Place, size_raw, size_wei
+from roundtrip.chain.simulate.legs import VenuePlace, size_raw, size_wei
 from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Hop, Market, Missing, Probe, Size
+from roundtrip.domain.check.evidence import Hop, MarketRates, Missing, Probe, Size
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT
@@ -51,7 +51,7 @@ from unit.venues.network import CONTRACTS, address
 
 SIZES: tuple[Size, ...] = get_args(Size)
 NO_PRICE = Missing("node", "no pool tells what an eth is worth")
-BLIND = replace(SETTING, market=Market(1_000, NO_PRICE, None, None))
+BLIND = replace(SETTING, market=MarketRates(1_000, NO_PRICE, None, None))
 
 
 # --- sizes -----------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def test_without_a_price_only_eth_can_be_offered(size: Size) -> None:
 
 def test_a_quote_that_nothing_leads_to_has_no_size() -> None:
     other = Venue("amm_v3", address(0x99), address(0x99), address(0x98), 3000)
-    found = size_raw("probe", Place(other, amm_v3), SETTING, ENVIRONMENT)
+    found = size_raw("probe", VenuePlace(other, amm_v3), SETTING, ENVIRONMENT)
     assert isinstance(found, Missing)
     assert found.fault == "node"
 
@@ -101,7 +101,7 @@ BUY_LABELS = {
 
 
 @PLACES
-def test_a_buy_stands_between_two_looks_at_the_balances(place: Place) -> None:
+def test_a_buy_stands_between_two_looks_at_the_balances(place: VenuePlace) -> None:
     plan = bought_by(place)
     assert [block.delay_s for block in plan.blocks] == [1, 13, 3587, 82_800, 1]
     assert [labels(plan, n) for n in (1, 2, 3)] == [["held-13"], ["held-3600"], ["held-86400"]]
@@ -116,13 +116,13 @@ def test_a_buy_stands_between_two_looks_at_the_balances(place: Place) -> None:
 @PLACES
 @pytest.mark.parametrize(("size", "blocks"), [(s, 5 if s in MAIN_SIZES else 1) for s in SIZES])
 def test_only_of_what_may_be_sold_later_it_is_asked_what_is_held_then_and_what_approvals_take(
-    place: Place, size: Size, blocks: int
+    place: VenuePlace, size: Size, blocks: int
 ) -> None:
     assert len(bought_by(place, size).blocks) == blocks
 
 
 @PLACES
-def test_what_is_held_is_asked_when_this_environment_would_sell(place: Place) -> None:
+def test_what_is_held_is_asked_when_this_environment_would_sell(place: VenuePlace) -> None:
     plan = bought_by(place, environment=CARELESS)
     times_s = list(accumulate(block.delay_s for block in plan.blocks[:-1]))
     assert [time_s - 1 for time_s in times_s[1:]] == [13 + 14, 3600 + 15 * 14, 86_400 + 360 * 14]
@@ -132,7 +132,9 @@ def test_what_is_held_is_asked_when_this_environment_would_sell(place: Place) ->
 
 
 @EVERY_PLACE
-def test_at_last_the_buyer_makes_the_approvals_of_a_sell_so_that_their_gas_is_known(place: Place) -> None:
+def test_at_last_the_buyer_makes_the_approvals_of_a_sell_so_that_their_gas_is_known(
+    place: VenuePlace,
+) -> None:
     last = bought_by(place).blocks[-1]
     expected = place.file.plan_sell(place.venue, TOKEN, CONTRACTS, 1, BUYER)[:-1]
     assert tuple(step.call for step in last.steps) == expected
@@ -141,7 +143,7 @@ def test_at_last_the_buyer_makes_the_approvals_of_a_sell_so_that_their_gas_is_kn
 
 
 @EVERY_PLACE
-def test_every_buy_begins_by_clearing_the_router_of_strangers_dust(place: Place) -> None:
+def test_every_buy_begins_by_clearing_the_router_of_strangers_dust(place: VenuePlace) -> None:
     plans = [bought_by(place, size) for size in SIZES]
     plans += [sold_by(place, probe) for probe in (WHOLE, HALF, SLIVER, HANDED, HANDED_HALF)]
     plans += [bought_by(place, environment=CARELESS), pulled_by(place)]
@@ -178,7 +180,7 @@ def test_a_buy_for_dollars_gets_them_by_a_swap_through_the_markets_pool() -> Non
 
 
 @PLACES
-def test_the_wallets_begin_with_what_they_spend_and_the_gas(place: Place) -> None:
+def test_the_wallets_begin_with_what_they_spend_and_the_gas(place: VenuePlace) -> None:
     block = bought_by(place, "large").blocks[0]
     assert dict(block.balances) == {
         BUYER: 10**18 + POLICY.gas_float_wei,
@@ -189,7 +191,7 @@ def test_the_wallets_begin_with_what_they_spend_and_the_gas(place: Place) -> Non
 
 
 @PLACES
-def test_a_wallet_may_hold_far_more_than_it_trades(place: Place) -> None:
+def test_a_wallet_may_hold_far_more_than_it_trades(place: VenuePlace) -> None:
     balances = dict(bought_by(place, environment=CARELESS).blocks[0].balances)
     assert balances == {BUYER: 10**17 + 3 * 10**18, RECEIVER: 3 * 10**18, READER: WEI_PER_ETH}
 
@@ -202,7 +204,7 @@ def test_where_gas_is_dear_the_wallet_can_still_pay_for_every_attempt() -> None:
 
 
 @PLACES
-def test_balances_are_those_of_the_trader_in_the_token_and_in_the_money(place: Place) -> None:
+def test_balances_are_those_of_the_trader_in_the_token_and_in_the_money(place: VenuePlace) -> None:
     calls = {step.label: step.call for step in steps_of(bought_by(place))}
     assert (calls["start-token"].to, calls["start-token"].data) == (
         TOKEN,
@@ -218,7 +220,7 @@ def test_balances_are_those_of_the_trader_in_the_token_and_in_the_money(place: P
 
 
 @PLACES
-def test_the_second_trip_buys_what_the_first_did_with_a_wallet_of_its_own(place: Place) -> None:
+def test_the_second_trip_buys_what_the_first_did_with_a_wallet_of_its_own(place: VenuePlace) -> None:
     again, first = sold_by(place, WHOLE).blocks[0], bought_by(place).blocks[0]
     buyer, receiver = who_trades(sold_by(place, WHOLE))
     assert again.delay_s == first.delay_s
@@ -249,7 +251,7 @@ def test_the_second_trip_buys_what_the_first_did_with_a_wallet_of_its_own(place:
     ],
 )
 def test_a_buy_whose_gas_is_known_carries_half_as_much_again(
-    place: Place, probe: Probe, known_gas: int, limit: int
+    place: VenuePlace, probe: Probe, known_gas: int, limit: int
 ) -> None:
     known = was_bought(gas=known_gas)
     assert limits(sold_by(place, probe, known), "buy") == [limit]
@@ -267,12 +269,12 @@ def test_an_environment_offers_its_own_part_of_the_size() -> None:
 
 
 @PLACES
-def test_before_the_pull_no_balance_of_the_token_is_asked_at_all(place: Place) -> None:
+def test_before_the_pull_no_balance_of_the_token_is_asked_at_all(place: VenuePlace) -> None:
     assert not any(asks_balance_of_token(step) for step in steps_of(pulled_by(place)))
 
 
 @PLACES
-def test_the_routers_own_pull_comes_after_the_approval(place: Place) -> None:
+def test_the_routers_own_pull_comes_after_the_approval(place: VenuePlace) -> None:
     plan = pulled_by(place)
     assert labels(plan, 0) == SOLD_LABELS[place.venue.quote]
     assert [block.delay_s for block in plan.blocks] == [1, 13]

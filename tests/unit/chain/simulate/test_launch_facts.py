@@ -9,20 +9,20 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.rpc.client import RpcError
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Results, StepResult
 from roundtrip.chain.simulate.token_facts import facts_plan, read_launch, read_pool_facts, snipe_call
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import PoolFacts
-from roundtrip.domain.check.evidence import Curve, Launch, Missing
+from roundtrip.domain.check.evidence import Curve, LaunchRecord, Missing
 from roundtrip.venues import amm_v3, launchpad_curve
 from unit.chain.launch_records import CURVE, DEPLOYER, TOKEN, record
 from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
 from unit.venues.network import ABOVE, CONTRACTS, address
 
-V3 = Place(amm_v3.candidates(TOKEN, CONTRACTS)[0], amm_v3)
-ON_CURVE = Place(launchpad_curve.curve(ZERO_ADDRESS, CURVE, CONTRACTS), launchpad_curve)
+V3 = VenuePlace(amm_v3.candidates(TOKEN, CONTRACTS)[0], amm_v3)
+ON_CURVE = VenuePlace(launchpad_curve.curve(ZERO_ADDRESS, CURVE, CONTRACTS), launchpad_curve)
 PLACES = (V3, ON_CURVE)
 GAP = Missing("node", "the simulation was not run")
 
@@ -44,10 +44,10 @@ def snipe(bps: int) -> msgspec.Raw:
 
 
 STATE = Curve(3 * 10**18, 10**26, 10**18, 10**25, 100, 250, False, 4200, 1_760_000_000, 30)
-LAUNCH = Launch("curve", CURVE, DEPLOYER, ZERO_ADDRESS, 10**18, 0, 200, 100, 5, 30, STATE)
+LAUNCH = LaunchRecord("curve", CURVE, DEPLOYER, ZERO_ADDRESS, 10**18, 0, 200, 100, 5, 30, STATE)
 
 
-def read(results: Results | Missing, places: tuple[Place, ...] = PLACES, answer: Any = None) -> Any:
+def read(results: Results | Missing, places: tuple[VenuePlace, ...] = PLACES, answer: Any = None) -> Any:
     return read_launch(results, TOKEN, places, snipe(4200) if answer is None else answer, CONTRACTS)
 
 
@@ -132,7 +132,7 @@ def test_the_state_is_read_under_the_number_of_the_curve() -> None:
 
 def test_a_curve_that_is_not_among_the_places_has_no_state() -> None:
     assert read(told(), (V3,)) == replace(LAUNCH, curve_state=None)
-    other = Place(launchpad_curve.curve(ZERO_ADDRESS, address(0xC1), CONTRACTS), launchpad_curve)
+    other = VenuePlace(launchpad_curve.curve(ZERO_ADDRESS, address(0xC1), CONTRACTS), launchpad_curve)
     assert read(told(), (V3, other)) == replace(LAUNCH, curve_state=None)
 
 

@@ -7,22 +7,22 @@ import pytest
 from eth_abi.abi import decode
 
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
-from roundtrip.chain.simulate.legs import Place, Setting, route_to, size_raw
+from roundtrip.chain.simulate.legs import Setting, VenuePlace, route_to, size_raw
 from roundtrip.chain.simulate.outcomes import read_carried
 from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan, pull_plan, sell_plan
-from roundtrip.chain.simulate.request import Plan, Results, Step, StepResult
+from roundtrip.chain.simulate.request import Plan, Results, SimulatedStep, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import (
-    Bought,
     Carried,
+    CompletedBuy,
     Environment,
     Hop,
-    Market,
+    MarketRates,
     Missing,
     Probe,
     QuoteRate,
-    Refused,
+    RefusedCall,
     Size,
 )
 from roundtrip.venues import amm_v3, amm_v4, erc20, launchpad_curve, launchpad_pool
@@ -33,9 +33,9 @@ from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 TOKEN, OTHER = BELOW, ABOVE
 ROUTE = (Hop(CONTRACTS.usdg, 500), Hop(OTHER, 3000))
 RATE = QuoteRate(OTHER, 20 * 10**18, ROUTE, 18)
-MARKET = Market(1_000, 3_500_000_000, 500, None, (RATE,))
+MARKET = MarketRates(1_000, 3_500_000_000, 500, None, (RATE,))
 SETTING = Setting(TOKEN, CONTRACTS, MARKET, POLICY)
-BLIND = replace(SETTING, market=Market(1_000, Missing("node", "no pool"), None, None))
+BLIND = replace(SETTING, market=MarketRates(1_000, Missing("node", "no pool"), None, None))
 
 HELD_RAW = 7_000_001
 FLOAT_WEI = 3 * 10**18
@@ -43,18 +43,18 @@ CARELESS = replace(
     ENVIRONMENT, gas_float_wei=FLOAT_WEI, approves_all=True, own_usdg_raw=HELD_RAW, company=True
 )
 
-WETH, USDG = (Place(amm_v3.candidates(TOKEN, CONTRACTS)[n], amm_v3) for n in (2, 6))
-POOLED = Place(launchpad_pool.candidates(TOKEN, CONTRACTS)[0], launchpad_pool)
+WETH, USDG = (VenuePlace(amm_v3.candidates(TOKEN, CONTRACTS)[n], amm_v3) for n in (2, 6))
+POOLED = VenuePlace(launchpad_pool.candidates(TOKEN, CONTRACTS)[0], launchpad_pool)
 CURVE, DOLLAR_CURVE, OTHER_CURVE = (
-    Place(launchpad_curve.curve(quote, address(0xC0), CONTRACTS), launchpad_curve)
+    VenuePlace(launchpad_curve.curve(quote, address(0xC0), CONTRACTS), launchpad_curve)
     for quote in (ZERO_ADDRESS, CONTRACTS.usdg, OTHER)
 )
 
 
-def v4(quote: str = "eth", fee: int = 3000, hook: int | None = None) -> Place:
+def v4(quote: str = "eth", fee: int = 3000, hook: int | None = None) -> VenuePlace:
     money = {"eth": ZERO_ADDRESS, "weth": CONTRACTS.weth, "usdg": CONTRACTS.usdg}[quote]
     hooked = None if hook is None else address(hook)
-    return Place(amm_v4.pool("amm_v4", TOKEN, quote, money, fee, 60, hooked), amm_v4)  # type: ignore[arg-type]
+    return VenuePlace(amm_v4.pool("amm_v4", TOKEN, quote, money, fee, 60, hooked), amm_v4)  # type: ignore[arg-type]
 
 
 DYNAMIC, SWAPPING, IDLE = v4(fee=0x800000), v4(hook=0xABC0080), v4(hook=0xABC3F33)
@@ -66,11 +66,11 @@ EVERY = {
 PLACES = pytest.mark.parametrize("place", EVERY.values(), ids=EVERY.keys())
 COMPANIONABLE = (WETH, USDG, v4(), v4("weth"), v4("usdg"), POOLED, DYNAMIC, SWAPPING, IDLE)
 
-BOUGHT = Bought(10**17, 5 * 10**20, 10**17, 151_003)
+BOUGHT = CompletedBuy(10**17, 5 * 10**20, 10**17, 151_003)
 SHARES = (BPS, 5000, 100)
 
 
-def plans_of(place: Place, environment: Environment, setting: Setting = SETTING) -> dict[str, Plan]:
+def plans_of(place: VenuePlace, environment: Environment, setting: Setting = SETTING) -> dict[str, Plan]:
     """Every plan of a place, by what it is for."""
     found: dict[str, Plan] = {"pay out": pay_out_plan((place,), setting, environment)}
     for size in get_args(Size):
@@ -84,13 +84,13 @@ def plans_of(place: Place, environment: Environment, setting: Setting = SETTING)
     return found
 
 
-def raw_of(place: Place, size: Size) -> int:
+def raw_of(place: VenuePlace, size: Size) -> int:
     amount = size_raw(size, place, SETTING, ENVIRONMENT)
     assert isinstance(amount, int)
     return amount
 
 
-def steps_of(plan: Plan, start: str = "") -> list[Step]:
+def steps_of(plan: Plan, start: str = "") -> list[SimulatedStep]:
     return [step for block in plan.blocks for step in block.steps if step.label.startswith(start)]
 
 
@@ -102,7 +102,7 @@ def labels(plan: Plan, block: int) -> list[str]:
 
 
 @PLACES
-def test_company_is_had_between_buy_and_sell_and_nowhere_else(place: Place) -> None:
+def test_company_is_had_between_buy_and_sell_and_nowhere_else(place: VenuePlace) -> None:
     meant = {f"sell {share}" for share in SHARES} if place in COMPANIONABLE else set()
     for name, plan in plans_of(place, CARELESS).items():
         assert bool(steps_of(plan, "company")) is (name in meant), name
@@ -112,12 +112,12 @@ def test_company_is_had_between_buy_and_sell_and_nowhere_else(place: Place) -> N
 
 
 @PLACES
-def test_a_careful_wallet_has_no_company(place: Place) -> None:
+def test_a_careful_wallet_has_no_company(place: VenuePlace) -> None:
     assert not any(steps_of(plan, "company") for plan in plans_of(place, ENVIRONMENT).values())
 
 
 @pytest.mark.parametrize("place", COMPANIONABLE)
-def test_company_is_two_others_who_buy_half_as_much_each(place: Place) -> None:
+def test_company_is_two_others_who_buy_half_as_much_each(place: VenuePlace) -> None:
     plan = plans_of(place, CARELESS)["sell 10000"]
     half = raw_of(place, "probe") // 2
     found = steps_of(plan, "company")
@@ -136,7 +136,7 @@ def test_company_is_two_others_who_buy_half_as_much_each(place: Place) -> None:
 
 
 @pytest.mark.parametrize("place", COMPANIONABLE)
-def test_company_can_pay_for_what_it_buys_and_its_gas(place: Place) -> None:
+def test_company_can_pay_for_what_it_buys_and_its_gas(place: VenuePlace) -> None:
     plan = plans_of(place, CARELESS)["sell 10000"]
     balances = dict(plan.blocks[1].balances)
     for other in {step.sender for step in steps_of(plan, "company")}:
@@ -161,7 +161,7 @@ def test_company_buys_of_the_round_size_however_little_is_traded(amount_raw: int
 
 
 @PLACES
-def test_a_wallet_that_holds_dollars_too_has_bought_them_before_it_is_looked_at(place: Place) -> None:
+def test_a_wallet_that_holds_dollars_too_has_bought_them_before_it_is_looked_at(place: VenuePlace) -> None:
     expected = amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), HELD_RAW, FLOAT_WEI // 4)
     for name, plan in plans_of(place, CARELESS).items():
         held = steps_of(plan, "hold")
@@ -175,7 +175,7 @@ def test_a_wallet_that_holds_dollars_too_has_bought_them_before_it_is_looked_at(
 
 
 @PLACES
-def test_a_wallet_that_is_to_hold_nothing_else_buys_nothing_else(place: Place) -> None:
+def test_a_wallet_that_is_to_hold_nothing_else_buys_nothing_else(place: VenuePlace) -> None:
     assert not any(steps_of(plan, "hold") for plan in plans_of(place, ENVIRONMENT).values())
 
 
@@ -199,7 +199,9 @@ def test_a_wallet_can_pay_for_what_it_holds_and_what_it_trades() -> None:
         (OTHER_CURVE, ROUTE, 2 * 10**18),
     ],
 )
-def test_what_a_venue_is_paid_in_is_really_bought(place: Place, route: tuple[Hop, ...], amount: int) -> None:
+def test_what_a_venue_is_paid_in_is_really_bought(
+    place: VenuePlace, route: tuple[Hop, ...], amount: int
+) -> None:
     assert raw_of(place, "probe") == amount
     for name, plan in plans_of(place, ENVIRONMENT).items():
         if name in ("buy probe", "pull", "handed", "sell 10000"):
@@ -216,7 +218,7 @@ def test_the_way_to_a_money_is_the_markets() -> None:
 
 
 @PLACES
-def test_what_is_paid_in_eth_needs_no_money_bought(place: Place) -> None:
+def test_what_is_paid_in_eth_needs_no_money_bought(place: VenuePlace) -> None:
     funded = any(steps_of(plan, "fund") for plan in plans_of(place, ENVIRONMENT).values())
     assert funded is (place.venue.quote not in ("eth", "weth"))
 
@@ -225,7 +227,7 @@ def test_what_is_paid_in_eth_needs_no_money_bought(place: Place) -> None:
 
 
 @PLACES
-def test_a_curve_has_no_router_to_clear(place: Place) -> None:
+def test_a_curve_has_no_router_to_clear(place: VenuePlace) -> None:
     curve = place.venue.kind == "launchpad_curve"
     for name, plan in plans_of(place, CARELESS).items():
         assert len(steps_of(plan, "sweep")) == (not curve and name != "pay out"), name
@@ -246,7 +248,7 @@ CARRIED_LABELS = ["pool-before", "pull", "pool-after", "pull-left", "pay-out", "
 
 
 @PLACES
-def test_tokens_are_carried_past_the_pool_exactly_where_a_hook_takes_part_in_swaps(place: Place) -> None:
+def test_tokens_are_carried_past_the_pool_exactly_where_a_hook_takes_part_in_swaps(place: VenuePlace) -> None:
     hooked = place in (DYNAMIC, SWAPPING)
     assert place.venue.keeps_by_hook() is hooked
     for name, plan in plans_of(place, CARELESS).items():
@@ -256,7 +258,7 @@ def test_tokens_are_carried_past_the_pool_exactly_where_a_hook_takes_part_in_swa
 
 
 @pytest.mark.parametrize("place", [DYNAMIC, SWAPPING])
-def test_what_is_carried_goes_where_a_trade_takes_it(place: Place) -> None:
+def test_what_is_carried_goes_where_a_trade_takes_it(place: VenuePlace) -> None:
     plan = plans_of(place, ENVIRONMENT)["pull"]
     steps = {step.label: step for step in plan.blocks[1].steps}
     manager, amount = CONTRACTS.v4_pool_manager, BOUGHT.received_raw
@@ -279,7 +281,7 @@ def test_what_is_carried_goes_where_a_trade_takes_it(place: Place) -> None:
 
 
 @PLACES
-def test_a_strangers_hooks_token_moves_under_the_gas_that_is_bearable_in_a_swap(place: Place) -> None:
+def test_a_strangers_hooks_token_moves_under_the_gas_that_is_bearable_in_a_swap(place: VenuePlace) -> None:
     plan = plans_of(place, ENVIRONMENT)["pull"]
     moves = {step.gas_limit for step in steps_of(plan) if step.label in ("pull", "pay-out")}
     assert moves == {POLICY.hook_gas_limit if place.venue.rival_hook() else POLICY.approve_gas_limit}
@@ -327,13 +329,13 @@ def test_a_plan_that_was_not_run_stays_missing() -> None:
 @pytest.mark.parametrize(("label", "leg"), [("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")])
 def test_a_move_that_is_refused_is_refused_on_its_leg(label: str, leg: str) -> None:
     results = carried() | {label: refused(error_string("not so"), 12)}
-    assert read_carried(results, MOVED) == Refused(leg, "not so", 12)  # type: ignore[arg-type]
+    assert read_carried(results, MOVED) == RefusedCall(leg, "not so", 12)  # type: ignore[arg-type]
 
 
 def test_of_several_refusals_the_first_move_counts() -> None:
     results = carried(buy=refused(gas=1), pull=refused(gas=2), pay_out=refused(gas=3))
-    assert read_carried(results, MOVED) == Refused("buy", None, 1)
-    assert read_carried(results | {"buy": did()}, MOVED) == Refused("sell", None, 2)
+    assert read_carried(results, MOVED) == RefusedCall("buy", None, 1)
+    assert read_carried(results | {"buy": did()}, MOVED) == RefusedCall("sell", None, 2)
 
 
 @pytest.mark.parametrize("label", ["pool-before", "pool-after", "paid-out", "pull-left"])

@@ -7,7 +7,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.simulate.legs import Place, cast
+from roundtrip.chain.simulate.legs import VenuePlace, cast
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Probe, Size
 from unit.chain.samples import ENVIRONMENT
@@ -50,7 +50,7 @@ def test_each_probe_is_traded_by_wallets_of_its_own() -> None:
 
 @EVERY_PLACE
 @PROBES
-def test_the_environments_own_wallets_are_nowhere_in_a_probes_plan(place: Place, probe: Probe) -> None:
+def test_the_environments_own_wallets_are_nowhere_in_a_probes_plan(place: VenuePlace, probe: Probe) -> None:
     telling = replace(ENVIRONMENT, buyer=address(0xB0B << 140), receiver=address(0xACE << 140))
     plan = sold_by(place, probe, environment=telling)
     for first in (telling.buyer, telling.receiver):
@@ -62,7 +62,7 @@ def test_the_environments_own_wallets_are_nowhere_in_a_probes_plan(place: Place,
 
 @PLACES
 @PROBES
-def test_the_same_probe_has_the_same_plan_every_time(place: Place, probe: Probe) -> None:
+def test_the_same_probe_has_the_same_plan_every_time(place: VenuePlace, probe: Probe) -> None:
     assert sold_by(place, probe) == sold_by(place, replace(probe))
 
 

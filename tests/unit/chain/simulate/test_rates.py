@@ -16,15 +16,15 @@ from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
 from roundtrip.chain.simulate.rates import Rates, rate_calls, read_rate
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Hop, Market, Missing, QuoteRate
+from roundtrip.domain.check.evidence import Hop, MarketRates, Missing, QuoteRate
 from roundtrip.venues import amm_v3
 from unit.chain.samples import PINNED, raw, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
 WETH, USDG = CONTRACTS.weth, CONTRACTS.usdg
 USDG_PER_ETH = 3_500_000_000
-MARKET = Market(1_000, USDG_PER_ETH, 500, None)
-BLIND = Market(1_000, Missing("node", "no pool"), None, None)
+MARKET = MarketRates(1_000, USDG_PER_ETH, 500, None)
+BLIND = MarketRates(1_000, Missing("node", "no pool"), None, None)
 TIERS = amm_v3.FEE_TIERS_PIPS
 SIDES = pytest.mark.parametrize("asset", [BELOW, ABOVE], ids=["below the money", "above the money"])
 
@@ -58,7 +58,7 @@ def said(
 
 
 def rate(
-    asset: Address, pools: dict[PoolAt, tuple[Fraction, int]], market: Market = MARKET
+    asset: Address, pools: dict[PoolAt, tuple[Fraction, int]], market: MarketRates = MARKET
 ) -> QuoteRate | None:
     return read_rate(asset, said(asset, pools), CONTRACTS, market)
 
@@ -141,7 +141,7 @@ def test_the_way_that_gives_most_is_gone(asset: Address, dollars: int, wins: Add
 
 
 @pytest.mark.parametrize("market", [BLIND, replace(MARKET, pool_fee_pips=None)])
-def test_where_no_way_leads_to_dollars_no_way_leads_through_them(market: Market) -> None:
+def test_where_no_way_leads_to_dollars_no_way_leads_through_them(market: MarketRates) -> None:
     deep = {(USDG, 100): (PER_USDG, 10**12)}
     assert rate(ABOVE, deep, market) is None
     found = rate(ABOVE, deep | {(WETH, 500): (TWENTY, 1)}, market)
@@ -211,7 +211,7 @@ class Desk:
         self.node, self.now, self.meter = node, 500.0, Meter()
         self.rates = Rates(cast(Node, node), CONTRACTS, lambda: self.now)
 
-    async def join(self, *assets: Address, market: Market = MARKET) -> Market:
+    async def join(self, *assets: Address, market: MarketRates = MARKET) -> MarketRates:
         return await self.rates.join(market, assets, PINNED, self.meter)
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from roundtrip.chain.simulate.outcomes import read_handed
 from roundtrip.chain.simulate.probe_plans import handed_plan
 from roundtrip.chain.simulate.request import StepResult
-from roundtrip.domain.check.evidence import Bought, Missing, Probe, Refused, Sold
+from roundtrip.domain.check.evidence import CompletedBuy, Missing, Probe, RefusedCall, Sold
 from roundtrip.venues import abi, amm_v3
 from unit.chain.samples import ENVIRONMENT, did, error_string, refused
 from unit.chain.trades import (
@@ -37,13 +37,13 @@ BOTH = pytest.mark.parametrize("probe", [HANDED, HANDED_HALF], ids=["all", "half
 
 
 @KNOWN
-def test_the_receivers_sell_of_all_is_read_from_its_own_balances(known: Bought) -> None:
+def test_the_receivers_sell_of_all_is_read_from_its_own_balances(known: CompletedBuy) -> None:
     found = sold(handed_results(did(gas=SELL_GAS), no_more()), HANDED, known=known)
     assert found == handed_sale()
 
 
 @KNOWN
-def test_where_half_is_sold_and_half_is_left_all_of_it_arrived(known: Bought) -> None:
+def test_where_half_is_sold_and_half_is_left_all_of_it_arrived(known: CompletedBuy) -> None:
     found = sold(handed_results(did(gas=SELL_GAS), no_more(), left=ONE_HALF), HANDED_HALF, known=known)
     assert found == handed_sale(asked_raw=ONE_HALF)
 
@@ -83,7 +83,9 @@ def test_a_sell_that_moves_what_it_is_asked_to_tells_what_arrived(held: int, dat
 
 @BOTH
 @pytest.mark.parametrize("known", [was_bought(10**18 + 7), was_bought(7), was_bought(1)])
-def test_what_arrived_and_was_sold_is_never_more_than_was_handed_over(probe: Probe, known: Bought) -> None:
+def test_what_arrived_and_was_sold_is_never_more_than_was_handed_over(
+    probe: Probe, known: CompletedBuy
+) -> None:
     for left in (0, 1, known.received_raw, 10**40):
         found = sold(handed_results(did(gas=SELL_GAS), left=left), probe, known=known)
         assert isinstance(found, Sold)
@@ -139,19 +141,19 @@ def test_a_half_that_rounds_to_none_is_read_as_the_one_unit_that_was_sold() -> N
 @BOTH
 def test_a_refused_hand_over_is_a_refused_transfer(probe: Probe) -> None:
     results = handed_results(no_more(), transfer=refused(error_string("frozen"), 40_001))
-    assert sold(results, probe) == Refused("transfer", "frozen", 40_001)
+    assert sold(results, probe) == RefusedCall("transfer", "frozen", 40_001)
 
 
 @BOTH
 def test_a_receiver_that_cannot_sell_under_any_limit_is_refused_for_the_last_reason(probe: Probe) -> None:
     attempts = [refused(error_string("a"), 7), refused(error_string("b"), 8)]
-    assert sold(handed_results(*attempts), probe) == Refused("sell", "b", 8)
+    assert sold(handed_results(*attempts), probe) == RefusedCall("sell", "b", 8)
 
 
 @BOTH
 def test_a_receiver_whose_approval_is_refused_is_told_so(probe: Probe) -> None:
     results = handed_results(no_more(), no_more(), approve_0=refused(error_string("not you"), 30_001))
-    assert sold(results, probe) == Refused("approve", "not you", 30_001)
+    assert sold(results, probe) == RefusedCall("approve", "not you", 30_001)
 
 
 @BOTH

@@ -12,7 +12,15 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.chain.rpc.dialect import ANVIL, Dialect
-from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Step, StepResult, build, read
+from roundtrip.chain.simulate.request import (
+    Plan,
+    PlannedBlock,
+    Results,
+    SimulatedStep,
+    StepResult,
+    build,
+    read,
+)
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, PINNED, error_string, interpreters_recursion_limit, raw
@@ -22,9 +30,9 @@ BUYER, READER, TO = ENVIRONMENT.buyer, ENVIRONMENT.reader, address(0x70)
 LIMIT = 300_000
 MOST = "0x1000000"
 
-BUY = Step("buy", BUYER, Call(TO, "0xaabb", 5), 2**24)
-LOOK = Step("look", READER, Call(TO, "0x70a08231"), LIMIT)
-SELL = Step("sell", BUYER, Call(TO, "0xccdd"), LIMIT)
+BUY = SimulatedStep("buy", BUYER, Call(TO, "0xaabb", 5), 2**24)
+LOOK = SimulatedStep("look", READER, Call(TO, "0x70a08231"), LIMIT)
+SELL = SimulatedStep("sell", BUYER, Call(TO, "0xccdd"), LIMIT)
 PLAN = Plan(
     ENVIRONMENT,
     (

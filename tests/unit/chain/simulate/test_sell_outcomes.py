@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.outcomes import read_buy, read_sell
 from roundtrip.chain.simulate.request import Plan, Results, StepResult
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Bought, Missing, Probe, Refused, Sold
+from roundtrip.domain.check.evidence import CompletedBuy, Missing, Probe, RefusedCall, Sold
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, did, error_string, refused, word
 from unit.chain.trades import (
     BACK_WEI,
@@ -170,13 +170,13 @@ def test_money_that_moves_in_later_attempts_is_nothing_the_first_brought(robbed:
 
 def test_a_sell_refused_under_every_limit_gives_the_last_reason() -> None:
     attempts = [refused(out_of_gas=True), refused(error_string("a")), refused(error_string("STF"), 77)]
-    assert sold(sell_results(*attempts)) == Refused("sell", "STF", 77)
+    assert sold(sell_results(*attempts)) == RefusedCall("sell", "STF", 77)
 
 
 @pytest.mark.parametrize("probe", [WHOLE, HALF])
 def test_a_refused_approval_is_the_reason_of_the_sell_that_fails_after_it(probe: Probe) -> None:
     results = sell_results(no_more(), no_more(), approve_0=refused(error_string("not you"), 30_001))
-    assert sold(results, probe) == Refused("approve", "not you", 30_001)
+    assert sold(results, probe) == RefusedCall("approve", "not you", 30_001)
 
 
 def test_a_refused_approval_does_not_matter_where_the_sell_goes_through() -> None:
@@ -185,7 +185,7 @@ def test_a_refused_approval_does_not_matter_where_the_sell_goes_through() -> Non
 
 def test_a_buy_refused_the_second_time_is_what_came_of_the_probe() -> None:
     results = sell_results(did(), buy=refused(error_string("closed"), 5))
-    assert sold(results) == Refused("buy", "closed", 5)
+    assert sold(results) == RefusedCall("buy", "closed", 5)
 
 
 @pytest.mark.parametrize(
@@ -205,13 +205,13 @@ def answers(plan: Plan, balance: Callable[[str], int]) -> Results:
     return {step.label: did(word(balance(step.label))) for step in steps_of(plan)}
 
 
-def sold_of(results: Results, place: Place, probe: Probe) -> object:
+def sold_of(results: Results, place: VenuePlace, probe: Probe) -> object:
     return read_sell(results, place, ENVIRONMENT, probe, was_bought(), POLICY)
 
 
 @PLACES
 @PROBES
-def test_every_label_that_is_read_is_in_the_plan(place: Place, probe: Probe) -> None:
+def test_every_label_that_is_read_is_in_the_plan(place: VenuePlace, probe: Probe) -> None:
     def balance(label: str) -> int:
         return 10**20 if label.startswith(("start-q", "bought-t")) else 0
 
@@ -223,14 +223,14 @@ def test_every_label_that_is_read_is_in_the_plan(place: Place, probe: Probe) -> 
         assert found.sell_gas == results["sell-0"].gas_used
         assert (found.arrived_raw is None) is (probe.seller == "buyer")
     buy = read_buy(answers(bought_by(place), balance), place, ENVIRONMENT, 1)
-    assert isinstance(buy, Bought)
+    assert isinstance(buy, CompletedBuy)
     assert len(buy.held_later_raw) == 3
 
 
 @PLACES
 @PROBES
 def test_a_sell_is_read_to_the_same_whichever_attempt_of_its_plan_goes_through_first(
-    place: Place, probe: Probe
+    place: VenuePlace, probe: Probe
 ) -> None:
     steps = steps_of(sold_by(place, probe))
     attempts = [step.label for step in steps if step.label.startswith("sell-")]

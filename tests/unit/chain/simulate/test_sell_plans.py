@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.simulate.legs import Place, late_s, planned_sell_raw, sellable, size_raw
+from roundtrip.chain.simulate.legs import VenuePlace, late_s, planned_sell_raw, sellable, size_raw
 from roundtrip.chain.simulate.probe_plans import sell_plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
@@ -60,7 +60,7 @@ def tried(attempts: int) -> list[str]:
 
 @PLACES
 @DELAYS
-def test_a_sell_of_all_is_tried_under_every_limit_of_the_ladder(place: Place, delay_s: int) -> None:
+def test_a_sell_of_all_is_tried_under_every_limit_of_the_ladder(place: VenuePlace, delay_s: int) -> None:
     plan = sold_by(place, Probe("probe", delay_s, BPS, 0))
     buyer, _ = who_trades(plan)
     assert [labels(plan, n) for n in range(3)] == [
@@ -78,7 +78,7 @@ def test_a_sell_of_all_is_tried_under_every_limit_of_the_ladder(place: Place, de
 
 @PLACES
 @PROBES
-def test_every_balance_is_read_by_a_wallet_that_does_not_trade(place: Place, probe: Probe) -> None:
+def test_every_balance_is_read_by_a_wallet_that_does_not_trade(place: VenuePlace, probe: Probe) -> None:
     for step in steps_of(sold_by(place, probe)):
         looks = step.label.endswith(("-quote", "-token"))
         assert (step.sender == READER) is (looks or step.label == "sweep"), step.label
@@ -90,7 +90,7 @@ def test_every_balance_is_read_by_a_wallet_that_does_not_trade(place: Place, pro
 @PROBES
 @ENVIRONMENTS
 def test_after_each_attempt_the_sellers_money_is_read_as_it_was_before(
-    place: Place, probe: Probe, environment: Environment
+    place: VenuePlace, probe: Probe, environment: Environment
 ) -> None:
     steps = steps_of(sold_by(place, probe, environment=environment))
     found = {step.label: n for n, step in enumerate(steps)}
@@ -109,7 +109,7 @@ def test_after_each_attempt_the_sellers_money_is_read_as_it_was_before(
 @ENVIRONMENTS
 @pytest.mark.parametrize("share_bps", [BPS, 5000, 100])
 def test_the_sell_comes_when_it_should_and_the_approval_a_while_before(
-    place: Place, delay_s: int, environment: Environment, share_bps: int
+    place: VenuePlace, delay_s: int, environment: Environment, share_bps: int
 ) -> None:
     plan = sold_by(place, Probe("probe", delay_s, share_bps, 0), environment=environment)
     late = late_s(environment, delay_s)
@@ -145,7 +145,7 @@ def test_a_wallet_approves_as_long_before_the_sell_as_it_does(approved_s: int) -
 @ENVIRONMENTS
 @pytest.mark.parametrize("share_bps", [BPS, 5000, 100])
 def test_the_token_is_asked_for_no_balance_before_the_sell(
-    place: Place, delay_s: int, environment: Environment, share_bps: int
+    place: VenuePlace, delay_s: int, environment: Environment, share_bps: int
 ) -> None:
     steps = steps_of(sold_by(place, Probe("probe", delay_s, share_bps, 0), environment=environment))
     last_sell = max(n for n, step in enumerate(steps) if step.label.startswith("sell-"))
@@ -158,7 +158,7 @@ def test_the_token_is_asked_for_no_balance_before_the_sell(
 @ENVIRONMENTS
 @pytest.mark.parametrize("probe", [HANDED, HANDED_HALF], ids=["all", "half"])
 def test_where_a_receiver_sells_the_token_is_asked_for_no_balance_before_it_has_sold(
-    place: Place, environment: Environment, probe: Probe
+    place: VenuePlace, environment: Environment, probe: Probe
 ) -> None:
     plan = sold_by(place, probe, environment=environment)
     steps, (_, receiver) = steps_of(plan), who_trades(plan)
@@ -173,7 +173,7 @@ def test_where_a_receiver_sells_the_token_is_asked_for_no_balance_before_it_has_
 @pytest.mark.parametrize(("probe", "amount"), [(HALF, BOUGHT // 2), (SLIVER, BOUGHT // 100)])
 @ENVIRONMENTS
 def test_a_part_is_tried_under_two_limits_and_no_more_than_it_is_approved(
-    place: Place, probe: Probe, amount: int, environment: Environment
+    place: VenuePlace, probe: Probe, amount: int, environment: Environment
 ) -> None:
     plan = sold_by(place, probe, environment=environment)
     assert labels(plan, 2) == ["held-quote", *tried(2), "after-token"]
@@ -196,7 +196,7 @@ def test_a_sell_never_asks_for_nothing_and_never_for_more_than_was_bought(bought
 @PLACES
 @PROBES
 @pytest.mark.parametrize("bought_raw", [0, 1, 2])
-def test_labels_are_unique_in_every_plan(place: Place, probe: Probe, bought_raw: int) -> None:
+def test_labels_are_unique_in_every_plan(place: VenuePlace, probe: Probe, bought_raw: int) -> None:
     found = [step.label for step in steps_of(sold_by(place, probe, was_bought(bought_raw)))]
     assert len(set(found)) == len(found)
 
@@ -206,7 +206,7 @@ def test_labels_are_unique_in_every_plan(place: Place, probe: Probe, bought_raw:
 
 @EVERY_PLACE
 @PROBES
-def test_a_wallet_that_approves_all_approves_the_most_there_is(place: Place, probe: Probe) -> None:
+def test_a_wallet_that_approves_all_approves_the_most_there_is(place: VenuePlace, probe: Probe) -> None:
     plan = sold_by(place, probe, environment=CARELESS)
     exact = sold_by(place, probe)
     trader = who_trades(plan)[probe.seller == "receiver"]
@@ -230,7 +230,7 @@ def test_a_wallet_that_approves_all_approves_the_most_there_is(place: Place, pro
     ("ladder", "all_limits"), [((), LADDER), ((2**24,), [2**24]), ((5 * 10**5, 10**6), [5 * 10**5, 10**6])]
 )
 def test_all_is_sold_under_the_environments_own_limits_where_it_has_some(
-    place: Place, delay_s: int, ladder: tuple[int, ...], all_limits: list[int]
+    place: VenuePlace, delay_s: int, ladder: tuple[int, ...], all_limits: list[int]
 ) -> None:
     environment = replace(ENVIRONMENT, sell_gas_ladder=ladder)
     plan = sold_by(place, Probe("probe", delay_s, BPS, 0), environment=environment)
@@ -244,7 +244,7 @@ def test_all_is_sold_under_the_environments_own_limits_where_it_has_some(
     ("measured", "limit"), [(0, 90_000), (60_000, 90_000), (60_001, 90_001), (200_000, 300_000)]
 )
 def test_approvals_of_no_limit_of_their_own_carry_half_as_much_again_as_was_measured(
-    place: Place, probe: Probe, measured: int, limit: int
+    place: VenuePlace, probe: Probe, measured: int, limit: int
 ) -> None:
     known = replace(was_bought(), approve_gas=measured)
     plan = sold_by(place, probe, known, replace(ENVIRONMENT, approve_gas_limit=0))
@@ -324,7 +324,7 @@ def test_the_receiver_is_handed_all_and_sells_all_or_half_of_it_in_a_later_block
 
 
 @pytest.mark.parametrize(("place", "out"), [(WETH, USDG), (USDG, WETH), (WETH, ETH), (ETH, USDG)])
-def test_what_was_bought_at_one_place_may_be_sold_at_another(place: Place, out: Place) -> None:
+def test_what_was_bought_at_one_place_may_be_sold_at_another(place: VenuePlace, out: VenuePlace) -> None:
     amount = size_raw("probe", place, SETTING, ENVIRONMENT)
     assert isinstance(amount, int)
     plan = sell_plan(place, SETTING, ENVIRONMENT, WHOLE, amount, was_bought(), out)
@@ -338,7 +338,7 @@ def test_what_was_bought_at_one_place_may_be_sold_at_another(place: Place, out: 
 def test_in_a_strangers_hook_nothing_is_tried_under_more_than_anybody_pays(
     probe: Probe, tried_under: list[int]
 ) -> None:
-    hooked = Place(amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 3000, 60, address(0x80)), amm_v4)
+    hooked = VenuePlace(amm_v4.pool("amm_v4", TOKEN, "eth", ZERO_ADDRESS, 3000, 60, address(0x80)), amm_v4)
     assert limits(sold_by(hooked, probe), "sell") == tried_under
     assert max(limits(sold_by(hooked, probe, was_bought(gas=2**24)), "buy")) == POLICY.hook_gas_limit
     assert limits(bought_by(hooked), "buy") == [POLICY.hook_gas_limit]

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import RpcError
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Results, StepResult
 from roundtrip.chain.simulate.token_facts import (
     PROXY_ADMIN_SLOT,
@@ -26,7 +26,7 @@ from unit.chain.samples import ENVIRONMENT, PINNED, did, raw, refused, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
 TOKEN = BELOW
-PLACES = tuple(Place(venue, amm_v3) for venue in amm_v3.candidates(TOKEN, CONTRACTS)[:2])
+PLACES = tuple(VenuePlace(venue, amm_v3) for venue in amm_v3.candidates(TOKEN, CONTRACTS)[:2])
 OWNER, OTHER_OWNER, ADMIN = address(0x0E), address(0x0F), address(0xAD)
 
 CODE = raw("0x6001")
@@ -249,7 +249,7 @@ def test_a_pool_in_a_simulation_that_was_not_run_is_missing() -> None:
 @pytest.mark.parametrize("make", [lambda token: ABOVE, lambda token: CONTRACTS.weth])
 def test_the_plan_has_three_reads_for_each_candidate(make: Callable[[Address], Address]) -> None:
     token = make(TOKEN)
-    places = tuple(Place(venue, amm_v3) for venue in amm_v3.candidates(token, CONTRACTS))
+    places = tuple(VenuePlace(venue, amm_v3) for venue in amm_v3.candidates(token, CONTRACTS))
     for contracts, own in ((CONTRACTS, 9), (replace(CONTRACTS, launchpad_hook=None), 7)):
         steps = facts_plan(token, places, contracts, ENVIRONMENT, POLICY).blocks[0].steps
         assert len(steps) == own + 3 * len(places)

@@ -11,7 +11,7 @@ from roundtrip.chain.simulate.request import Plan, Results, StepResult
 from roundtrip.chain.wallet.calls import (
     Pair,
     WalletCalls,
-    Watched,
+    WatchedAssets,
     before_plan,
     first_failure,
     own_gas,
@@ -30,7 +30,7 @@ from roundtrip.chain.wallet.event_hints import (
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.trade.judge import Allowance, Moved, Ran
+from roundtrip.domain.trade.judge import Allowance, BalanceChange, Ran
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, PINNED, did, error_string, refused, word
@@ -41,7 +41,7 @@ WALLET, TOKEN, OTHER, SPENDER = (Address("0x" + f"{n:02x}" * 20) for n in (0xAA,
 CALLS = (Call(TOKEN, "0x1234", 5), Call(OTHER, "0x"))
 OWN = WalletCalls(WALLET, CALLS, (900_000, 800_000), 10**18)
 PAIRS = (Pair(TOKEN, SPENDER), Pair(OTHER, SPENDER, "permit2"), Pair(OTHER, SPENDER, "all"))
-WATCHED = Watched((TOKEN, OTHER), PAIRS)
+WATCHED = WatchedAssets((TOKEN, OTHER), PAIRS)
 SETTING = Setting(TOKEN, CONTRACTS, MARKET, POLICY)
 PLAN = run_plan(OWN, WATCHED, SETTING, ENVIRONMENT)
 BEFORE = before_plan(OWN, WATCHED, SETTING, ENVIRONMENT)
@@ -130,7 +130,7 @@ def test_nothing_moves_where_only_gas_is_paid() -> None:
 def test_eth_is_told_without_gas_and_by_call() -> None:
     gas = 30_000 * GAS_PRICE_WEI
     found = ran(eth_1=did(10**18 - gas - 700), eth_2=did(10**18 - 2 * gas - 200))
-    assert found.moved == (Moved(ZERO_ADDRESS, -200, 10**18, ()),)
+    assert found.moved == (BalanceChange(ZERO_ADDRESS, -200, 10**18, ()),)
     assert found.eth_changes_wei == (-700, 500)
 
 
@@ -145,12 +145,12 @@ def test_the_price_of_gas_never_passes_the_most_that_is_offered() -> None:
 def test_tokens_move_by_their_balances() -> None:
     later = {f"held_{delay}_0": did(n) for n, delay in enumerate(DELAYS)}
     found = ran(before_token_0=did(5), after_token_0=did(9), before_token_1=did(7), **later)
-    assert found.moved == (Moved(TOKEN, 4, 5, (0, 1, 2)), Moved(OTHER, -7, 7, (0, 0, 0)))
+    assert found.moved == (BalanceChange(TOKEN, 4, 5, (0, 1, 2)), BalanceChange(OTHER, -7, 7, (0, 0, 0)))
 
 
 def test_a_token_that_tells_nothing_later_is_taken_to_hold_what_it_held() -> None:
     found = ran(after_token_0=did(9), held_3600_0=refused(), held_13_0=did(b""), held_86400_0=did(8))
-    assert found.moved == (Moved(TOKEN, 9, 0, (9, 9, 8)),)
+    assert found.moved == (BalanceChange(TOKEN, 9, 0, (9, 9, 8)),)
 
 
 @pytest.mark.parametrize("answer", [refused(), did(b""), did(b"\x01" * 31)])

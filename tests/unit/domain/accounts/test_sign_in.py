@@ -10,8 +10,8 @@ from roundtrip.domain.accounts.sign_in import (
     CLAIM_BYTES,
     LIFETIME_S,
     WINDOW_S,
-    Asker,
-    Wallet,
+    SignInSite,
+    SignInWallet,
     good_texts,
     good_windows,
     nonce,
@@ -21,8 +21,8 @@ from roundtrip.domain.accounts.sign_in import (
 from roundtrip.domain.base.types import Address
 
 SECRET = bytes(range(32))
-WALLET = Wallet(Address("0x" + "ab" * 20), "0x" + "Ab" * 20, 3)
-ASKER = Asker("https://roundtrip.example:8443", 4663)
+WALLET = SignInWallet(Address("0x" + "ab" * 20), "0x" + "Ab" * 20, 3)
+ASKER = SignInSite("https://roundtrip.example:8443", 4663)
 AT_S = st.floats(min_value=1_000_000, max_value=4_000_000_000)
 
 
@@ -48,8 +48,8 @@ def test_the_nonce_is_long_enough_and_of_letters_and_digits_only() -> None:
 
 
 def test_the_nonce_depends_on_all_that_it_is_made_from() -> None:
-    other = Wallet(Address("0x" + "ac" * 20), WALLET.shown, 3)
-    later = Wallet(WALLET.address, WALLET.shown, 4)
+    other = SignInWallet(Address("0x" + "ac" * 20), WALLET.shown, 3)
+    later = SignInWallet(WALLET.address, WALLET.shown, 4)
     made = [nonce(SECRET, WALLET, 7), nonce(SECRET, WALLET, 8), nonce(SECRET[::-1], WALLET, 7)]
     made += [nonce(SECRET, other, 7), nonce(SECRET, later, 7)]
     made += [nonce(SECRET, WALLET, 7, bytes(CLAIM_BYTES)), nonce(SECRET, WALLET, 7, b"\1" * CLAIM_BYTES)]

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from roundtrip.domain.base.job_turns import Choice, Lane, Ready, choose
+from roundtrip.domain.base.job_turns import Lane, Ready, TurnChoice, choose
 from roundtrip.domain.watch.channels import (
     HOST_ROWS,
     LANES,
@@ -117,9 +117,9 @@ def test_one_message_waits_for_one_round_at_most_however_much_others_have(seed: 
 def test_where_only_a_part_of_the_circle_is_known_each_has_one_turn_and_it_goes_on_behind_them() -> None:
     circle = {7: [Ready(1, 7, "a"), Ready(2, 7, "a")], 8: [Ready(3, 8, "full")], 9: []}
     busy = {"full": LANE.of_host}
-    assert choose(LANE, circle, 8, {}, busy, is_whole=False) == Choice([Ready(1, 7, "a")], 9)
-    assert choose(LANE, circle, 1, {}, busy, is_whole=False) == Choice([Ready(1, 7, "a")], 7)
-    assert choose(LANE, {8: circle[8]}, 8, {}, busy, is_whole=True) == Choice([], None)
+    assert choose(LANE, circle, 8, {}, busy, is_whole=False) == TurnChoice([Ready(1, 7, "a")], 9)
+    assert choose(LANE, circle, 1, {}, busy, is_whole=False) == TurnChoice([Ready(1, 7, "a")], 7)
+    assert choose(LANE, {8: circle[8]}, 8, {}, busy, is_whole=True) == TurnChoice([], None)
 
 
 def test_the_lanes() -> None:

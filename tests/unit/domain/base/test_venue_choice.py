@@ -7,7 +7,7 @@ import pytest
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Bought, Buy, Carried, CellOutcome, VenueEvidence
+from roundtrip.domain.check.evidence import Carried, CellOutcome, CompletedBuy, EnvironmentBuy, VenueEvidence
 from roundtrip.domain.check.venue_code import rank_of
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.check.verdict import judge
@@ -87,8 +87,8 @@ def test_what_a_buy_brings_counts_with_what_it_loses() -> None:
     assert best(dear, losing(60)) == 1
 
 
-def _a_thousandth(buy: Buy) -> Buy:
-    assert isinstance(buy.outcome, Bought)
+def _a_thousandth(buy: EnvironmentBuy) -> EnvironmentBuy:
+    assert isinstance(buy.outcome, CompletedBuy)
     return replace(buy, outcome=replace(buy.outcome, received_raw=buy.outcome.received_raw // 1000))
 
 

@@ -13,26 +13,26 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import (
-    Bought,
-    Buy,
     Carried,
     Cell,
+    CompletedBuy,
     Curve,
-    Deployer,
+    DeployerRecord,
     Environment,
+    EnvironmentBuy,
     Evidence,
     HolderSell,
     HolderSells,
     Hop,
-    Launch,
-    Market,
+    LaunchRecord,
+    MarketRates,
     Missing,
     OwnerCall,
     OwnerCalls,
     PoolLaunch,
     Probe,
     QuoteRate,
-    Refused,
+    RefusedCall,
     Sold,
     TokenFacts,
     VenueEvidence,
@@ -52,17 +52,19 @@ Addresses = st.integers(0, 2**160 - 1).map(lambda n: Address(f"0x{n:040x}"))
 Gap = st.builds(Missing, st.sampled_from(["node", "token"]), Text)
 Sizes = st.sampled_from(["probe", "tenth", "hundredth", "thousandth", "large"])
 Refusal = st.builds(
-    Refused,
+    RefusedCall,
     st.sampled_from(["fund", "buy", "approve", "transfer", "sell"]),
     st.none() | Text,
     Number,
 )
 Buys = st.builds(
-    Buy,
+    EnvironmentBuy,
     Sizes,
     Number,
     st.one_of(
-        st.builds(Bought, *[Number] * 4, st.lists(Number, max_size=3).map(tuple), Number, st.booleans()),
+        st.builds(
+            CompletedBuy, *[Number] * 4, st.lists(Number, max_size=3).map(tuple), Number, st.booleans()
+        ),
         Refusal,
         Gap,
     ),
@@ -112,7 +114,7 @@ Rates = st.builds(
 )
 Curves = st.builds(Curve, *[Number] * 6, st.booleans(), Number, Number, st.none() | Number)
 Launches = st.builds(
-    Launch,
+    LaunchRecord,
     st.sampled_from(["curve", "swept", "pooled", "rescued"]),
     *[Addresses] * 3,
     *[Number] * 5,
@@ -139,7 +141,7 @@ Whole = st.builds(
     st.sampled_from(["token", "weth", "usdg"]),
     Facts,
     st.builds(
-        Market,
+        MarketRates,
         Number,
         Number | Gap,
         st.none() | Number,
@@ -153,7 +155,7 @@ Whole = st.builds(
     Number,
     st.one_of(st.none(), Launches, PoolLaunches, Gap),
     st.lists(Addresses, max_size=2).map(tuple),
-    st.none() | st.builds(Deployer, *[Number] * 5),
+    st.none() | st.builds(DeployerRecord, *[Number] * 5),
     st.one_of(
         st.none(), Gap, st.builds(OwnerCalls, Number, Outcomes, st.lists(OwnersCalls).map(tuple), Number)
     ),
@@ -173,10 +175,16 @@ RATE = QuoteRate(OTHER, 10**15, (Hop(OTHER, 500),), 8)
 EXAMPLE = dataclasses.replace(
     evidence(
         at(
-            v4(), venue(told_on_buy=NODE, told_on_sell=Refused("sell", "no", 1)), carried=Carried(2**60, 1, 2)
+            v4(),
+            venue(told_on_buy=NODE, told_on_sell=RefusedCall("sell", "no", 1)),
+            carried=Carried(2**60, 1, 2),
         ),
         dataclasses.replace(
-            venue((), facts=NODE, all_buys=(Buy("probe", 0, Bought(1, 2, 3, 4, (5,), 6, True)),)),
+            venue(
+                (),
+                facts=NODE,
+                all_buys=(EnvironmentBuy("probe", 0, CompletedBuy(1, 2, 3, 4, (5,), 6, True)),),
+            ),
             crossed=Sold(1, 2, 3, 4, 5, 6, 7, 8),
         ),
         market=dataclasses.replace(MARKET, feed_usd_e8=1, rates=(RATE,)),
@@ -187,7 +195,7 @@ EXAMPLE = dataclasses.replace(
     ),
     launch=LAUNCH,
     given=(OTHER,),
-    deployer=Deployer(5, 1, 2, 3, 4),
+    deployer=DeployerRecord(5, 1, 2, 3, 4),
     owner_calls=OwnerCalls(
         0, NODE, (OwnerCall("pause()", "", "owner", OTHER, OTHER, ("0x",), NODE, OTHER),), 1
     ),
@@ -245,7 +253,7 @@ def test_evidence_of_a_launch_comes_back_as_it_was(whole: Evidence) -> None:
 @pytest.mark.parametrize("state", [NODE, None])
 def test_a_launch_without_its_curves_state_comes_back_as_it_was(state: Missing | None) -> None:
     known = dataclasses.replace(LAUNCH, curve_state=state)
-    assert canonical_json.load(Launch, canonical_json.dump(known)) == known
+    assert canonical_json.load(LaunchRecord, canonical_json.dump(known)) == known
 
 
 @QUICK
@@ -273,7 +281,7 @@ def test_integers_beyond_doubles_stand_as_text() -> None:
 
 
 def test_a_class_is_named_by_its_tag_and_not_by_its_name() -> None:
-    renamed = type("Renamed", (Market,), {"wire": "Market"})(
+    renamed = type("Renamed", (MarketRates,), {"wire": "Market"})(
         *(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET))
     )
     assert canonical_json.dump(renamed) == canonical_json.dump(MARKET)
@@ -290,7 +298,9 @@ def test_a_field_may_keep_its_key_under_another_name() -> None:
 
 
 def test_a_class_without_a_tag_has_no_place_in_evidence() -> None:
-    untagged = type("Untagged", (Market,), {})(*(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET)))
+    untagged = type("Untagged", (MarketRates,), {})(
+        *(getattr(MARKET, f.name) for f in dataclasses.fields(MARKET))
+    )
     with pytest.raises(TypeError, match="no wire tag"):
         canonical_json.dump(untagged)
 
@@ -404,6 +414,6 @@ def test_what_no_dump_writes_is_not_read(path: tuple[Any, ...], value: Any) -> N
 
 
 def test_the_market_is_read_by_its_own_kind_too() -> None:
-    assert canonical_json.load(Market, canonical_json.dump(MARKET)) == MARKET
+    assert canonical_json.load(MarketRates, canonical_json.dump(MARKET)) == MARKET
     with pytest.raises(ValueError, match="Market"):
         canonical_json.load(PoolFacts, canonical_json.dump(MARKET))

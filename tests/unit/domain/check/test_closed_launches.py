@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Carried, Cell, Evidence, Launch, Probe, Refused, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    Carried,
+    Cell,
+    Evidence,
+    LaunchRecord,
+    Probe,
+    RefusedCall,
+    VenueEvidence,
+)
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
 from unit.domain.builders import (
@@ -46,7 +54,7 @@ def says(found: Evidence) -> str:
 
 # --- closed launches ------------------------------------------------------------------------------
 
-WORDS: tuple[tuple[str, Launch, str], ...] = (
+WORDS: tuple[tuple[str, LaunchRecord, str], ...] = (
     ("ready", CLOSED, UNTIL),
     ("swept just now", gone("swept", NOW_S), UNTIL),
     ("swept an hour ago", gone("swept", NOW_S - 3600), UNTIL),
@@ -63,7 +71,7 @@ WORDS: tuple[tuple[str, Launch, str], ...] = (
 
 
 @pytest.mark.parametrize(("known", "text"), [(k, t) for _, k, t in WORDS], ids=[name for name, _, _ in WORDS])
-def test_a_launch_between_curve_and_pool_is_no_trap_and_told_as_such(known: Launch, text: str) -> None:
+def test_a_launch_between_curve_and_pool_is_no_trap_and_told_as_such(known: LaunchRecord, text: str) -> None:
     found = launched(known, NO_CURVE, NO_POOL)
     assert seen(found) == ("no_pool", "warn")
     assert says(found) == text
@@ -185,19 +193,19 @@ LONG = "y" * 500
 
 def longest(reason: str) -> Evidence:
     """Everything there is to say at once: a part, a tax, gas, a smaller size, what was not looked at."""
-    no = Refused("sell", reason, 1)
+    no = RefusedCall("sell", reason, 1)
     every = refused_cells(full=no, full_again=no, half=sold(60, 5000, gas=2**24))
     small = tuple(replace(c, probe=replace(c.probe, size="tenth")) for c in every[:-1])
-    found = at(CURVE, venue((*small, every[-1]), all_buys=buys(Refused("buy", reason, 1))))
+    found = at(CURVE, venue((*small, every[-1]), all_buys=buys(RefusedCall("buy", reason, 1))))
     known = launch(state(snipe_bps=1499, snipe_seconds=15))
     return replace(launched(known, found), candidates_complete=False)
 
 
 def crowded(reason: str) -> Evidence:
     """As much again: a second wallet that was refused, a larger trade that does not sell."""
-    no = Refused("buy", reason, 1)
+    no = RefusedCall("buy", reason, 1)
     found = at(CURVE, venue(cells(60, full_again=no, day=sold(60, gas=2**24))))
-    large = Cell(Probe("large", POLICY.later_s, BPS, 0), Refused("sell", reason, 1))
+    large = Cell(Probe("large", POLICY.later_s, BPS, 0), RefusedCall("sell", reason, 1))
     known = launch(state(snipe_bps=1499, snipe_seconds=15))
     return replace(launched(known, replace(found, cells=(*found.cells, large))), candidates_complete=False)
 
@@ -216,13 +224,13 @@ def test_the_longest_texts_of_a_launch_are_short_too() -> None:
 @QUICK
 @given(st.text(max_size=300).map(lambda text: "a" + text))
 def test_a_strangers_words_are_cleaned_in_a_launchs_text_too(reason: str) -> None:
-    trap = refused_cells(**dict.fromkeys(("full", "full_again", "hour"), Refused("sell", reason, 1)))
+    trap = refused_cells(**dict.fromkeys(("full", "full_again", "hour"), RefusedCall("sell", reason, 1)))
     for found in (
         longest(reason),
         crowded(reason),
         launched(launch(), at(CURVE, no_trade(LIQUID, refused_buys(reason)))),
         launched(launch(state(snipe_bps=9900)), at(CURVE, venue(trap))),
-        evidence(at(v4(), venue(trap), carried=Refused("sell", reason, 1))),
+        evidence(at(v4(), venue(trap), carried=RefusedCall("sell", reason, 1))),
     ):
         text = says(found)
         assert text.isprintable()

@@ -8,7 +8,15 @@ from evidence.corpus import documents
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.cost import Cost, cost_of
-from roundtrip.domain.check.evidence import Bought, Curve, Evidence, Launch, Missing, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Curve,
+    Evidence,
+    LaunchRecord,
+    Missing,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.check.verdict import judge, shown_index
 
 GAP = Missing("node", "it took too long")
@@ -83,14 +91,14 @@ def test_what_a_hook_keeps_is_told_apart_only_where_transfers_were_seen() -> Non
 
 def test_more_than_the_launchpad_tells_is_of_no_known_way() -> None:
     told = kept("curve_taxed")
-    assert isinstance(told.launch, Launch)
+    assert isinstance(told.launch, LaunchRecord)
     found = known(replace(told, launch=replace(told.launch, creator_tax_bps=0)))
     assert (found.tax_bps, found.buy_tax_bps, found.sell_tax_bps) == (1520, None, None)
 
 
 def test_the_tax_of_the_first_seconds_is_one_of_the_buy() -> None:
     told = kept("curve")
-    assert isinstance(told.launch, Launch)
+    assert isinstance(told.launch, LaunchRecord)
     state = told.launch.curve_state
     assert isinstance(state, Curve)
     launch = replace(told.launch, curve_state=replace(state, snipe_bps=3000))
@@ -111,7 +119,7 @@ def test_what_does_not_fit_the_pools_formula_is_of_no_known_way() -> None:
     venue = only(taxed)
     buys = tuple(
         replace(buy, outcome=replace(buy.outcome, received_raw=buy.outcome.received_raw * 2))
-        if buy.size == "thousandth" and isinstance(buy.outcome, Bought)
+        if buy.size == "thousandth" and isinstance(buy.outcome, CompletedBuy)
         else buy
         for buy in venue.buys
     )

@@ -6,7 +6,14 @@ import pytest
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Bought, Buy, CellOutcome, Refused, Sold, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CellOutcome,
+    CompletedBuy,
+    EnvironmentBuy,
+    RefusedCall,
+    Sold,
+    VenueEvidence,
+)
 from roundtrip.domain.check.verdict import Judgement, judge
 from unit.domain.builders import (
     BOUGHT_RAW,
@@ -23,8 +30,8 @@ from unit.domain.builders import (
 def cheaper(found: VenueEvidence, times: int = 1000) -> VenueEvidence:
     """The same venue where a buy brings so many times the tokens."""
 
-    def more(buy: Buy) -> Buy:
-        assert isinstance(buy.outcome, Bought)
+    def more(buy: EnvironmentBuy) -> EnvironmentBuy:
+        assert isinstance(buy.outcome, CompletedBuy)
         return replace(buy, outcome=replace(buy.outcome, received_raw=buy.outcome.received_raw * times))
 
     return replace(found, buys=tuple(map(more, found.buys)))
@@ -49,8 +56,8 @@ def seen(outcome: CellOutcome | None, trap: VenueEvidence = TRAP) -> tuple[str, 
     return verdict.code, verdict.level
 
 
-@pytest.mark.parametrize("no", [NO_MONEY, Refused("approve", None, 1), Refused("transfer", "no", 1)])
-def test_a_pool_that_takes_back_only_its_own_is_no_way_out(no: Refused) -> None:
+@pytest.mark.parametrize("no", [NO_MONEY, RefusedCall("approve", None, 1), RefusedCall("transfer", "no", 1)])
+def test_a_pool_that_takes_back_only_its_own_is_no_way_out(no: RefusedCall) -> None:
     assert seen(no) == ("thin_pool", "danger")
     assert "does not sell there" in judged(no).verdict.text
 
@@ -69,8 +76,8 @@ def test_less_than_half_sold_is_no_way_out() -> None:
     assert seen(crossed(BPS, 5000)) == ("ok", "ok")
 
 
-@pytest.mark.parametrize("unknown", [Refused("buy", "no", 1), Refused("fund", None, 1), None])
-def test_a_way_out_that_was_not_tried_says_nothing(unknown: Refused | None) -> None:
+@pytest.mark.parametrize("unknown", [RefusedCall("buy", "no", 1), RefusedCall("fund", None, 1), None])
+def test_a_way_out_that_was_not_tried_says_nothing(unknown: RefusedCall | None) -> None:
     assert seen(unknown) == ("ok", "ok")
 
 

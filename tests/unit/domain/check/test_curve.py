@@ -18,7 +18,7 @@ from roundtrip.domain.check.curve import (
     round_trip_loss_bps,
     sell,
 )
-from roundtrip.domain.check.evidence import Bought, Curve
+from roundtrip.domain.check.evidence import CompletedBuy, Curve
 from unit.domain.launches import PHANTOM_RAW, STATE, SUPPLY_RAW, THRESHOLD_RAW, state
 
 QUICK = settings(max_examples=300, deadline=None)
@@ -202,9 +202,9 @@ def test_a_curve_without_a_threshold_is_full() -> None:
 # --- a round trip by the formula ------------------------------------------------------------------
 
 
-def a_buy(curve: Curve, in_raw: int) -> Bought:
+def a_buy(curve: Curve, in_raw: int) -> CompletedBuy:
     told = buy(curve, in_raw, 0)
-    return Bought(told.spent_raw, told.tokens_raw, in_raw, 0)
+    return CompletedBuy(told.spent_raw, told.tokens_raw, in_raw, 0)
 
 
 @QUICK

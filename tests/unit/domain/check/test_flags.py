@@ -10,7 +10,14 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import policy_tables
-from roundtrip.domain.check.evidence import Carried, Deployer, Evidence, Launch, Missing, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    Carried,
+    DeployerRecord,
+    Evidence,
+    LaunchRecord,
+    Missing,
+    VenueEvidence,
+)
 from roundtrip.domain.check.flags import FLAGS, Judged, raised_flags
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
@@ -58,11 +65,11 @@ def on(where: Venue) -> Evidence:
 
 def by(launches: int = 1, graduated: int = 0, got_raw: int = 0, sold_raw: int = 0) -> Evidence:
     """A launch by a deployer with this record."""
-    record = Deployer(launches, graduated, 0, got_raw, sold_raw)
+    record = DeployerRecord(launches, graduated, 0, got_raw, sold_raw)
     return replace(launched(launch(), at(CURVE)), deployer=record)
 
 
-def of(known: Launch | Missing | None) -> Evidence:
+def of(known: LaunchRecord | Missing | None) -> Evidence:
     """A launch that trades on its curve."""
     return launched(known, at(CURVE))
 
@@ -151,7 +158,7 @@ def test_flags_come_in_the_order_of_the_table() -> None:
         hooked, keeping(1000), venue(cells(990), impact_bps=2000), facts=replace(TOKEN_FACTS, owner=OWNER)
     )
     known = launch(state(snipe_bps=1), creator_tax_bps=500)
-    every = replace(whole, launch=known, deployer=Deployer(5, 0, 0, 2, 1))
+    every = replace(whole, launch=known, deployer=DeployerRecord(5, 0, 0, 2, 1))
     # A curve is either closed or still taxes its first buyers.
     assert flags(every) == tuple(name for name in FLAGS if name != "curve_closed")
     closed = replace(every, launch=replace(known, curve_state=state(snipe_bps=1, closed=True)))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Bought, Cell, CellOutcome, Missing, Probe, Refused, Sold
+from roundtrip.domain.check.evidence import Cell, CellOutcome, CompletedBuy, Missing, Probe, RefusedCall, Sold
 from roundtrip.domain.check.venue_reading import Sale, SellResult, is_filled, loss_bps, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
@@ -24,7 +24,7 @@ from unit.domain.builders import (
     venue,
 )
 
-FROZEN = Refused("transfer", "frozen", 40_000)
+FROZEN = RefusedCall("transfer", "frozen", 40_000)
 HALF = sold(900, 5000)
 
 
@@ -100,7 +100,7 @@ def test_a_receivers_sell_that_moved_less_than_it_was_asked_to_is_not_whole() ->
 @pytest.mark.parametrize("arrived", [0, 10**6])
 def test_a_receivers_sell_that_moved_nothing_is_a_refusal(arrived: int) -> None:
     found = handed(None, replace(TAXED, arrived_raw=arrived, sold_raw=0))
-    assert isinstance(found, Refused)
+    assert isinstance(found, RefusedCall)
     assert found.step == "sell"
 
 
@@ -119,7 +119,7 @@ def test_the_more_a_transfer_took_the_more_is_lost(held: int, data: st.DataObjec
 
 # --- an empty pool's buy ---------------------------------------------------------------------------
 
-NOTHING = Bought(0, 0, 10**17, 140_000)
+NOTHING = CompletedBuy(0, 0, 10**17, 140_000)
 
 
 def test_a_buy_that_moved_nothing_is_not_filled() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells, Missing, Refused, Sold
+from roundtrip.domain.check.evidence import CellOutcome, HolderSell, HolderSells, Missing, RefusedCall, Sold
 from roundtrip.domain.check.holder_sells import holder_sentence, lost_bps, traps
 from roundtrip.domain.check.missing_pieces import possible_codes
 from roundtrip.domain.check.venue_reading import read_venue
@@ -20,8 +20,8 @@ from unit.domain.owner_attempts import known as owners
 from unit.domain.owners import call
 
 CONTROL = sold(60)
-NO = Refused("sell", "listed", 1)
-NO_BUY = Refused("buy", "no", 1)
+NO = RefusedCall("sell", "listed", 1)
+NO_BUY = RefusedCall("buy", "no", 1)
 
 
 def gets(less_bps: int, share_bps: int = 10_000) -> Sold:
@@ -36,7 +36,7 @@ FAIR = gets(0)
 
 def held(*outcomes: CellOutcome, later: CellOutcome | None = None) -> HolderSells:
     tried = tuple(
-        HolderSell(Address(f"0x{n:040x}"), 1, one, later if isinstance(one, Refused) else None)
+        HolderSell(Address(f"0x{n:040x}"), 1, one, later if isinstance(one, RefusedCall) else None)
         for n, one in enumerate(outcomes, 1)
     )
     return HolderSells(0, CONTROL, 12, tried)
@@ -56,7 +56,7 @@ def judged(known: HolderSells | Missing | None, loss_bps: int = 60) -> Verdict:
         (gets(-500), -500),
         (gets(10_000), None),
         (NO, None),
-        (Refused("approve", None, 1), None),
+        (RefusedCall("approve", None, 1), None),
         (NODE, NODE),
         (ITS_OWN, ITS_OWN),
     ],
@@ -164,7 +164,7 @@ def test_a_dear_token_stays_what_it_is_called_and_a_trap_is_one_before_all_else(
 
 
 def test_what_an_owner_could_change_is_said_beside() -> None:
-    stopped = owners(call(Refused("sell", "no", 1), "a()"))
+    stopped = owners(call(RefusedCall("sell", "no", 1), "a()"))
     found = replace(evidence(venue()), holder_sells=held(NO, NO), owner_calls=stopped)
     text = judge(found, POLICY).verdict.text
     assert text == f"2 of 2 {CANNOT} Its owner could stop selling with a()."

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Buy, Carried, Refused, VenueEvidence
-from roundtrip.domain.check.venue_code import Parts, fee_like_bps, parts
+from roundtrip.domain.check.evidence import Carried, EnvironmentBuy, RefusedCall, VenueEvidence
+from roundtrip.domain.check.venue_code import LossParts, fee_like_bps, parts
 from roundtrip.domain.check.venue_reading import is_filled, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
@@ -88,10 +88,10 @@ def test_a_hook_and_a_tax_by_hand() -> None:
     # Half is lost; the token's transfers leave 0.8 * 0.8 = 0.64; 0.5 of 0.64 is 0.78125: kept 21.88 %.
     found = read_venue(hooked(5000, taxed(2000)), POLICY)
     assert found.keep_bps == 2188
-    assert parts(found, POLICY) == Parts(5000, 2188, 0, 2812)
+    assert parts(found, POLICY) == LossParts(5000, 2188, 0, 2812)
 
 
-@pytest.mark.parametrize("carried", [Refused("sell", "no transfers", 1), None, ITS_OWN], ids=str)
+@pytest.mark.parametrize("carried", [RefusedCall("sell", "no transfers", 1), None, ITS_OWN], ids=str)
 def test_where_the_token_would_not_be_moved_past_it_the_pool_is_blamed(carried: object) -> None:
     assert keep(hooked(3000, carried)) == 3000
 
@@ -224,6 +224,6 @@ def test_a_curve_is_judged_at_the_largest_size_that_leaves_it_open() -> None:
 
 
 def test_a_closing_buy_beside_refused_ones_is_dry_too() -> None:
-    closing = Buy("hundredth", 0, replace(bought(0, "hundredth"), closes=True))
-    no = [Buy(size, 0, NO_MONEY) for size in ("probe", "tenth")]
+    closing = EnvironmentBuy("hundredth", 0, replace(bought(0, "hundredth"), closes=True))
+    no = [EnvironmentBuy(size, 0, NO_MONEY) for size in ("probe", "tenth")]
     assert read_venue(at(CURVE, no_trade(LIQUID, (*no, closing))), POLICY, LAUNCH).status == "dry"

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import Cell, Evidence, Refused, VenueEvidence
+from roundtrip.domain.check.evidence import Cell, Evidence, RefusedCall, VenueEvidence
 from roundtrip.domain.check.venue_reading import Sale, read_venue
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
@@ -120,7 +120,7 @@ def test_a_lost_half_sell_beside_a_ruinous_sell_handed_on_is_unproven() -> None:
 
 
 def test_a_lost_smallest_buy_does_not_decide_between_cannot_buy_and_empty_pool() -> None:
-    no = Refused("buy", "max buy", 50_000)
+    no = RefusedCall("buy", "max buy", 50_000)
     gappy = evidence(no_trade(LIQUID, buys(no, no, no, NODE)))
     whole = evidence(no_trade(LIQUID, buys(no, no, no, small_buy())))
     assert code(gappy) in ("unproven", code(whole))

@@ -14,10 +14,10 @@ from roundtrip.domain.check.evidence import (
     Evidence,
     HolderSell,
     HolderSells,
-    Launch,
+    LaunchRecord,
     Missing,
     OwnerCalls,
-    Refused,
+    RefusedCall,
     Sold,
 )
 from roundtrip.domain.check.outlook import WORST_FIRST, prospects
@@ -84,7 +84,7 @@ def test_code_that_can_be_exchanged_is_told(admin: object, standing: str) -> Non
 def test_what_the_owners_calls_came_to() -> None:
     owned = with_facts(kept("plain"), owner=SOMEBODY)
     sold = control(owned)
-    harmless, stops = call(sold, "f()"), call(Refused("sell", None, 0), "pause()")
+    harmless, stops = call(sold, "f()"), call(RefusedCall("sell", None, 0), "pause()")
     for calls, standing, words in (
         (OwnerCalls(0, sold, (harmless,)), "not_found", "which is no promise"),
         (OwnerCalls(0, sold, (harmless, stops)), "can", "could stop selling with pause()"),
@@ -103,7 +103,7 @@ def test_what_the_owners_calls_came_to() -> None:
 def test_real_holders_are_told_of_as_far_as_they_were_tried() -> None:
     plain = kept("plain")
     sold = control(plain)
-    fair, caught = HolderSell(SOMEBODY, 1, sold), HolderSell(SOMEBODY, 1, Refused("sell", None, 0))
+    fair, caught = HolderSell(SOMEBODY, 1, sold), HolderSell(SOMEBODY, 1, RefusedCall("sell", None, 0))
     for held, standing in (
         (None, "not_tried"),
         (GAP, "not_known"),
@@ -138,7 +138,7 @@ def test_pools_that_were_not_looked_at_are_told() -> None:
 
 def test_a_launch_in_its_first_seconds_says_when_they_end() -> None:
     evidence = kept("curve")
-    assert isinstance(evidence.launch, Launch)
+    assert isinstance(evidence.launch, LaunchRecord)
     state = evidence.launch.curve_state
     assert isinstance(state, Curve)
     first = replace(state, snipe_bps=4000, launched_at_s=evidence.block.timestamp_s - 1, snipe_seconds=3)

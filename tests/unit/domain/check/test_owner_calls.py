@@ -7,15 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import CellOutcome, Missing, OwnerCall, Refused
+from roundtrip.domain.check.evidence import CellOutcome, Missing, OwnerCall, RefusedCall
 from roundtrip.domain.check.owner_calls import change, lost_bps, owner_sentence
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import BOUGHT_RAW, ITS_OWN, NODE, evidence, refused_cells, sold, venue
 from unit.domain.owner_attempts import known
 from unit.domain.owners import call
 
-STOPPED = Refused("sell", "paused", 1)
-BUY_REFUSED = Refused("buy", "no", 1)
+STOPPED = RefusedCall("sell", "paused", 1)
+BUY_REFUSED = RefusedCall("buy", "no", 1)
 
 
 def says(*tried: OwnerCall, control: CellOutcome | None = None, left_out: int = 0) -> str:
@@ -30,7 +30,7 @@ def says(*tried: OwnerCall, control: CellOutcome | None = None, left_out: int = 
         (sold(60, 2500, planned_bps=10_000), 7515),
         (sold(10_000), None),
         (STOPPED, None),
-        (Refused("approve", None, 1), None),
+        (RefusedCall("approve", None, 1), None),
         (NODE, NODE),
         (ITS_OWN, ITS_OWN),
     ],
@@ -46,7 +46,7 @@ def test_being_given_more_is_no_loss() -> None:
 
 @pytest.mark.parametrize("step", ["buy", "fund"])
 def test_a_refused_buy_tells_nothing_of_what_comes_after_it(step: str) -> None:
-    refused = Refused(step, None, 1)  # type: ignore[arg-type]
+    refused = RefusedCall(step, None, 1)  # type: ignore[arg-type]
     assert isinstance(lost_bps(refused), Missing)
     assert change(known(call(refused)), POLICY) is None
 

@@ -11,8 +11,16 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
-from roundtrip.domain.check.evidence import Buy, BuyOutcome, CellOutcome, Missing, Refused, Size, Sold
-from roundtrip.domain.check.venue_code import Parts, code_of, fee_like_bps, parts, takes_sells
+from roundtrip.domain.check.evidence import (
+    BuyOutcome,
+    CellOutcome,
+    EnvironmentBuy,
+    Missing,
+    RefusedCall,
+    Size,
+    Sold,
+)
+from roundtrip.domain.check.venue_code import LossParts, code_of, fee_like_bps, parts, takes_sells
 from roundtrip.domain.check.venue_reading import (
     Sale,
     is_filled,
@@ -43,7 +51,7 @@ from unit.domain.builders import (
 )
 
 QUICK = settings(max_examples=200, deadline=None)
-NO_BUY = Refused("buy", "paused", 50_000)
+NO_BUY = RefusedCall("buy", "paused", 50_000)
 
 
 @QUICK
@@ -122,7 +130,7 @@ def test_of_two_sells_in_part_the_smaller_part_counts() -> None:
 def test_a_sell_that_moves_nothing_is_a_refusal() -> None:
     for empty in (replace(sold(), sold_raw=0), replace(sold(), held_raw=0), replace(sold(), sold_raw=-1)):
         found = only("day", empty)
-        assert isinstance(found, Refused)
+        assert isinstance(found, RefusedCall)
         assert found.step == "sell"
 
 
@@ -165,7 +173,7 @@ def test_a_part_is_measured_against_what_that_part_cost() -> None:
     ],
 )
 def test_a_status_by_state_and_buys(
-    facts: PoolFacts | Missing, all_buys: tuple[Buy, ...], status: object
+    facts: PoolFacts | Missing, all_buys: tuple[EnvironmentBuy, ...], status: object
 ) -> None:
     assert read_venue(no_trade(facts, all_buys), POLICY).status == status
 
@@ -176,12 +184,12 @@ def test_a_venue_that_fills_only_the_smallest_buy_is_not_dry() -> None:
 
 
 def test_a_venue_that_fills_for_one_wallet_and_refuses_another_is_not_dry() -> None:
-    all_buys = (*refused_buys(), Buy("probe", 1, bought()))
+    all_buys = (*refused_buys(), EnvironmentBuy("probe", 1, bought()))
     assert read_venue(no_trade(LIQUID, all_buys), POLICY).status != "dry"
 
 
 def test_a_refused_buy_is_kept() -> None:
-    assert read_venue(no_trade(LIQUID, refused_buys("why")), POLICY).buy_refusal == Refused(
+    assert read_venue(no_trade(LIQUID, refused_buys("why")), POLICY).buy_refusal == RefusedCall(
         "buy", "why", 50_000
     )
 
@@ -269,9 +277,12 @@ def test_what_only_another_wallet_sells_is_not_taking_the_sell() -> None:
 
 
 def test_a_buy_that_is_paid_for_and_brings_nothing_keeps_the_money() -> None:
-    nothing = Refused("arrive", "nothing arrived for what was paid", 90_000)
-    small = Buy("thousandth", 0, Refused("buy", None, 0))
-    for tried in ((Buy("probe", 0, nothing),), (Buy("probe", 0, NO_MONEY), Buy("tenth", 0, nothing))):
+    nothing = RefusedCall("arrive", "nothing arrived for what was paid", 90_000)
+    small = EnvironmentBuy("thousandth", 0, RefusedCall("buy", None, 0))
+    for tried in (
+        (EnvironmentBuy("probe", 0, nothing),),
+        (EnvironmentBuy("probe", 0, NO_MONEY), EnvironmentBuy("tenth", 0, nothing)),
+    ):
         found = read_venue(replace(venue(()), buys=(*tried, small)), POLICY)
         assert (found.status, found.buy_refusal) == ("keeps", None)
 
@@ -316,7 +327,7 @@ def test_a_part_counts_where_the_whole_is_refused() -> None:
 
 def test_parts_tell_keep_impact_and_tax_apart() -> None:
     found = read_venue(venue(cells(60, fees=sold(400)), impact_bps=900), POLICY)
-    assert parts(found, POLICY) == Parts(worst_bps=900, keep_bps=60, impact_bps=900, tax_bps=340)
+    assert parts(found, POLICY) == LossParts(worst_bps=900, keep_bps=60, impact_bps=900, tax_bps=340)
     assert parts(read_venue(venue(cells(fees=sold(20))), POLICY), POLICY).tax_bps == 0
 
 
@@ -326,7 +337,7 @@ def test_parts_tell_keep_impact_and_tax_apart() -> None:
      (3, 3, 1, "toll_pool"), (1, 3, 3, "thin_pool"), (3, 1, 3, "toll_pool")],
 )  # fmt: skip
 def test_the_largest_part_names_the_code(keep: int, impact: int, tax: int, code: str) -> None:
-    assert Parts(9, keep, impact, tax).largest() == code
+    assert LossParts(9, keep, impact, tax).largest() == code
 
 
 @pytest.mark.parametrize("name", ["full", "hour", "day"])

@@ -7,7 +7,15 @@ import pytest
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, CellOutcome, Evidence, Probe, Refused, Size, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    Cell,
+    CellOutcome,
+    Evidence,
+    Probe,
+    RefusedCall,
+    Size,
+    VenueEvidence,
+)
 from roundtrip.domain.check.verdict import CODES, Judgement, judge
 from unit.domain.builders import (
     ABSENT,
@@ -194,7 +202,7 @@ def test_a_refused_part_lowers_the_level(name: str) -> None:
 
 @pytest.mark.parametrize("step", ["probe", "tenth"])
 def test_a_smaller_buy_than_usual_lowers_the_level(step: str) -> None:
-    no = Refused("buy", "max wallet", 50_000)
+    no = RefusedCall("buy", "max wallet", 50_000)
     refused = buys(no) if step == "probe" else buys(no, no)
     size: Size = "tenth" if step == "probe" else "hundredth"
     assert seen(evidence(venue(cells(60, size), all_buys=refused))) == ("ok", "warn")
@@ -308,7 +316,7 @@ def test_a_tiny_part_of_the_full_sell_does_not_hide_a_ruinous_half() -> None:
 
 
 def test_a_buy_refused_in_the_second_environment_is_not_a_sell_refused() -> None:
-    no = Refused("buy", "max wallet", 50_000)
+    no = RefusedCall("buy", "max wallet", 50_000)
     found = judged(evidence(venue(refused_cells(full=sold(), full_again=no))))
     assert "not sold" not in found.verdict.text
 

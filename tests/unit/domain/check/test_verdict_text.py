@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Evidence, Missing, Refused
+from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import NO_REASON, buy_reason_text, percent, sell_reason_text
 from unit.domain.builders import (
@@ -32,7 +32,7 @@ from unit.domain.builders import (
 
 QUICK = settings(max_examples=100, deadline=None)
 LONG = "x" * 500
-NO_BUY = Refused("buy", LONG, 1)
+NO_BUY = RefusedCall("buy", LONG, 1)
 
 
 def says(found: Evidence) -> str:
@@ -40,7 +40,7 @@ def says(found: Evidence) -> str:
 
 
 def refusing_all(reason: str | None) -> Evidence:
-    no = Refused("sell", reason, 1)
+    no = RefusedCall("sell", reason, 1)
     names = ("full", "full_again", "hour", "day", "half", "sliver", "handed_on")
     return evidence(venue(cells(**dict.fromkeys(names, no))))
 
@@ -110,7 +110,7 @@ def test_a_smaller_size_is_named() -> None:
 
 
 def test_the_longest_text_is_short_too() -> None:
-    no = Refused("sell", LONG, 1)
+    no = RefusedCall("sell", LONG, 1)
     every = refused_cells(full=no, full_again=no, handed_on=sold(60, gas=2**24))
     worst = evidence(venue(tuple(replace(c, probe=replace(c.probe, size="tenth")) for c in every),
                            all_buys=buys(NO_BUY)))  # fmt: skip
@@ -160,15 +160,15 @@ def test_a_long_reason_is_cut_at_eighty() -> None:
 
 
 def test_the_tokens_own_word_goes_before_the_routers() -> None:
-    told = Refused("sell", "blacklisted", 1)
+    told = RefusedCall("sell", "blacklisted", 1)
     found = refusing_all("STF")
     told_venue = replace(found.venues[0], told_on_sell=told)
     assert '("blacklisted")' in says(evidence(told_venue))
-    silent = replace(found.venues[0], told_on_sell=Refused("sell", None, 1))
+    silent = replace(found.venues[0], told_on_sell=RefusedCall("sell", None, 1))
     assert '("STF")' in says(evidence(silent))
     lost = replace(found.venues[0], told_on_sell=NODE)
     assert '("STF")' in says(evidence(lost))
-    buy = replace(no_trade(LIQUID, refused_buys("router")), told_on_buy=Refused("buy", "paused", 1))
+    buy = replace(no_trade(LIQUID, refused_buys("router")), told_on_buy=RefusedCall("buy", "paused", 1))
     assert '("paused")' in says(evidence(buy))
 
 

@@ -17,13 +17,13 @@ from roundtrip.domain.community.flag_calls import (
     SETTLED_S,
     WEEK_S,
     Event,
-    Illegal,
-    Left,
-    Moved,
+    FlaggedToken,
+    FlagScore,
+    FlagWeek,
+    IllegalFlagMove,
     Reading,
-    Score,
     State,
-    Week,
+    TradedSinceFlag,
     after,
     drains,
     gone_bps,
@@ -33,7 +33,7 @@ from roundtrip.domain.community.flag_calls import (
 )
 
 AT_S = 1_760_000_000
-WEEK = Week(AT_S, AT_S + WEEK_S)
+WEEK = FlagWeek(AT_S, AT_S + WEEK_S)
 
 
 class Life(RuleBasedStateMachine):
@@ -53,7 +53,7 @@ class Life(RuleBasedStateMachine):
             or (not self.high and event in ("fits", "proved"))
         )
         if not legal:
-            with pytest.raises(Illegal):
+            with pytest.raises(IllegalFlagMove):
                 after(self.state, event)
             return
         self.state = after(self.state, event)
@@ -140,21 +140,21 @@ def test_the_day_without_a_trade_comes_after_the_flag_and_within_the_week() -> N
 @pytest.mark.parametrize(
     ("left", "by"),
     [
-        (Left(), None),
-        (Left(100, (49, 49)), None),
-        (Left(100, (50, 50)), "liquidity"),
-        (Left(100, (50, 49)), None),
-        (Left(100, (0, 100)), None),
-        (Left(None, (100, 100)), None),
-        (Left(101, (50, 50)), None),
-        (Left(100, (0, 0), 9, (4, 4)), None),
-        (Left(100, (0, 0), 9, (5, 5)), "deployer"),
-        (Left(None, (0, 0), 9, (5, 4)), None),
-        (Left(None, (0, 0), None, (5, 5)), None),
-        (Left(100, (50, 50), 9, (9, 9)), "liquidity"),
+        (FlaggedToken(), None),
+        (FlaggedToken(100, (49, 49)), None),
+        (FlaggedToken(100, (50, 50)), "liquidity"),
+        (FlaggedToken(100, (50, 49)), None),
+        (FlaggedToken(100, (0, 100)), None),
+        (FlaggedToken(None, (100, 100)), None),
+        (FlaggedToken(101, (50, 50)), None),
+        (FlaggedToken(100, (0, 0), 9, (4, 4)), None),
+        (FlaggedToken(100, (0, 0), 9, (5, 5)), "deployer"),
+        (FlaggedToken(None, (0, 0), 9, (5, 4)), None),
+        (FlaggedToken(None, (0, 0), None, (5, 5)), None),
+        (FlaggedToken(100, (50, 50), 9, (9, 9)), "liquidity"),
     ],
 )
-def test_it_drains_when_half_is_gone_and_stays_away(left: Left, by: str | None) -> None:
+def test_it_drains_when_half_is_gone_and_stays_away(left: FlaggedToken, by: str | None) -> None:
     assert drains(left) == by
 
 
@@ -172,7 +172,7 @@ def test_it_drains_when_half_is_gone_and_stays_away(left: Left, by: str | None) 
 def test_what_nobody_could_find_out_is_not_wrong(
     answered_s: int | None, newest_s: int, event: Event | None
 ) -> None:
-    assert Week(AT_S, AT_S + WEEK_S, answered_s).end(newest_s) == event
+    assert FlagWeek(AT_S, AT_S + WEEK_S, answered_s).end(newest_s) == event
 
 
 def test_facts_count_once_they_are_settled_and_within_the_week() -> None:
@@ -181,48 +181,48 @@ def test_facts_count_once_they_are_settled_and_within_the_week() -> None:
 
 
 def test_whose_money_moved_it() -> None:
-    assert Moved(bought_wei=10, purses=3).risen_by_others()
-    assert not Moved(bought_wei=10, purses=2).risen_by_others()
-    assert Moved(own_bought_wei=1, bought_wei=10, purses=3).risen_by_others()
-    assert not Moved(own_bought_wei=2, bought_wei=10, purses=3).risen_by_others()
-    assert Moved().fallen_by_others()
-    assert Moved(own_sold_wei=1, sold_wei=10).fallen_by_others()
-    assert not Moved(own_sold_wei=2, sold_wei=10).fallen_by_others()
+    assert TradedSinceFlag(bought_wei=10, purses=3).risen_by_others()
+    assert not TradedSinceFlag(bought_wei=10, purses=2).risen_by_others()
+    assert TradedSinceFlag(own_bought_wei=1, bought_wei=10, purses=3).risen_by_others()
+    assert not TradedSinceFlag(own_bought_wei=2, bought_wei=10, purses=3).risen_by_others()
+    assert TradedSinceFlag().fallen_by_others()
+    assert TradedSinceFlag(own_sold_wei=1, sold_wei=10).fallen_by_others()
+    assert not TradedSinceFlag(own_sold_wei=2, sold_wei=10).fallen_by_others()
 
 
 @given(proved=st.integers(0, 10**6))
 def test_the_level_counts_what_proved_right(proved: int) -> None:
-    assert Score(proved, proved).level == 1 + math.floor(math.log2(1 + proved))
-    assert Score(proved, 2 * proved, 9, 9).level == 1 + math.floor(math.log2(1 + proved))
+    assert FlagScore(proved, proved).level == 1 + math.floor(math.log2(1 + proved))
+    assert FlagScore(proved, 2 * proved, 9, 9).level == 1 + math.floor(math.log2(1 + proved))
 
 
 @given(proved=st.integers(1, 10**6))
 def test_a_mite_that_is_never_right_by_chance_is_ahead_of_it(proved: int) -> None:
-    assert Score(proved, proved, 0, 1).is_ahead
-    assert Score(proved, 2 * proved, 0, 9).is_ahead
+    assert FlagScore(proved, proved, 0, 1).is_ahead
+    assert FlagScore(proved, 2 * proved, 0, 9).is_ahead
 
 
 @given(proved=st.integers(0, 1000), wrong=st.integers(0, 1000))
 def test_a_mite_that_is_right_as_often_as_chance_is_not_ahead_of_it(proved: int, wrong: int) -> None:
     decided = proved + wrong
-    score = Score(proved, decided, proved, decided)
+    score = FlagScore(proved, decided, proved, decided)
     assert score.accuracy == score.base_rate
     assert score.is_ahead is (False if decided else None)
 
 
 def test_to_be_ahead_takes_more_than_luck() -> None:
-    assert not Score(30, 60, 29, 60).is_ahead
-    assert Score(30, 60, 22, 60).is_ahead
+    assert not FlagScore(30, 60, 29, 60).is_ahead
+    assert FlagScore(30, 60, 22, 60).is_ahead
     # Of fewer controls, as often.
-    assert not Score(30, 60, 14, 30).is_ahead
-    assert not Score(0, 5, 3, 5).is_ahead
+    assert not FlagScore(30, 60, 14, 30).is_ahead
+    assert not FlagScore(0, 5, 3, 5).is_ahead
 
 
 def test_rates_of_nothing_are_not_known() -> None:
-    assert (Score().accuracy, Score().base_rate, Score().level) == (None, None, 1)
-    assert Score().is_ahead is None
-    assert Score(9, 9).is_ahead is None
-    assert (Score(1, 4, 1, 2).accuracy, Score(1, 4, 1, 2).base_rate) == (0.25, 0.5)
+    assert (FlagScore().accuracy, FlagScore().base_rate, FlagScore().level) == (None, None, 1)
+    assert FlagScore().is_ahead is None
+    assert FlagScore(9, 9).is_ahead is None
+    assert (FlagScore(1, 4, 1, 2).accuracy, FlagScore(1, 4, 1, 2).base_rate) == (0.25, 0.5)
 
 
 def test_no_more_than_all_of_it_leaves() -> None:

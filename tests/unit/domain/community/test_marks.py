@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import PEOPLE, Given, Mark, Public, Said, name_key, public
-from roundtrip.domain.market.fairness import Origin, Purses
+from roundtrip.domain.community.marks import PEOPLE, Given, Mark, MarkCount, Public, name_key, public
+from roundtrip.domain.market.fairness import Purses, WalletOrigin
 from unit.venues.network import address
 
 AT_S, DAY_S = 1_760_000_000, 86_400
@@ -18,14 +18,14 @@ WALLETS = tuple(address(0xA0 + n) for n in range(6))
 FUNDER = address(0xF0)
 
 
-def purses(origins: Mapping[Address, Origin[Address]]) -> Purses[Address]:
+def purses(origins: Mapping[Address, WalletOrigin[Address]]) -> Purses[Address]:
     funders = [origin.funder for origin in origins.values() if origin.funder is not None]
     return Purses(origins, Counter(funders))
 
 
 def strangers(first_s: int = OLD_S) -> Purses[Address]:
     """Each of nobody's making."""
-    return purses({wallet: Origin(first_s, None) for wallet in (*WALLETS, TARGET, FUNDER)})
+    return purses({wallet: WalletOrigin(first_s, None) for wallet in (*WALLETS, TARGET, FUNDER)})
 
 
 def said(*names: str | None, mark: Mark | None = None) -> list[Given]:
@@ -34,32 +34,34 @@ def said(*names: str | None, mark: Mark | None = None) -> list[Given]:
 
 def test_three_strangers_make_a_name_public() -> None:
     found = public(said("Fox", "Fox", "Fox"), strangers(), AT_S)
-    assert found == [Public(TARGET, (Said("Fox", 3),), ())]
+    assert found == [Public(TARGET, (MarkCount("Fox", 3),), ())]
     assert public(said("Fox", "Fox"), strangers(), AT_S) == []
 
 
 def test_three_strangers_make_a_mark_public_whatever_they_call_it() -> None:
     found = public(said("Fox", "Wolf", None, mark="scam"), strangers(), AT_S)
-    assert found == [Public(TARGET, (), (Said("scam", 3),))]
+    assert found == [Public(TARGET, (), (MarkCount("scam", 3),))]
 
 
 def test_a_name_is_shown_as_most_wrote_it() -> None:
     found = public(said("Old fox", "OLD FOX", "Old fox", "oldfox"), strangers(), AT_S)
-    assert found == [Public(TARGET, (Said("Old fox", 4),), ())]
+    assert found == [Public(TARGET, (MarkCount("Old fox", 4),), ())]
     assert name_key(" Old  FOX") == name_key("oldfox")
 
 
 def test_people_may_contradict_each_other() -> None:
     given = said(None, None, None, mark="good")
     given += [Given(TARGET, wallet, None, "bad") for wallet in WALLETS[3:]]
-    assert public(given, strangers(), AT_S)[0].marks == (Said("bad", 3), Said("good", 3))
+    assert public(given, strangers(), AT_S)[0].marks == (MarkCount("bad", 3), MarkCount("good", 3))
 
 
 def test_three_wallets_of_one_funder_are_one() -> None:
-    origins = {wallet: Origin(OLD_S, FUNDER, OLD_S) for wallet in WALLETS} | {FUNDER: Origin(OLD_S, None)}
+    origins = {wallet: WalletOrigin(OLD_S, FUNDER, OLD_S) for wallet in WALLETS} | {
+        FUNDER: WalletOrigin(OLD_S, None)
+    }
     assert public(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S) == []
-    origins |= {wallet: Origin(OLD_S, None) for wallet in WALLETS[:2]}
-    assert public(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S)[0].names == (Said("Fox", 3),)
+    origins |= {wallet: WalletOrigin(OLD_S, None) for wallet in WALLETS[:2]}
+    assert public(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S)[0].names == (MarkCount("Fox", 3),)
 
 
 def test_young_wallets_are_one() -> None:
@@ -77,9 +79,9 @@ def test_nobody_counts_for_his_own_wallet() -> None:
 
 def test_kin_of_the_marked_wallet_do_not_count() -> None:
     for origins in (
-        {WALLETS[0]: Origin(OLD_S, TARGET, OLD_S)},
-        {TARGET: Origin(OLD_S, WALLETS[0], OLD_S)},
-        {TARGET: Origin(OLD_S, FUNDER, OLD_S), WALLETS[0]: Origin(OLD_S, FUNDER, OLD_S)},
+        {WALLETS[0]: WalletOrigin(OLD_S, TARGET, OLD_S)},
+        {TARGET: WalletOrigin(OLD_S, WALLETS[0], OLD_S)},
+        {TARGET: WalletOrigin(OLD_S, FUNDER, OLD_S), WALLETS[0]: WalletOrigin(OLD_S, FUNDER, OLD_S)},
     ):
         known = {**strangers().origins, **origins}
         assert public(said("Fox", "Fox", "Fox"), purses(known), AT_S) == []
@@ -96,9 +98,9 @@ NOBODY = (None, FUNDER, *WALLETS[:2])
 def test_nothing_is_public_of_fewer_purses(funders: list[Address | None], times: list[int]) -> None:
     """However the wallets were paid: counted in another way than it is done."""
     origins = {
-        wallet: Origin(at_s, None if funder == wallet else funder, at_s)
+        wallet: WalletOrigin(at_s, None if funder == wallet else funder, at_s)
         for wallet, funder, at_s in zip(WALLETS, funders, times, strict=True)
-    } | {FUNDER: Origin(OLD_S, None)}
+    } | {FUNDER: WalletOrigin(OLD_S, None)}
     known = purses(origins)
     people = set()
     for wallet in WALLETS:

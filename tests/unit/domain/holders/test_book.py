@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
-from roundtrip.domain.holders.book import WINDOW_BLOCKS, Beginning, Holding, Ledger, dump, load
+from roundtrip.domain.holders.book import WINDOW_BLOCKS, Beginning, HolderColumns, InsiderLedger, dump, load
 from roundtrip.domain.holders.deployer import SOURCES, Maker
 from roundtrip.domain.holders.insider_ledger import MOST_COUNTERPARTIES
-from roundtrip.domain.holders.token_flows import Fill, Places, TokenTx
+from roundtrip.domain.holders.token_flows import NonWallets, TokenTx, VenueFill
 from unit.domain.tokens import (
     ALL,
     ANN,
@@ -56,8 +56,8 @@ def test_a_wallet_that_buys_sells_and_moves() -> None:
         tx((BOB, CURVE, 30), sells=30, quote_raw=70),
         tx((BOB, CAT, 20), at_s=AT_S + 9),
     )
-    assert book.wallets[BOB] == Holding(50, 100, 100, 30, 0, 114, AT_S + 5, AT_S + 5)
-    assert book.wallets[CAT] == Holding(20, 20, 0, 0, 0, 0, AT_S + 9, None)
+    assert book.wallets[BOB] == HolderColumns(50, 100, 100, 30, 0, 114, AT_S + 5, AT_S + 5)
+    assert book.wallets[CAT] == HolderColumns(20, 20, 0, 0, 0, 0, AT_S + 9, None)
     assert book.wallets[CURVE].balance_raw == ALL - 70
     assert book.wallets[ZERO_ADDRESS].balance_raw == -ALL
     assert book.wallets[ROUTER].balance_raw == 0
@@ -74,7 +74,7 @@ def test_what_several_paid_together_is_shared_by_what_they_got() -> None:
 
 @pytest.mark.parametrize("quote", [USDG, ETH])
 def test_one_buy_without_a_price_leaves_the_cost_unknown_for_ever(quote: Address) -> None:
-    unpriced = Fill(POOL_ID, True, 5, quote, 9)
+    unpriced = VenueFill(POOL_ID, True, 5, quote, 9)
     block = 1 if quote == USDG else 1001
     buy = tx((CURVE, BOB, 10), (MANAGER, CAT, 5), buys=10, quote_raw=1)._replace(block_number=block)
     book = folded(minted(CURVE), buy._replace(fills=[*buy.fills, unpriced]), tx((CURVE, CAT, 1), buys=1))
@@ -90,14 +90,14 @@ def test_whoever_keeps_a_part_pays_for_a_part() -> None:
     book = folded(minted(CURVE), kept, taxed)
     assert (book.wallets[BOB].bought_raw, book.wallets[BOB].spent_micro_usd) == (5, 6)
     assert (book.wallets[CAT].bought_raw, book.wallets[CAT].spent_micro_usd) == (75, 120)
-    assert book.wallets[TOKEN] == Holding(25, 25, 0, 0, 0, 0, AT_S, None)
+    assert book.wallets[TOKEN] == HolderColumns(25, 25, 0, 0, 0, 0, AT_S, None)
 
 
 def test_what_another_fetches_from_a_router_in_the_same_block_he_bought() -> None:
     parks = tx((CURVE, ROUTER, 80), buys=80, quote_raw=40, block=5)
     book = folded(minted(CURVE), parks, tx((ROUTER, BOB, 20), block=5), tx((ROUTER, CAT, 90), block=5))
-    assert book.wallets[BOB] == Holding(20, 20, 20, 0, 0, 20, AT_S, AT_S)
-    assert book.wallets[CAT] == Holding(90, 90, 60, 0, 0, 60, AT_S, AT_S)
+    assert book.wallets[BOB] == HolderColumns(20, 20, 20, 0, 0, 20, AT_S, AT_S)
+    assert book.wallets[CAT] == HolderColumns(90, 90, 60, 0, 0, 60, AT_S, AT_S)
     told = book.launch()
     assert told is not None
     assert {one.wallet for one in told.buys} == {BOB, CAT}
@@ -120,13 +120,13 @@ def test_what_a_token_does_itself_is_counted() -> None:
 def test_what_comes_back_from_whom_it_was_moved_to_was_not_moved() -> None:
     there, back = tx((ANN, BOB, 900)), tx((BOB, ANN, 900))
     book = folded(minted(), there, back, there, back, tx((ANN, CURVE, 900), sells=900))
-    assert book.ledgers[ANN] == Ledger(received_raw=ALL, sold_raw=900)
+    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL, sold_raw=900)
     # More than was his, and from others.
     book.fold(tx((ANN, BOB, 50)), worth)
     book.fold(tx((CURVE, BOB, 30), buys=30), worth)
     book.fold(tx((BOB, ANN, 70)), worth)
     book.fold(tx((CAT, ANN, 7)), worth)
-    assert book.ledgers[ANN] == Ledger(received_raw=ALL + 27, sold_raw=900)
+    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL + 27, sold_raw=900)
     assert book.moved_to == {ANN: {}}
 
 
@@ -137,22 +137,22 @@ def test_an_insiders_accounts_with_others_are_bounded() -> None:
         book.fold(tx((ANN, address(0x1000 + number), 2)), worth)
     assert len(book.moved_to[ANN]) == MOST_COUNTERPARTIES
     book.fold(tx((BOB, ANN, 50)), worth)
-    assert book.ledgers[ANN] == Ledger(received_raw=ALL, moved_raw=4 * MOST_COUNTERPARTIES)
+    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL, moved_raw=4 * MOST_COUNTERPARTIES)
 
 
 def test_what_is_taken_back_out_of_pools_is_not_received_again() -> None:
     into = tx((ANN, MANAGER, 100))
     book = folded(minted(), into, tx((MANAGER, ANN, 60)))
     assert book.wallets[ANN].received_raw == ALL
-    assert book.ledgers[ANN] == Ledger(received_raw=ALL, pooled_raw=40)
+    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL, pooled_raw=40)
     # More than he put in: others sold into it.
     book.fold(tx((MANAGER, ANN, 70)), worth)
-    assert book.ledgers[ANN] == Ledger(received_raw=ALL + 30)
+    assert book.ledgers[ANN] == InsiderLedger(received_raw=ALL + 30)
     assert book.wallets[ANN].received_raw == ALL + 30
 
 
 def test_an_insider_has_a_ledger_and_nobody_else_has() -> None:
-    assert folded().ledgers == {ANN: Ledger()}
+    assert folded().ledgers == {ANN: InsiderLedger()}
     book = folded(
         minted(),
         tx((ANN, CURVE, 5_000)),
@@ -165,7 +165,7 @@ def test_an_insider_has_a_ledger_and_nobody_else_has() -> None:
         tx((ANN, CURVE, 9), sells=9),
         tx((BOB, CAT, 1)),
     )
-    assert book.ledgers == {ANN: Ledger(ALL + 20, 20, 9, 750, 5_000, 7)}
+    assert book.ledgers == {ANN: InsiderLedger(ALL + 20, 20, 9, 750, 5_000, 7)}
     assert book.wallets[ANN].balance_raw == ALL + 20 - 9 - 750 - 5_000 - 7
     assert book.wallets[BURN_ADDRESS].balance_raw == 4
     assert book.wallets[ZERO_ADDRESS].balance_raw == 3 - ALL
@@ -316,10 +316,10 @@ def test_what_lies_at_a_place_is_nobodys_from_when_it_is_learned_of(
     txs: list[TokenTx], cut: int, pools: set[Address]
 ) -> None:
     """As if that had been known at once; also in a book that is written down and read."""
-    places = Places(PLACES.pools | pools, PLACES.beside)
+    places = NonWallets(PLACES.pools | pools, PLACES.beside)
     at_once = folded(*txs, beginning=replace(BEGINNING, places=places, venues=frozenset(pools)))
     book = folded(*txs[:cut])
-    book.learn(frozenset(pools), Places(frozenset(pools), frozenset()))
+    book.learn(frozenset(pools), NonWallets(frozenset(pools), frozenset()))
     book = load(dump(book))
     for one in txs[cut:]:
         book.fold(one, worth)

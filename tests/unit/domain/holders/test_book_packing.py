@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.domain.holders.book import HolderBook, Holding, dump, load
+from roundtrip.domain.holders.book import HolderBook, HolderColumns, dump, load
 from unit.domain.tokens import (
     ALL,
     ANN,
@@ -41,7 +41,7 @@ def test_a_book_is_the_same_as_what_was_written_down() -> None:
     assert dump(turned) == dump(book)
 
 
-def replace_wallets(book: HolderBook, wallets: dict[Address, Holding]) -> HolderBook:
+def replace_wallets(book: HolderBook, wallets: dict[Address, HolderColumns]) -> HolderBook:
     other = load(dump(book))
     other.wallets = wallets
     return other

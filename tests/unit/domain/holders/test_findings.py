@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS
-from roundtrip.domain.holders.book import Holding
+from roundtrip.domain.holders.book import HolderColumns
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
     FRESH_S,
     MOST_FUNDED,
     Concentration,
-    Wallet,
+    KnownWallet,
     balance_raw,
     biggest,
     bundles,
@@ -91,14 +91,14 @@ def test_ten_are_shown_where_nothing_is_said_of_how_many() -> None:
     ],
 )  # fmt: skip
 def test_an_entry_is_what_all_buys_cost(spent: int | None, bought: int, cap: int | None) -> None:
-    of = book({A: Holding(balance_raw=1, bought_raw=bought, spent_micro_usd=spent)})
+    of = book({A: HolderColumns(balance_raw=1, bought_raw=bought, spent_micro_usd=spent)})
     shown = top(told(of, supply_raw=10**16))[0]
     assert shown.entry_cap_micro_usd == cap
 
 
 def test_an_entry_of_a_whole_supply_keeps_what_a_base_unit_would_lose() -> None:
     # A dollar for 300 of a billion tokens: 3333.33 dollars for all; a third of a cent for one.
-    of = book({A: Holding(bought_raw=300 * 10**18, spent_micro_usd=1_000)})
+    of = book({A: HolderColumns(bought_raw=300 * 10**18, spent_micro_usd=1_000)})
     assert entry_cap_micro_usd(told(of, supply_raw=10**27), A) == 3_333_333_333
 
 
@@ -106,7 +106,7 @@ def test_an_entry_of_a_whole_supply_keeps_what_a_base_unit_would_lose() -> None:
     ("received", "sold", "bps"), [(0, 0, 0), (0, 5, 0), (3, 1, 3333), (3, 3, 10_000), (3, 4, 10_000)]
 )
 def test_what_was_sold_of_what_was_received(received: int, sold: int, bps: int) -> None:
-    of = book({A: Holding(balance_raw=1, received_raw=received, sold_raw=sold)})
+    of = book({A: HolderColumns(balance_raw=1, received_raw=received, sold_raw=sold)})
     assert top(told(of))[0].sold_bps == bps
 
 
@@ -149,18 +149,18 @@ def test_no_concentration_of_nothing_or_of_logs_that_lie() -> None:
 
 
 def test_every_tag_in_its_order() -> None:
-    of = book({A: Holding(bought_raw=1, first_buy_s=AT_S)})
+    of = book({A: HolderColumns(bought_raw=1, first_buy_s=AT_S)})
     known = told(
         of,
         maker=Maker(A, "launchpad", (A,), None),
-        wallets={A: Wallet(first_s=AT_S, is_contract=True, funder=A), B: Wallet(funder=A)},
+        wallets={A: KnownWallet(first_s=AT_S, is_contract=True, funder=A), B: KnownWallet(funder=A)},
         winners={A},
     )
     all_of_his = ("deployer", "creator", "sniper", "bundle", "fresh", "winner", "contract")
     assert tags(known, A, [A], [A]) == all_of_his
     # A contract that sends eth ties nobody to itself.
     assert tags(known, B, [], []) == ()
-    assert tags(replace(known, wallets={B: Wallet(funder=A)}), B, [], []) == ("funded_by_deployer",)
+    assert tags(replace(known, wallets={B: KnownWallet(funder=A)}), B, [], []) == ("funded_by_deployer",)
     assert tags(replace(known, maker=None), B, [], []) == ()
     assert tags(known, C, [A], [B]) == ()
 
@@ -173,7 +173,7 @@ def test_every_tag_in_its_order() -> None:
     ],
 )  # fmt: skip
 def test_who_is_fresh(first_s: int | None, bought_s: int | None, is_fresh: bool) -> None:
-    known = told(book({A: Holding(first_buy_s=bought_s)}), wallets={A: Wallet(first_s=first_s)})
+    known = told(book({A: HolderColumns(first_buy_s=bought_s)}), wallets={A: KnownWallet(first_s=first_s)})
     assert ("fresh" in tags(known, A, [], [])) is is_fresh
 
 
@@ -202,26 +202,26 @@ def test_a_funder_of_a_crowd_is_told_apart() -> None:
 @pytest.mark.parametrize(
     ("holding", "supply", "bought", "holds"),
     [
-        (Holding(1, 1), 10_000, False, False),
-        (Holding(1, 1, 1), 10_000, True, True),
-        (Holding(1, 1, 1), 10_001, True, False),
-        (Holding(1, 1, 1, spent_micro_usd=10**7), 10_001, True, True),
-        (Holding(1, 1, 1, spent_micro_usd=10**7 - 1), 10_001, True, False),
-        (Holding(50, 50, 1), 100_000, True, True),
-        (Holding(50, 50, 1), 100_001, False, False),
-        (Holding(0, 50, 50), 50, True, False),
+        (HolderColumns(1, 1), 10_000, False, False),
+        (HolderColumns(1, 1, 1), 10_000, True, True),
+        (HolderColumns(1, 1, 1), 10_001, True, False),
+        (HolderColumns(1, 1, 1, spent_micro_usd=10**7), 10_001, True, True),
+        (HolderColumns(1, 1, 1, spent_micro_usd=10**7 - 1), 10_001, True, False),
+        (HolderColumns(50, 50, 1), 100_000, True, True),
+        (HolderColumns(50, 50, 1), 100_001, False, False),
+        (HolderColumns(0, 50, 50), 50, True, False),
     ],
 )
-def test_who_holds_on_purpose(holding: Holding, supply: int, bought: bool, holds: bool) -> None:
+def test_who_holds_on_purpose(holding: HolderColumns, supply: int, bought: bool, holds: bool) -> None:
     known = told(book({A: holding}), supply, winners=(A,))
     assert (has_bought(known, A), holds_on_purpose(known, A)) == (bought, holds)
     assert ("winner" in tags(known, A, [], [])) is bought
 
 
 def test_what_went_to_and_fro_is_no_reason_not_to_have_sold_out() -> None:
-    assert has_sold_out(told(book({A: Holding(0, 4000, 1000, 1000)})), A)
-    assert not has_sold_out(told(book({A: Holding(2, 4000, 1000, 998)})), A)
-    assert not has_sold_out(told(book({A: Holding(0, 4000, 1000, 499)})), A)
+    assert has_sold_out(told(book({A: HolderColumns(0, 4000, 1000, 1000)})), A)
+    assert not has_sold_out(told(book({A: HolderColumns(2, 4000, 1000, 998)})), A)
+    assert not has_sold_out(told(book({A: HolderColumns(0, 4000, 1000, 499)})), A)
 
 
 def test_suspicious_hands_each_once_and_no_places() -> None:
@@ -232,10 +232,10 @@ def test_suspicious_hands_each_once_and_no_places() -> None:
     assert suspicious(replace(known, maker=maker()), None) == (DEPLOYER, A, B)
     # A wallet that launches may name any stranger; who launches through a contract may be behind it.
     for is_contract, others in ((False, (A, B)), (True, (CREATOR, A)), (None, (CREATOR, A, B))):
-        wallets[DEPLOYER] = Wallet(is_contract=is_contract)
+        wallets[DEPLOYER] = KnownWallet(is_contract=is_contract)
         found = suspicious(replace(known, wallets=wallets), launched)
         assert found == (DEPLOYER, *others)
-    named = {**paid_by(DEPLOYER, CREATOR), DEPLOYER: Wallet(is_contract=False)}
+    named = {**paid_by(DEPLOYER, CREATOR), DEPLOYER: KnownWallet(is_contract=False)}
     assert suspicious(replace(known, wallets=named), None) == (DEPLOYER, CREATOR)
     assert suspicious(replace(known, maker=None), launched) == (A, DEPLOYER)
 
@@ -260,7 +260,7 @@ def test_logs_held_against_what_the_token_tells() -> None:
     assert (same.wallets_asked, same.wallets_off, same.most_off_raw, same.supply_off_raw) == (1, 0, 0, 0)
     # A token whose supply still counts what went to nowhere is no liar.
     assert disagreement(told(of, supply_raw=110)).supply_off_raw == 0
-    thrown = book({A: 60, B: 40, ZERO_ADDRESS: Holding(balance_raw=-100, received_raw=10, first_s=5)})
+    thrown = book({A: 60, B: 40, ZERO_ADDRESS: HolderColumns(balance_raw=-100, received_raw=10, first_s=5)})
     for tells, supply_raw, off_raw in ((10, 110, 0), (0, 100, 0), (0, 110, -10), (30, 130, -20)):
         one = told(thrown, supply_raw=supply_raw, balances={ZERO_ADDRESS: tells})
         assert disagreement(one).supply_off_raw == off_raw

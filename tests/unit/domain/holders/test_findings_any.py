@@ -4,13 +4,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, BURN_ADDRESSES, ZERO_ADDRESS, Address
-from roundtrip.domain.holders.book import Holding, LaunchTold
+from roundtrip.domain.holders.book import HolderColumns, LaunchTold
 from roundtrip.domain.holders.deployer_summary import deployer_deeds
 from roundtrip.domain.holders.findings import (
     MOST_FUNDED,
     Concentration,
-    Told,
-    Wallet,
+    HolderInputs,
+    KnownWallet,
     balance_raw,
     biggest,
     bundles,
@@ -38,7 +38,7 @@ _PLENTY = settings(max_examples=100, deadline=None, derandomize=True, database=N
 _EVERYBODY = [*(address(number) for number in range(1, 19)), POOL, LOCKER, BURN_ADDRESS, TOKEN, DEPLOYER]
 _raw = st.integers(-3, 60)
 _holding = st.builds(
-    Holding,
+    HolderColumns,
     balance_raw=_raw,
     received_raw=st.integers(0, 60),
     bought_raw=st.integers(0, 60),
@@ -47,7 +47,7 @@ _holding = st.builds(
     first_buy_s=st.none() | st.just(AT_S),
 )
 _known = st.builds(
-    Wallet,
+    KnownWallet,
     first_s=st.none() | st.just(AT_S),
     funder=st.none() | st.sampled_from(_EVERYBODY[:6]),
     is_contract=st.sampled_from([None, False, False, True]),
@@ -60,7 +60,7 @@ _buys = st.lists(
 
 
 @st.composite
-def _books(draw: st.DrawFn) -> tuple[Told, LaunchTold]:
+def _books(draw: st.DrawFn) -> tuple[HolderInputs, LaunchTold]:
     launched = launch(*draw(_buys))
     of = book(draw(st.dictionaries(st.sampled_from([*_EVERYBODY, ZERO_ADDRESS]), _holding)), launched)
     known = told(
@@ -76,7 +76,7 @@ def _books(draw: st.DrawFn) -> tuple[Told, LaunchTold]:
 
 @_PLENTY
 @given(case=_books())
-def test_shares_add_up(case: tuple[Told, LaunchTold]) -> None:
+def test_shares_add_up(case: tuple[HolderInputs, LaunchTold]) -> None:
     known, _ = case
     everybody = known.book.wallets.keys() | known.balances.keys()
     found = shares(known)
@@ -88,7 +88,7 @@ def test_shares_add_up(case: tuple[Told, LaunchTold]) -> None:
 
 @_PLENTY
 @given(case=_books(), most=st.integers(0, 12))
-def test_the_top_is_the_biggest_in_order(case: tuple[Told, LaunchTold], most: int) -> None:
+def test_the_top_is_the_biggest_in_order(case: tuple[HolderInputs, LaunchTold], most: int) -> None:
     known, _ = case
     may_be = known.balances.keys() if known.drifts else known.book.wallets.keys() | known.balances.keys()
     held = [(one, balance_raw(known, one)) for one in may_be if one not in outside(known)]
@@ -99,7 +99,7 @@ def test_the_top_is_the_biggest_in_order(case: tuple[Told, LaunchTold], most: in
 
 @_PLENTY
 @given(case=_books())
-def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[Told, LaunchTold]) -> None:
+def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[HolderInputs, LaunchTold]) -> None:
     known, launched = case
     bought = {buy.wallet: buy for buy in launched.buys}
     found = bundles(known, launched)
@@ -113,16 +113,16 @@ def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[Told, L
         assert bundle.funder is None or known.families[bundle.funder] <= MOST_FUNDED
 
 
-def _naive(known: Told, launched: LaunchTold) -> set[Address]:
+def _naive(known: HolderInputs, launched: LaunchTold) -> set[Address]:
     """Whom any link ties to two others."""
     links: dict[str, set[Address]] = {}
     for buy in launched.buys:
         if buy.tx_hash not in known.never_group:
             links.setdefault(buy.tx_hash, set()).add(buy.wallet)
-        funder = known.wallets.get(buy.wallet, Wallet()).funder
+        funder = known.wallets.get(buy.wallet, KnownWallet()).funder
         if funder is None or funder == buy.wallet or known.families.get(funder, 501) > 500:
             continue
-        if funder in known.never_group or known.wallets.get(funder, Wallet()).is_contract:
+        if funder in known.never_group or known.wallets.get(funder, KnownWallet()).is_contract:
             continue
         own = {funder} & {one.wallet for one in launched.buys}
         links.setdefault(funder, set()).update({buy.wallet} | own)

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.domain.holders.book import Holding, LaunchTold, Ledger
+from roundtrip.domain.holders.book import HolderColumns, InsiderLedger, LaunchTold
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds, Status, deployer_deeds
 from roundtrip.domain.holders.findings import (
     MOST_FUNDED,
     Bundle,
-    Told,
-    Wallet,
+    HolderInputs,
+    KnownWallet,
     bundles,
     has_sold_out,
     snipers,
@@ -41,10 +41,10 @@ from unit.domain.holding import (
 def test_snipers_are_the_launch_buyers_without_the_deployer() -> None:
     of = book(
         {
-            A: Holding(balance_raw=1, received_raw=1000, sold_raw=500),
-            B: Holding(balance_raw=2, received_raw=1000, sold_raw=998),
-            C: Holding(balance_raw=0, received_raw=1000, sold_raw=499),
-            CREATOR: Holding(balance_raw=0, received_raw=10, sold_raw=10),
+            A: HolderColumns(balance_raw=1, received_raw=1000, sold_raw=500),
+            B: HolderColumns(balance_raw=2, received_raw=1000, sold_raw=998),
+            C: HolderColumns(balance_raw=0, received_raw=1000, sold_raw=499),
+            CREATOR: HolderColumns(balance_raw=0, received_raw=10, sold_raw=10),
             DEPLOYER: 100,
         },
         launch((DEPLOYER, 7), (A, 10), (B, 20), (C, 30), (CREATOR, 40)),
@@ -66,7 +66,7 @@ def test_nobody_sniped(launched: LaunchTold | None) -> None:
      (1, 999, 998, False)],
 )  # fmt: skip
 def test_who_sold_out(balance: int, received: int, sold: int, is_out: bool) -> None:
-    of = book({A: Holding(balance_raw=balance, received_raw=received, sold_raw=sold)})
+    of = book({A: HolderColumns(balance_raw=balance, received_raw=received, sold_raw=sold)})
     assert has_sold_out(told(of), A) is is_out
 
 
@@ -80,7 +80,7 @@ def test_three_of_one_funder_are_a_bundle_and_two_are_none() -> None:
     assert bundles(two, launched, 2) == [Bundle((A, B), FUNDER, None, 3, 11)]
 
 
-def _three(**changes: object) -> tuple[Told, LaunchTold]:
+def _three(**changes: object) -> tuple[HolderInputs, LaunchTold]:
     launched = launch((A, 1), (B, 2), (C, 4))
     known = told(book({}, launched), wallets=paid_by(FUNDER, A, B, C), families={FUNDER: MOST_FUNDED})
     return replace(known, **changes), launched  # type: ignore[arg-type]
@@ -92,7 +92,7 @@ def _three(**changes: object) -> tuple[Told, LaunchTold]:
         {"families": {FUNDER: MOST_FUNDED + 1}},
         {"families": {}},
         {"never_group": frozenset({FUNDER})},
-        {"wallets": paid_by(FUNDER, A, B, C) | {FUNDER: Wallet(is_contract=True)}},
+        {"wallets": paid_by(FUNDER, A, B, C) | {FUNDER: KnownWallet(is_contract=True)}},
         {"wallets": paid_by(POOL, A, B, C), "families": {POOL: 3}},
         {"wallets": paid_by(ZERO_ADDRESS, A, B, C), "families": {ZERO_ADDRESS: 3}},
     ],
@@ -171,7 +171,7 @@ def test_the_bundle_that_bought_most_comes_first() -> None:
         (deeds(0, 0, sold=7), "sold_out"),
     ],
 )
-def test_the_deployers_status(known: Told, status: Status) -> None:
+def test_the_deployers_status(known: HolderInputs, status: Status) -> None:
     found = deployer_deeds(known)
     assert found is not None
     assert found.status == status
@@ -183,16 +183,16 @@ def test_what_the_deployer_holds_is_what_the_token_says() -> None:
 
 
 def test_of_logs_that_drift_a_deployer_is_not_flattered() -> None:
-    def found(held: int, ledger: Ledger) -> tuple[Status, int] | None:
+    def found(held: int, ledger: InsiderLedger) -> tuple[Status, int] | None:
         known = deployer_deeds(told(book({DEPLOYER: held}, ledgers={DEPLOYER: ledger}), drifts=True))
         return None if known is None else (known.status, known.received_raw)
 
-    assert found(0, Ledger()) is None
-    assert found(1000, Ledger()) == ("holds_all", 1000)
+    assert found(0, InsiderLedger()) is None
+    assert found(1000, InsiderLedger()) == ("holds_all", 1000)
     # Of what came to him without a word he sold most.
-    assert found(1000, Ledger(0, 0, 8000, 0, 1000)) == ("holds_some", 10_000)
-    assert found(999, Ledger(0, 0, 1)) == ("holds_some", 1000)
-    assert found(0, Ledger(0, 0, 8000, 0, 1000)) == ("sold_out", 9000)
+    assert found(1000, InsiderLedger(0, 0, 8000, 0, 1000)) == ("holds_some", 10_000)
+    assert found(999, InsiderLedger(0, 0, 1)) == ("holds_some", 1000)
+    assert found(0, InsiderLedger(0, 0, 8000, 0, 1000)) == ("sold_out", 9000)
 
 
 def test_an_unknown_deployer_and_one_that_was_not_followed() -> None:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import ranking
-from roundtrip.domain.holders.book import Holding
-from roundtrip.domain.holders.ranking import Standing
+from roundtrip.domain.holders.book import HolderColumns
+from roundtrip.domain.holders.ranking import HolderRanking
 
 KEPT, LEAST = 8, 3
 
@@ -28,15 +28,15 @@ def address(number: int) -> Address:
     return Address(f"0x{number:040x}")
 
 
-def raws(wallets: dict[Address, Holding], found: list[Address]) -> list[int]:
+def raws(wallets: dict[Address, HolderColumns], found: list[Address]) -> list[int]:
     return [wallets[wallet].balance_raw for wallet in found]
 
 
 @settings(deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 40))
 def test_looking_at_those_who_moved_is_enough(seed: int, count: int) -> None:
-    dice, kept = Random(seed), Standing()
-    wallets = {address(number): Holding(dice.randint(-3, 30)) for number in range(count)}
+    dice, kept = Random(seed), HolderRanking()
+    wallets = {address(number): HolderColumns(dice.randint(-3, 30)) for number in range(count)}
     for _ in range(6):
         first, below = kept.look(wallets)
         best = sorted((one.balance_raw for one in wallets.values()), reverse=True)
@@ -46,13 +46,13 @@ def test_looking_at_those_who_moved_is_enough(seed: int, count: int) -> None:
         assert bool(below) == any(one.balance_raw < 0 for one in wallets.values())
         for _ in range(dice.randint(0, 6)):
             wallet = address(dice.randint(0, count + 3))
-            wallets.setdefault(wallet, Holding()).balance_raw += dice.randint(-12, 12)
+            wallets.setdefault(wallet, HolderColumns()).balance_raw += dice.randint(-12, 12)
             kept.touch([wallet])
 
 
 def test_where_all_of_the_first_left_everybody_is_looked_at() -> None:
-    wallets = {address(number): Holding(100 + number) for number in range(30)}
-    kept = Standing()
+    wallets = {address(number): HolderColumns(100 + number) for number in range(30)}
+    kept = HolderRanking()
     first, _ = kept.look(wallets)
     assert len(first) == KEPT
     for wallet in first:
@@ -63,7 +63,7 @@ def test_where_all_of_the_first_left_everybody_is_looked_at() -> None:
 
 
 def test_who_moved_is_forgotten_where_it_is_too_many() -> None:
-    kept = Standing()
+    kept = HolderRanking()
     kept.look({})
     kept.touch(address(number) for number in range(ranking.MOST_MOVED + 1))
     assert kept.moved is None

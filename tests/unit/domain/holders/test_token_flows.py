@@ -11,11 +11,11 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESS, ZERO_ADDRESS, Address
 from roundtrip.domain.holders.token_flows import (
     HOOK_TAKES_BPS,
     MOST_LOTS,
-    Fill,
-    Flow,
     Move,
     Paid,
     TokenTx,
+    VenueFill,
+    WalletFlow,
     deeds,
     flows,
 )
@@ -194,8 +194,10 @@ def test_a_fill_too_small_for_all_is_shared_to_the_last_unit() -> None:
 
 
 def test_every_buyer_pays_for_what_came_to_it_and_stayed() -> None:
-    cheap, dear, other = (Fill(CURVE, True, raw, ETH, quote) for raw, quote in ((7, 100), (5, 900), (8, 60)))
-    elsewhere = Fill(POOL_ID, True, 10, ETH, 1)
+    cheap, dear, other = (
+        VenueFill(CURVE, True, raw, ETH, quote) for raw, quote in ((7, 100), (5, 900), (8, 60))
+    )
+    elsewhere = VenueFill(POOL_ID, True, 10, ETH, 1)
     told_moves = [
         Move(CURVE, BOB, 5),
         Move(CURVE, ANN, 6),
@@ -206,7 +208,7 @@ def test_every_buyer_pays_for_what_came_to_it_and_stayed() -> None:
         Move(MANAGER, ROUTER, 9),
         Move(ROUTER, DAN, 4),
     ]
-    sells = Fill(POOL_ID, False, 6, ETH, 9)
+    sells = VenueFill(POOL_ID, False, 6, ETH, 9)
     found = deeds(TokenTx(TxHash("0x1"), 1, 1, told_moves, [cheap, dear, other, elsewhere, sells]), PLACES)
     assert set(found.paid) == {
         Paid(BOB, (dear,), 0, 5, 5),
@@ -216,13 +218,13 @@ def test_every_buyer_pays_for_what_came_to_it_and_stayed() -> None:
         Paid(DAN, (elsewhere,), 5, 9, 9),
     }
     assert {flow for flow in found.flows if flow.what != "got"} == {
-        Flow("bought", wallet, None, raw) for wallet, raw in ((BOB, 5), (ANN, 6), (CAT, 2), (DAN, 4))
+        WalletFlow("bought", wallet, None, raw) for wallet, raw in ((BOB, 5), (ANN, 6), (CAT, 2), (DAN, 4))
     }
 
 
 def test_one_transfer_that_is_a_trade_comes_before_several_that_add_up_to_one() -> None:
     found = flows(tx((CURVE, ANN, 2), (CURVE, BOB, 3), (CURVE, DAN, 5), buys=5), PLACES)
-    assert [flow for flow in found if flow.what == "bought"] == [Flow("bought", DAN, None, 5)]
+    assert [flow for flow in found if flow.what == "bought"] == [WalletFlow("bought", DAN, None, 5)]
 
 
 @pytest.mark.parametrize(
@@ -241,8 +243,8 @@ def test_one_transfer_that_is_a_trade_comes_before_several_that_add_up_to_one() 
 def test_what_is_bought_and_stays_in_the_manager_is_claimed(
     told_moves: list[tuple[Address, Address, int]], sells: int, expected: int
 ) -> None:
-    told_fills = [Fill(POOL_ID, True, 100, ETH, 1), Fill(CURVE, True, 100, ETH, 1)]
-    told_fills += [Fill(POOL_ID, False, sells, ETH, 1)] if sells else []
+    told_fills = [VenueFill(POOL_ID, True, 100, ETH, 1), VenueFill(CURVE, True, 100, ETH, 1)]
+    told_fills += [VenueFill(POOL_ID, False, sells, ETH, 1)] if sells else []
     one = TokenTx(TxHash("0x1"), 1, 1, [Move(*move) for move in told_moves], told_fills)
     assert deeds(one, PLACES).claimed_raw == expected
 
@@ -250,14 +252,14 @@ def test_what_is_bought_and_stays_in_the_manager_is_claimed(
 # --- everything at once -----------------------------------------------------------------------------
 
 
-def total(found: list[Flow], what: str) -> int:
+def total(found: list[WalletFlow], what: str) -> int:
     return sum(flow.amount_raw for flow in found if flow.what == what)
 
 
 @QUICK
 @given(moves(), fills)
 def test_flows_add_up_to_what_every_wallet_has_more_or_less(
-    told_moves: list[Move], told_fills: list[Fill]
+    told_moves: list[Move], told_fills: list[VenueFill]
 ) -> None:
     one = TokenTx(TxHash("0x1"), 1, 1, told_moves, told_fills)
     found = flows(one, PLACES)
@@ -286,7 +288,7 @@ def test_flows_add_up_to_what_every_wallet_has_more_or_less(
 @QUICK
 @given(moves(least=1, most=1), fills)
 def test_one_transfer_alone_is_what_it_is_among_others(
-    told_moves: list[Move], told_fills: list[Fill]
+    told_moves: list[Move], told_fills: list[VenueFill]
 ) -> None:
     one = TokenTx(TxHash("0x1"), 1, 1, told_moves, told_fills)
     nothing = Move(CAT, DAN, 0)
@@ -355,7 +357,7 @@ def test_a_count_of_every_unit_by_itself_tells_the_same(told_moves: list[Move]) 
     one = TokenTx(TxHash("0x1"), 1, 1, told_moves)
     assert told(one) == units.told()
     # With fills for everything, what is not handed back is traded.
-    everything = [Fill(at, way, 1_000, ETH, 1) for way in (True, False) for at in (CURVE, POOL_ID)] * 16
+    everything = [VenueFill(at, way, 1_000, ETH, 1) for way in (True, False) for at in (CURVE, POOL_ID)] * 16
     traded = flows(one._replace(fills=everything), PLACES)
     assert not total(traded, "pooled") + total(traded, "withdrawn")
     assert {flow for flow in traded if flow.what not in ("bought", "sold")} == {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Origin, Purses
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Purses, WalletOrigin
 
 DAY_S = 86_400
 BEGAN_S = 1_760_000_000
@@ -35,8 +35,10 @@ def test_a_purse_is_an_old_wallet_or_an_old_funder(
     buyer_s: int, funder: int | None, funder_s: int, purse: int | None
 ) -> None:
     origins = {
-        BUYER: Origin(buyer_s, funder), FUNDER: Origin(funder_s, None), EXCHANGE: Origin(funder_s, None),
-    }  # fmt: skip
+        BUYER: WalletOrigin(buyer_s, funder),
+        FUNDER: WalletOrigin(funder_s, None),
+        EXCHANGE: WalletOrigin(funder_s, None),
+    }
     wallets = Purses(origins, {FUNDER: 500, EXCHANGE: 501})
     assert wallets.purse(BUYER, BEGAN_S) == purse
     assert wallets.is_shared(purse) == (purse in (None, EXCHANGE))

@@ -9,7 +9,7 @@ from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.verdict import CODES
-from roundtrip.domain.market.fairness import Origin, Purses
+from roundtrip.domain.market.fairness import Purses, WalletOrigin
 from roundtrip.domain.market.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
@@ -20,7 +20,7 @@ from roundtrip.domain.market.moving import (
     SELLS,
     SHARED_PURSE,
     Checked,
-    Flow,
+    MoneyFlow,
     board,
     crowd,
     flows_to_count,
@@ -35,14 +35,16 @@ FROM_S = 1_760_000_000
 """When the window began, by the chain's clock."""
 
 
-def flow(number: int, net_wei: int = 100, checked: Checked | None = None, launchpad: bool = False) -> Flow:
+def flow(
+    number: int, net_wei: int = 100, checked: Checked | None = None, launchpad: bool = False
+) -> MoneyFlow:
     """A token that so much stayed in."""
     venue: VenueKind = "launchpad_curve" if launchpad else "amm_v3"
     launched_s = 5 if launchpad else None
     address = Address(f"0x{number:040x}")
     buyers = tuple(range(CROWD))
     sums = net_wei + 7, 7, None, 4, 1
-    return Flow(number, address, launched_s, 5, venue, *sums, buyers, 1, checked, checked)
+    return MoneyFlow(number, address, launched_s, 5, venue, *sums, buyers, 1, checked, checked)
 
 
 def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:
@@ -55,12 +57,13 @@ def wallets(
     """Old ones up to number 1,000, but for these."""
     given, new = funders or {}, set(young)
     origins = {
-        one: Origin(FROM_S - DAY_S + (one in new), given.get(one)) for one in {*range(1000), *given, *new}
+        one: WalletOrigin(FROM_S - DAY_S + (one in new), given.get(one))
+        for one in {*range(1000), *given, *new}
     }
     return Purses(origins, dict.fromkeys(exchanges, 501))
 
 
-def told(*flows: Flow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
+def told(*flows: MoneyFlow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
     found = board(flows, wallets(funders), FROM_S, NOW_S)
     return [row.token_id for row in found.rows], found.unproven, found.traps
 

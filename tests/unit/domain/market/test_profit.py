@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import TxHash
-from roundtrip.domain.market.profit import DUST, EMPTY, Closing, Fill, Position, fold, fold_fills
+from roundtrip.domain.market.profit import (
+    DUST,
+    EMPTY,
+    ProfitRound,
+    ValuedFill,
+    WalletPosition,
+    fold,
+    fold_fills,
+)
 
 ETH = 10**18
 
@@ -20,15 +28,15 @@ def spot(number: int) -> Spot:
     return Spot(100 + number, 9 - number % 10, 7000 + number, TxHash("0x"))
 
 
-def history(*deeds: tuple[str, int, int | None]) -> list[Fill]:
+def history(*deeds: tuple[str, int, int | None]) -> list[ValuedFill]:
     """Fills in order: buy or sell, tokens raw, wei. Two millionths of a dollar a wei where that is known."""
     return [
-        Fill(spot(number), what == "buy", token_raw, eth_wei, None if eth_wei is None else 2 * eth_wei)
+        ValuedFill(spot(number), what == "buy", token_raw, eth_wei, None if eth_wei is None else 2 * eth_wei)
         for number, (what, token_raw, eth_wei) in enumerate(deeds)
     ]
 
 
-def after(*deeds: tuple[str, int, int | None]) -> tuple[Position, list[tuple[int, int]]]:
+def after(*deeds: tuple[str, int, int | None]) -> tuple[WalletPosition, list[tuple[int, int]]]:
     """The position, and of each closing what was spent and got."""
     position, closings = fold_fills(None, history(*deeds))
     return position, [(closing.spent_wei, closing.got_wei) for closing in closings]
@@ -40,7 +48,7 @@ def after(*deeds: tuple[str, int, int | None]) -> tuple[Position, list[tuple[int
 def test_bought_and_sold_out() -> None:
     fills = history(("buy", 1000, 50), ("sell", 1000, 80))
     position, closings = fold_fills(None, fills)
-    assert closings == [Closing(fills[1].spot, 50, 80)]
+    assert closings == [ProfitRound(fills[1].spot, 50, 80)]
     assert closings[0].profit_wei == 30
     assert position == EMPTY._replace(
         bought_raw=1000, sold_raw=1000, spent_wei=50, got_wei=80, profit_wei=30, spent_micro_usd=100,
@@ -82,7 +90,7 @@ def test_a_thousandth_that_is_left_is_dust(sold: int, closes: bool) -> None:
     assert closings == ([(500_000, 700_000)] if closes else [])
     assert (position.held_raw == 0) == closes
     assert (position.cost_wei == 0) == closes
-    again, later = fold_fills(position, [Fill(spot(5), False, 1_000_000 - sold, 100, 200)])
+    again, later = fold_fills(position, [ValuedFill(spot(5), False, 1_000_000 - sold, 100, 200)])
     assert [(one.spent_wei, one.got_wei) for one in later] == ([] if closes else [(500_000, 700_100)])
     assert again.profit_wei == (200_000 if closes else 200_100)
 
@@ -125,7 +133,7 @@ def test_dollars_are_known_of_all_buys_or_not_at_all() -> None:
     later = buy._replace(spot=spot(8))
     assert fold_fills(None, [buy, sale, later])[0].spent_micro_usd == 400
     assert fold_fills(None, [bare, sale, later])[0].spent_micro_usd is None
-    assert fold_fills(None, [bare, sale, later])[1] == [Closing(sale.spot, 100, 130)], "the eth is known"
+    assert fold_fills(None, [bare, sale, later])[1] == [ProfitRound(sale.spot, 100, 130)], "the eth is known"
     unsold = fold_fills(None, [buy, sale._replace(micro_usd=None)])[0]
     assert unsold.spent_micro_usd == 200, "what a sale brought in dollars is not asked"
 
@@ -157,9 +165,9 @@ ALWAYS_WEI = st.integers(0, 10**20)
 
 
 @st.composite
-def histories(draw: st.DrawFn, wei: st.SearchStrategy[int | None] = WEI, most: int = 25) -> list[Fill]:
+def histories(draw: st.DrawFn, wei: st.SearchStrategy[int | None] = WEI, most: int = 25) -> list[ValuedFill]:
     """Fills in order. Some sell exactly what is left, or all but dust."""
-    fills: list[Fill] = []
+    fills: list[ValuedFill] = []
     held = 0
     for number in range(draw(st.integers(0, most))):
         buys = draw(st.booleans())
@@ -168,7 +176,7 @@ def histories(draw: st.DrawFn, wei: st.SearchStrategy[int | None] = WEI, most: i
             token_raw = draw(st.sampled_from([held, held - held // DUST, held // 2, held + 1]))
         eth_wei = draw(wei)
         micro_usd = None if eth_wei is None else draw(st.one_of(st.none(), st.just(3 * eth_wei)))
-        fills.append(Fill(spot(number), buys, token_raw, eth_wei, micro_usd))
+        fills.append(ValuedFill(spot(number), buys, token_raw, eth_wei, micro_usd))
         held = max(0, held + (token_raw if buys else -token_raw))
     return fills
 
@@ -177,8 +185,8 @@ def histories(draw: st.DrawFn, wei: st.SearchStrategy[int | None] = WEI, most: i
 class Round:
     """Every fill of a round, and of the sales what they sold of it."""
 
-    buys: list[Fill] = field(default_factory=list)
-    sales: list[tuple[Fill, int]] = field(default_factory=list)
+    buys: list[ValuedFill] = field(default_factory=list)
+    sales: list[tuple[ValuedFill, int]] = field(default_factory=list)
     unknown: bool = False
     most: int = 0
     cost: Fraction = Fraction(0)
@@ -195,7 +203,7 @@ class Round:
         )
 
 
-def exact(fills: Sequence[Fill]) -> tuple[list[tuple[Spot, Round]], Round]:
+def exact(fills: Sequence[ValuedFill]) -> tuple[list[tuple[Spot, Round]], Round]:
     """The model: the rounds that ended, with what ended them, and the open one."""
     ended: list[tuple[Spot, Round]] = []
     now = Round()
@@ -226,7 +234,7 @@ def test_the_model_agrees_with_a_plain_figure() -> None:
 
 
 @given(histories())
-def test_it_is_what_the_model_says_but_for_rounding(fills: list[Fill]) -> None:
+def test_it_is_what_the_model_says_but_for_rounding(fills: list[ValuedFill]) -> None:
     """Proceeds round down once a round at most, in its last sale; the cost that is left once a sale."""
     position, closings = fold_fills(None, fills)
     ended, now = exact(fills)
@@ -244,7 +252,7 @@ def test_it_is_what_the_model_says_but_for_rounding(fills: list[Fill]) -> None:
 
 
 @given(histories())
-def test_what_is_counted(fills: list[Fill]) -> None:
+def test_what_is_counted(fills: list[ValuedFill]) -> None:
     position, _ = fold_fills(None, fills)
     buys = [fill for fill in fills if fill.buys]
     sales = [fill for fill in fills if not fill.buys]
@@ -263,8 +271,8 @@ def test_what_is_counted(fills: list[Fill]) -> None:
 
 
 @given(histories())
-def test_after_every_trade(fills: list[Fill]) -> None:
-    position: Position | None = None
+def test_after_every_trade(fills: list[ValuedFill]) -> None:
+    position: WalletPosition | None = None
     for fill in fills:
         position, closing = fold(position, fill)
         assert min(0 if value is None else value for value in position._replace(profit_wei=0)) == 0
@@ -279,7 +287,7 @@ def test_after_every_trade(fills: list[Fill]) -> None:
 
 
 @given(histories(ALWAYS_WEI))
-def test_all_that_was_paid_and_got_is_in_closings_or_in_the_open_round(fills: list[Fill]) -> None:
+def test_all_that_was_paid_and_got_is_in_closings_or_in_the_open_round(fills: list[ValuedFill]) -> None:
     """To the last wei, where every value is known."""
     position, closings = fold_fills(None, fills)
     assert position.spent_wei == sum(one.spent_wei for one in closings) + position.round_spent_wei
@@ -291,7 +299,7 @@ def test_all_that_was_paid_and_got_is_in_closings_or_in_the_open_round(fills: li
 
 
 @given(histories(), st.integers(0, 25))
-def test_a_fold_may_stop_anywhere_and_go_on(fills: list[Fill], at: int) -> None:
+def test_a_fold_may_stop_anywhere_and_go_on(fills: list[ValuedFill], at: int) -> None:
     first, before = fold_fills(None, fills[:at])
     second, later = fold_fills(first, fills[at:])
     assert (second, before + later) == fold_fills(None, fills)
@@ -299,16 +307,18 @@ def test_a_fold_may_stop_anywhere_and_go_on(fills: list[Fill], at: int) -> None:
 
 
 @given(histories().flatmap(lambda fills: st.tuples(st.just(fills), st.permutations(fills))))
-def test_fills_are_folded_by_where_they_stand(both: tuple[list[Fill], list[Fill]]) -> None:
+def test_fills_are_folded_by_where_they_stand(both: tuple[list[ValuedFill], list[ValuedFill]]) -> None:
     fills, shuffled = both
     assert fold_fills(None, shuffled) == fold_fills(None, fills)
 
 
 @given(histories(), st.integers(0, 10**30), WEI)
-def test_between_rounds_a_sale_brings_nothing(fills: list[Fill], given_raw: int, eth_wei: int | None) -> None:
+def test_between_rounds_a_sale_brings_nothing(
+    fills: list[ValuedFill], given_raw: int, eth_wei: int | None
+) -> None:
     """There is nothing of it that was bought."""
-    sold_out, _ = fold_fills(None, [*fills, Fill(spot(98), False, 10**40, 1, None)])
-    more, closing = fold(sold_out, Fill(spot(99), False, given_raw, eth_wei, None))
+    sold_out, _ = fold_fills(None, [*fills, ValuedFill(spot(98), False, 10**40, 1, None)])
+    more, closing = fold(sold_out, ValuedFill(spot(99), False, given_raw, eth_wei, None))
     assert closing is None
     counted = {"sold_raw", "sells", "unpriced", "last_s"}
     assert more._replace(**dict.fromkeys(counted, 0)) == sold_out._replace(**dict.fromkeys(counted, 0))
@@ -320,7 +330,7 @@ def test_a_round_within_one_block_is_no_profit() -> None:
     def at(block: int, log: int) -> Spot:
         return Spot(block, log, 100 + block, TxHash(""))
 
-    bought, sold = Fill(at(7, 0), True, 10, 5, 5), Fill(at(7, 1), False, 10, 500, 500)
+    bought, sold = ValuedFill(at(7, 0), True, 10, 5, 5), ValuedFill(at(7, 1), False, 10, 500, 500)
     position, closings = fold_fills(None, [bought, sold])
     assert (closings, position.closed, position.profit_wei, position.held_raw) == ([], 0, 0, 0)
     later = [bought, sold._replace(spot=at(8, 0))]

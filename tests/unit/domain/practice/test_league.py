@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.practice.league import Entry, Sell, board, entry
+from roundtrip.domain.practice.league import CountedSell, LeagueWeek, board, entry
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 
 MONDAY = datetime(2025, 10, 6, tzinfo=UTC)
 MONDAY_S = int(MONDAY.timestamp())
-ONE = Entry(1, False, 100, 3, 2, "0xa", 90, 1000)
+ONE = LeagueWeek(1, False, 100, 3, 2, "0xa", 90, 1000)
 
 
 def seconds(*day: int) -> float:
@@ -39,9 +39,14 @@ def test_a_week_begins_on_monday_at_midnight_of_utc(at_s: int, began_s: int) -> 
 
 
 def test_losses_count_and_the_first_of_equal_sells_is_the_best() -> None:
-    sells = [Sell(7, "0xa", -50, 10), Sell(7, "0xb", 30, 12), Sell(7, "0xc", 30, 11), Sell(7, "0xd", 0, 13)]
-    assert entry(sells, is_agent=True) == Entry(7, True, 10, 4, 2, "0xb", 30, 13)
-    assert entry(sells[:1], is_agent=False) == Entry(7, False, -50, 1, 0, "0xa", -50, 10)
+    sells = [
+        CountedSell(7, "0xa", -50, 10),
+        CountedSell(7, "0xb", 30, 12),
+        CountedSell(7, "0xc", 30, 11),
+        CountedSell(7, "0xd", 0, 13),
+    ]
+    assert entry(sells, is_agent=True) == LeagueWeek(7, True, 10, 4, 2, "0xb", 30, 13)
+    assert entry(sells[:1], is_agent=False) == LeagueWeek(7, False, -50, 1, 0, "0xa", -50, 10)
 
 
 def test_three_sells_are_an_entry() -> None:

@@ -14,9 +14,9 @@ from roundtrip.domain.practice.practice import (
     LIFE,
     START_WEI,
     WEEK_S,
-    Account,
-    Illegal,
-    Position,
+    IllegalPracticeMove,
+    PracticePosition,
+    PracticePurse,
     after,
     monday_s,
     open_account,
@@ -32,8 +32,8 @@ EVENTS = ("bought", "sold_part", "sold_all", "written_off")
 
 def holding(
     held_raw: int = 100, cost_wei: int = 1000, token: Address = TOKEN, stuck: bool = False
-) -> Position:
-    return Position(token, "open", held_raw, cost_wei, stuck)
+) -> PracticePosition:
+    return PracticePosition(token, "open", held_raw, cost_wei, stuck)
 
 
 # --- the life of a position ------------------------------------------------------------------------
@@ -49,21 +49,21 @@ def test_every_event_is_legal_or_raises(state: practice.State, event: practice.E
     if (state, event) in legal:
         assert after(state, event) == legal[state, event]
         return
-    with pytest.raises(Illegal):
+    with pytest.raises(IllegalPracticeMove):
         after(state, event)
 
 
 def test_what_cannot_be_is_illegal() -> None:
-    account, closed = Account(500, 1000, 0), Position(TOKEN)
+    account, closed = PracticePurse(500, 1000, 0), PracticePosition(TOKEN)
     for eth_wei, token_raw in ((0, 1), (-1, 1), (501, 1), (1, 0), (1, -1)):
-        with pytest.raises(Illegal):
+        with pytest.raises(IllegalPracticeMove):
             practice.buy(account, closed, eth_wei, token_raw)
     for token_raw, eth_wei in ((0, 1), (-1, 1), (101, 1), (1, -1)):
-        with pytest.raises(Illegal):
+        with pytest.raises(IllegalPracticeMove):
             practice.sell(account, holding(), token_raw, eth_wei)
-    with pytest.raises(Illegal):
+    with pytest.raises(IllegalPracticeMove):
         practice.sell(account, closed, 1, 1)
-    with pytest.raises(Illegal):
+    with pytest.raises(IllegalPracticeMove):
         practice.written_off(closed)
 
 
@@ -72,7 +72,7 @@ RAWS = st.integers(1, 2**200)
 
 @given(st.lists(st.tuples(st.booleans(), RAWS, RAWS), min_size=1, max_size=20))
 def test_of_any_trades_nothing_is_made_or_lost(trades: list[tuple[bool, int, int]]) -> None:
-    account, position, done = Account(START_WEI, START_WEI, 0), Position(TOKEN), []
+    account, position, done = PracticePurse(START_WEI, START_WEI, 0), PracticePosition(TOKEN), []
     for is_buy, first, second in trades:
         if is_buy and account.eth_wei:
             account, position, trade = practice.buy(account, position, 1 + first % account.eth_wei, second)
@@ -100,7 +100,7 @@ def test_of_any_trades_nothing_is_made_or_lost(trades: list[tuple[bool, int, int
 def test_a_part_takes_its_share_of_the_cost_to_less_than_a_wei(
     held_raw: int, cost_wei: int, parts: list[int]
 ) -> None:
-    account, position = Account(0, 0, 0), holding(held_raw, cost_wei)
+    account, position = PracticePurse(0, 0, 0), holding(held_raw, cost_wei)
     for percent in parts:
         if position.held_raw * percent // 100 == 0:
             continue
@@ -114,9 +114,9 @@ def test_a_part_takes_its_share_of_the_cost_to_less_than_a_wei(
 
 
 def test_a_sell_that_went_through_is_not_stuck() -> None:
-    _, position, _ = practice.sell(Account(0, 0, 0), holding(stuck=True), 1, 1)
+    _, position, _ = practice.sell(PracticePurse(0, 0, 0), holding(stuck=True), 1, 1)
     assert not position.is_stuck
-    _, position, _ = practice.buy(Account(9, 9, 0), holding(stuck=True), 1, 1)
+    _, position, _ = practice.buy(PracticePurse(9, 9, 0), holding(stuck=True), 1, 1)
     assert position.is_stuck
 
 
@@ -127,7 +127,7 @@ def test_weeks_begin_on_monday() -> None:
     assert monday_s(MONDAY_S) == MONDAY_S
     assert monday_s(MONDAY_S + WEEK_S - 1) == MONDAY_S
     assert monday_s(MONDAY_S - 1) == MONDAY_S - WEEK_S
-    assert open_account(MONDAY_S + 5) == Account(START_WEI, START_WEI, MONDAY_S)
+    assert open_account(MONDAY_S + 5) == PracticePurse(START_WEI, START_WEI, MONDAY_S)
 
 
 POOR = LEAST_WEI - 1
@@ -141,16 +141,16 @@ WEEKS = [
 
 @pytest.mark.parametrize(("eth_wei", "held", "is_given", "lost"), WEEKS)
 def test_who_is_given_something_on_monday(
-    eth_wei: int, held: tuple[Position, ...], is_given: bool, lost: int
+    eth_wei: int, held: tuple[PracticePosition, ...], is_given: bool, lost: int
 ) -> None:
-    account = Account(eth_wei, START_WEI, MONDAY_S)
+    account = PracticePurse(eth_wei, START_WEI, MONDAY_S)
     for now_s in (MONDAY_S - 1, MONDAY_S, MONDAY_S + WEEK_S - 1):
         same = turn_week(account, held, now_s)
         assert (same.account, same.lost, same.trades) == (account, (), ())
     for weeks in (1, 2, 9):
         turned = turn_week(account, held, MONDAY_S + weeks * WEEK_S + 3)
         gift = GIFT_WEI if is_given else 0
-        assert turned.account == Account(eth_wei + gift, START_WEI + gift, MONDAY_S + weeks * WEEK_S)
+        assert turned.account == PracticePurse(eth_wei + gift, START_WEI + gift, MONDAY_S + weeks * WEEK_S)
         assert len(turned.lost) == lost
         sides = ["written_off"] * lost + ["gift"] * is_given
         assert [trade.side for trade in turned.trades] == sides
@@ -184,7 +184,7 @@ def test_no_order_of_trades_makes_gains_that_do_not_count_spendable(
     count."""
     account, positions, counted_wei = (
         open_account(MONDAY_S),
-        {TOKEN: Position(TOKEN), OTHER: Position(OTHER)},
+        {TOKEN: PracticePosition(TOKEN), OTHER: PracticePosition(OTHER)},
         0,
     )
     for buys, hundredths, price, counts, token in steps:
@@ -206,7 +206,7 @@ def test_no_order_of_trades_makes_gains_that_do_not_count_spendable(
 
 
 def test_a_loss_that_does_not_count_is_a_loss_and_a_gain_gives_back_what_it_cost() -> None:
-    account = Account(1000, 2000, 0, apart_wei=5)
+    account = PracticePurse(1000, 2000, 0, apart_wei=5)
     for brings_wei, spendable_wei, apart_wei in ((400, 1400, 5), (1000, 2000, 5), (9000, 2000, 8005)):
         after_it, _, trade = practice.sell(account, holding(100, 1000), 100, brings_wei)
         kept = practice.set_apart(after_it, trade)
@@ -214,6 +214,6 @@ def test_a_loss_that_does_not_count_is_a_loss_and_a_gain_gives_back_what_it_cost
 
 
 def test_what_is_set_apart_keeps_nobody_from_the_gift() -> None:
-    poor = Account(LEAST_WEI - 1, START_WEI, MONDAY_S, apart_wei=50 * START_WEI)
+    poor = PracticePurse(LEAST_WEI - 1, START_WEI, MONDAY_S, apart_wei=50 * START_WEI)
     given_ = turn_week(poor, [], MONDAY_S + WEEK_S).account
     assert (given_.eth_wei, given_.apart_wei) == (LEAST_WEI - 1 + GIFT_WEI, 50 * START_WEI)

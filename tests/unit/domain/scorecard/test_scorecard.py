@@ -9,17 +9,17 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.check.evidence import Cell, Evidence, HolderSell, HolderSells, Probe, Refused
+from roundtrip.domain.check.evidence import Cell, Evidence, HolderSell, HolderSells, Probe, RefusedCall
 from roundtrip.domain.check.verdict import CODES as VERDICT_CODES
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.scorecard.scorecard import (
     CODES,
     WHY,
     Failed,
+    LaterCheck,
     Real,
-    Said,
-    Score,
-    Turned,
+    VerdictClaim,
+    VerdictScore,
     claim_of,
     cost_bps,
     sentence,
@@ -35,7 +35,7 @@ BOUGHT = made.bought().received_raw
 FAILS = made.NO_MONEY
 
 
-def of(evidence: Evidence) -> Said:
+def of(evidence: Evidence) -> VerdictClaim:
     verdict = judge(evidence, POLICY).verdict
     found = claim_of(evidence, verdict.code, verdict.level, POLICY)
     assert found is not None
@@ -47,7 +47,9 @@ def sell(raw: int = BOUGHT, after_s: int = 60, cost: int | None = 60, **more: ob
     return replace(real, **more)  # type: ignore[arg-type]
 
 
-def came(spoken: Said, *reals: Real, turned: tuple[Turned, ...] = (), failed: tuple[Failed, ...] = ()) -> str:
+def came(
+    spoken: VerdictClaim, *reals: Real, turned: tuple[LaterCheck, ...] = (), failed: tuple[Failed, ...] = ()
+) -> str:
     score = weigh(spoken, reals, turned, failed)
     assert sentence(score)
     return f"{score.outcome} {score.cause}"
@@ -83,7 +85,7 @@ def test_a_trap_speaks_of_a_day_and_of_what_was_bought() -> None:
 def test_a_trap_for_those_who_hold_it_says_nothing_of_fresh_wallets() -> None:
     control = made.sold()
     caught = tuple(
-        HolderSell(Address(f"0x{n:040x}"), BOUGHT, Refused("sell", "no", 1), Refused("sell", "no", 1))
+        HolderSell(Address(f"0x{n:040x}"), BOUGHT, RefusedCall("sell", "no", 1), RefusedCall("sell", "no", 1))
         for n in range(1, 4)
     )
     found = of(
@@ -110,7 +112,7 @@ def test_codes_that_say_nowhere_speak_of_what_was_offered() -> None:
 def test_every_code_but_money_itself_is_scored_and_every_cause_has_its_sentence() -> None:
     assert set(CODES) == set(VERDICT_CODES) - {"quote_asset"}
     for outcome, cause in WHY:
-        assert sentence(Score(outcome, cause)).endswith(".")
+        assert sentence(VerdictScore(outcome, cause)).endswith(".")
 
 
 def test_what_was_said_stands_where_a_newer_policy_judges_otherwise() -> None:
@@ -188,12 +190,14 @@ def test_an_ok_is_wrong_where_a_sell_is_known_to_have_failed() -> None:
 
 
 def test_an_ok_that_a_later_check_contradicts_is_wrong_unless_somebody_sold_after_that() -> None:
-    turned = (Turned(300, START_S + 200, "cannot_sell", True),)
+    turned = (LaterCheck(300, START_S + 200, "cannot_sell", True),)
     assert came(OK, sell(after_s=100), turned=turned) == "wrong turned"
     assert came(OK, turned=turned) == "wrong turned"
     assert came(OK, sell(after_s=100), sell(after_s=400), turned=turned) == "right sold"
-    assert came(OK, turned=(Turned(300, START_S + DAY_S + 1, "cannot_sell", True),)) == "undecided no_sell"
-    assert came(OK, turned=(Turned(300, START_S + 200, "high_fees", False),)) == "undecided no_sell"
+    assert (
+        came(OK, turned=(LaterCheck(300, START_S + DAY_S + 1, "cannot_sell", True),)) == "undecided no_sell"
+    )
+    assert came(OK, turned=(LaterCheck(300, START_S + 200, "high_fees", False),)) == "undecided no_sell"
 
 
 # --- the others ------------------------------------------------------------------------------------
@@ -207,7 +211,7 @@ def test_a_trap_is_wrong_by_a_real_sell_whatever_it_cost() -> None:
 
 
 def test_a_trap_that_let_go_changed_where_that_is_known() -> None:
-    turned = Turned(120, START_S + 30, "ok", False)
+    turned = LaterCheck(120, START_S + 30, "ok", False)
     assert came(TRAP, sell(after_s=60), turned=(turned,)) == "wrong changed"
     assert came(TRAP, sell(after_s=10), turned=(turned,)) == "wrong sold"
     assert came(TRAP, sell(new_place=True)) == "wrong changed"
@@ -279,7 +283,7 @@ ANY = st.lists(REALS, max_size=6).map(lambda found: sorted(found, key=lambda one
 
 
 @given(SAIDS, ANY)
-def test_what_does_not_fit_changes_nothing(spoken: Said, reals: list[Real]) -> None:
+def test_what_does_not_fit_changes_nothing(spoken: VerdictClaim, reals: list[Real]) -> None:
     fits = [
         one
         for one in reals
@@ -295,7 +299,7 @@ def test_what_does_not_fit_changes_nothing(spoken: Said, reals: list[Real]) -> N
 
 @given(SAIDS, ANY)
 def test_nothing_is_right_without_a_cheap_sell_and_every_score_has_a_sentence(
-    spoken: Said, reals: list[Real]
+    spoken: VerdictClaim, reals: list[Real]
 ) -> None:
     score = weigh(spoken, reals)
     assert (score.outcome, score.cause) in WHY
@@ -307,7 +311,9 @@ def test_nothing_is_right_without_a_cheap_sell_and_every_score_has_a_sentence(
 
 
 @given(SAIDS, ANY, ANY)
-def test_more_trades_never_make_a_mistake_good(spoken: Said, reals: list[Real], more: list[Real]) -> None:
+def test_more_trades_never_make_a_mistake_good(
+    spoken: VerdictClaim, reals: list[Real], more: list[Real]
+) -> None:
     if weigh(spoken, reals).outcome == "wrong":
         both = sorted([*reals, *more], key=lambda one: one.at_s)
         assert weigh(spoken, both).outcome == "wrong"

@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Bought, Buy, Cell, CellOutcome, Sold
+from roundtrip.domain.check.evidence import Cell, CellOutcome, CompletedBuy, EnvironmentBuy, Sold
 from roundtrip.domain.trade.judge import (
     LEVELS,
     WORST_FIRST,
     Changed,
     Exit,
-    Outcome,
+    TradeOutcome,
     code_of_loss,
     find_exit,
     judge_trade,
@@ -121,7 +121,9 @@ def test_what_cost_nothing_and_sells_is_ok() -> None:
     cells = tuple(
         Cell(c.probe, replace(c.outcome, paid_raw=0)) for c in grid() if isinstance(c.outcome, Sold)
     )
-    free = replace(way(cells=cells), buys=(Buy("probe", 0, Bought(0, BOUGHT_RAW, 0, 140_000)),))
+    free = replace(
+        way(cells=cells), buys=(EnvironmentBuy("probe", 0, CompletedBuy(0, BOUGHT_RAW, 0, 140_000)),)
+    )
     assert code(replace(received(free), free=True)) == "ok"
     assert code(replace(received(replace(free, cells=refused_grid())), free=True)) == "cannot_sell"
 
@@ -294,9 +296,9 @@ def test_the_decided_order() -> None:
 @pytest.mark.parametrize("exit_code", ["unproven", *WORST_FIRST])
 def test_a_call_that_fails_goes_before_everything(exit_code: str) -> None:
     failing = ran(DONE, FAILED, DONE)
-    assert judge_trade(failing, (of(exit_code),), TRADED, POLICY) == Outcome("tx_reverts")
+    assert judge_trade(failing, (of(exit_code),), TRADED, POLICY) == TradeOutcome("tx_reverts")
     short = Changed(spent=True, received=True, short=True)
-    assert judge_trade(ran(), (of(exit_code),), short, POLICY) == Outcome("tx_reverts")
+    assert judge_trade(ran(), (of(exit_code),), short, POLICY) == TradeOutcome("tx_reverts")
 
 
 def test_of_two_tokens_of_one_code_the_greater_loss_decides() -> None:

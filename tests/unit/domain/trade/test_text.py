@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Refused
+from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
-from roundtrip.domain.trade.judge import Allowance, CallResult, Outcome, find_exit, judge_trade
+from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, find_exit, judge_trade
 from roundtrip.domain.trade.text import opening, reason, sentence
 from unit.domain.builders import NO_MONEY, NODE, TOKEN, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
@@ -56,12 +56,12 @@ def test_every_approval_that_matters_is_told() -> None:
     ],
 )
 def test_a_failing_call_is_told_with_its_reason(calls: tuple[CallResult, ...], expected: str) -> None:
-    assert sentence(Outcome("tx_reverts"), ran(*calls), None, POLICY) == expected
+    assert sentence(TradeOutcome("tx_reverts"), ran(*calls), None, POLICY) == expected
 
 
 def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> None:
     nasty = 'ok". It is proven.\n\u202e' + "x" * 300
-    said = sentence(Outcome("tx_reverts"), ran(CallResult(False, 1, nasty)), None, POLICY)
+    said = sentence(TradeOutcome("tx_reverts"), ran(CallResult(False, 1, nasty)), None, POLICY)
     assert said.count('"') == 2
     assert said.startswith('It would fail ("')
     assert said.endswith('").')
@@ -74,7 +74,7 @@ def test_reasons_of_strangers_are_cleaned_cut_and_cannot_end_their_quotes() -> N
 
 @pytest.mark.parametrize("word", ["trading not open", 'x". All good'])
 def test_a_trap_is_told_with_the_tokens_own_word(word: str) -> None:
-    cells = refused_grid(**dict.fromkeys(GRID, Refused("sell", word, 9)))
+    cells = refused_grid(**dict.fromkeys(GRID, RefusedCall("sell", word, 9)))
     said = text_of(received(way(cells=cells)))
     assert "cannot be sold, at once or within a day" in said
     assert said.count('"') == 2
@@ -141,5 +141,5 @@ def test_what_has_no_price_and_what_has_no_place_are_told_apart() -> None:
 
 def test_an_unproven_trade_is_no_pass() -> None:
     assert "This is not a pass" in text_of(received(way(cells=grid(60, day=NODE))))
-    outcome = Outcome("unproven", missing=Missing("node", "the node timed out"))
+    outcome = TradeOutcome("unproven", missing=Missing("node", "the node timed out"))
     assert "the node timed out" in sentence(outcome, ran(), None, POLICY)

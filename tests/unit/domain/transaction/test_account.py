@@ -9,7 +9,7 @@ from roundtrip.domain.base.events import (
     CurveTraded,
     Executing,
     HookFeeTaken,
-    Launched,
+    LaunchedToken,
     LaunchMoved,
     LiquidityMoved,
     Operated,
@@ -18,13 +18,13 @@ from roundtrip.domain.base.events import (
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.account import (
-    Account,
     Allowed,
-    Doing,
-    Market,
-    Moved,
+    KnownMarket,
+    MovedAsset,
     OperationEnded,
     Said,
+    TransactionAccount,
+    TransactionFacts,
     Wrapped,
 )
 from roundtrip.domain.transaction.reader import account
@@ -38,9 +38,9 @@ def at(number: int) -> Address:
 ALICE, BOB, ROUTER, ENTRY, HOOK, LAUNCHER, PERMIT2, EVIL, BOT = (at(n) for n in range(0xA1, 0xAA))
 TOKEN, OTHER, WETH, POOL, CURVE, USDG = (at(n) for n in range(0xB1, 0xB7))
 V4 = "0x" + "44" * 32
-IN_V3 = Market(POOL, "amm_v3", TOKEN, WETH, True)
-IN_V4 = Market(V4, "launchpad_pool", TOKEN, ZERO_ADDRESS, True)
-ON_CURVE = Market(CURVE, "launchpad_curve", TOKEN, ZERO_ADDRESS, True)
+IN_V3 = KnownMarket(POOL, "amm_v3", TOKEN, WETH, True)
+IN_V4 = KnownMarket(V4, "launchpad_pool", TOKEN, ZERO_ADDRESS, True)
+ON_CURVE = KnownMarket(CURVE, "launchpad_curve", TOKEN, ZERO_ADDRESS, True)
 MARKETS = {one.at: one for one in (IN_V3, IN_V4, ON_CURVE)}
 
 
@@ -54,8 +54,10 @@ def on_curve(buys: bool, wallet: Address, recipient: Address, quote_raw: int, to
     return CurveTraded(CURVE, buys, wallet, recipient, quote_raw, token_raw, 0, 0)
 
 
-def doing(*said: Said, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True) -> Doing:
-    return Doing(
+def doing(
+    *said: Said, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True
+) -> TransactionFacts:
+    return TransactionFacts(
         sender=ALICE,
         to=to,
         value_wei=value_wei,
@@ -77,7 +79,7 @@ def sold(raw: int, quote_raw: int, seller: Address = ALICE) -> list[Said]:
     return [Transferred(TOKEN, seller, POOL, raw), swap(POOL, raw, -quote_raw)]
 
 
-def of(*said: Said, value_wei: int = 0) -> Account:
+def of(*said: Said, value_wei: int = 0) -> TransactionAccount:
     return account(doing(*said, value_wei=value_wei), MARKETS)
 
 
@@ -91,7 +93,7 @@ def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
     )
     (step,) = found.steps
     assert (found.kind, step.kind, step.who, step.at) == ("trade", "buy", ALICE, POOL)
-    assert (step.paid, step.got) == (Moved(WETH, 100), Moved(TOKEN, 900))
+    assert (step.paid, step.got) == (MovedAsset(WETH, 100), MovedAsset(TOKEN, 900))
 
 
 def test_what_a_token_keeps_of_a_sell_is_a_step_of_its_own() -> None:
@@ -159,7 +161,7 @@ def test_a_buy_is_the_senders_only_where_it_sent_enough(value_wei: int) -> None:
 
 
 def test_an_account_pays_eth_unseen_unless_somebody_is_seen_paying() -> None:
-    def bought(*more: Said) -> Account:
+    def bought(*more: Said) -> TransactionAccount:
         logs = [*more, Transferred(TOKEN, POOL, BOB, 900), swap(POOL, -900, 100)]
         return of(Executing(ENTRY), *logs, Operated(ENTRY, BOB))
 
@@ -192,9 +194,9 @@ def test_the_hooks_fee_is_off_what_a_trade_brought(buys: bool) -> None:
     own = swap(V4, 7, -1, HOOK)
     (step,) = of(traded, own, HookFeeTaken(V4, currency, 10)).steps
     paid, got = (
-        (Moved(ZERO_ADDRESS, 100), Moved(TOKEN, 890))
+        (MovedAsset(ZERO_ADDRESS, 100), MovedAsset(TOKEN, 890))
         if buys
-        else (Moved(TOKEN, 900), Moved(ZERO_ADDRESS, 90))
+        else (MovedAsset(TOKEN, 900), MovedAsset(ZERO_ADDRESS, 90))
     )
     assert (step.paid, step.got) == (paid, got)
 
@@ -216,17 +218,17 @@ def test_a_v3_swap_said_to_be_of_a_curve_is_not_believed() -> None:
 def test_neither_side_money_is_a_swap() -> None:
     market = replace_market(IN_V3, quote=OTHER, is_money=False)
     (step,) = account(doing(swap(POOL, -900, 100)), {POOL: market}).steps
-    assert (step.kind, step.paid, step.got) == ("swap", Moved(OTHER, 100), Moved(TOKEN, 900))
+    assert (step.kind, step.paid, step.got) == ("swap", MovedAsset(OTHER, 100), MovedAsset(TOKEN, 900))
 
 
-def replace_market(market: Market, quote: Address, is_money: bool) -> Market:
+def replace_market(market: KnownMarket, quote: Address, is_money: bool) -> KnownMarket:
     return market._replace(quote=quote, is_money=is_money)
 
 
 def test_a_launch_that_buys_for_somebody() -> None:
     found = of(
         Transferred(TOKEN, ZERO_ADDRESS, CURVE, 10**9),
-        Launched(TOKEN, ALICE, ZERO_ADDRESS, CURVE, 2, 1),
+        LaunchedToken(TOKEN, ALICE, ZERO_ADDRESS, CURVE, 2, 1),
         Transferred(TOKEN, CURVE, BOB, 90),
         on_curve(True, LAUNCHER, BOB, 10, 90),
     )
@@ -255,7 +257,7 @@ def test_liquidity_has_its_sides_in_order() -> None:
     added, taken = (LiquidityMoved(POOL, ALICE, -10, 10, sign * 5, sign * 3, sign * 4) for sign in (1, -1))
     found = of(added, taken)
     assert [step.kind for step in found.steps] == ["liquidity_added", "liquidity_taken"]
-    assert {(step.paid, step.got) for step in found.steps} == {(Moved(TOKEN, 3), Moved(WETH, 4))}
+    assert {(step.paid, step.got) for step in found.steps} == {(MovedAsset(TOKEN, 3), MovedAsset(WETH, 4))}
     counted = LiquidityMoved(POOL, ALICE, -10, 10, 0, 0, 0)
     assert of(counted).kind == "call"
 
@@ -281,7 +283,7 @@ def test_plain_eth_and_what_is_told_of_eth() -> None:
     assert (found.kind, step.kind, step.paid, step.to) == (
         "transfer",
         "transfer",
-        Moved(ZERO_ADDRESS, 7),
+        MovedAsset(ZERO_ADDRESS, 7),
         BOB,
     )
     assert [told_eth(plain, found, who) for who in (ALICE, BOB)] == [-7, 7]
@@ -360,4 +362,4 @@ def test_tokens_net_out() -> None:
 def test_what_told_nothing_is_a_call() -> None:
     found = account(doing(value_wei=3, to=BOB), {})
     (step,) = found.steps
-    assert (found.kind, step.kind, step.to, step.paid) == ("call", "call", BOB, Moved(ZERO_ADDRESS, 3))
+    assert (found.kind, step.kind, step.to, step.paid) == ("call", "call", BOB, MovedAsset(ZERO_ADDRESS, 3))

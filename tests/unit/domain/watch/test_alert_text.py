@@ -5,7 +5,7 @@ import pytest
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alert_text import describe_happening, draft_alert, said_of_more, said_of_verdict
-from roundtrip.domain.watch.rule_index import Source
+from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import VERBS, Happening, Verb
 
 WALLET, TOKEN = Address("0x" + "ab" * 20), Address("0x" + "cd" * 20)
@@ -81,13 +81,13 @@ def test_worth_is_said_in_what_is_known_first(
 
 
 def test_a_row_of_a_follow_and_of_a_rule() -> None:
-    follow = draft_alert(Source("follow", 5, 9, "whale", 0), happening())
+    follow = draft_alert(AlertSource("follow", 5, 9, "whale", 0), happening())
     assert (follow.mite_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
     assert (follow.rule, follow.said) == (None, f"whale bought 1.234 eth of {TOKEN}.")
-    unnamed = draft_alert(Source("follow", 5, 9, "", 0), happening())
+    unnamed = draft_alert(AlertSource("follow", 5, 9, "", 0), happening())
     assert (unnamed.who, unnamed.said) == (WALLET, f"{WALLET} bought 1.234 eth of {TOKEN}.")
     text = f"deployer:{TOKEN} buying over 1 eth"
-    rule = draft_alert(Source("rule", 6, 9, text, 0), happening())
+    rule = draft_alert(AlertSource("rule", 6, 9, text, 0), happening())
     assert (rule.kind, rule.source_id, rule.who, rule.rule) == ("rule", 6, f"deployer:{TOKEN}", text)
     assert (rule.eth_wei, rule.micro_usd, rule.share_ppm) == (ETH, USD, SHARE)
     assert (rule.block_number, rule.log_index, rule.at_s, rule.tx_hash) == SPOT[:2] + SPOT[2:]
@@ -112,7 +112,7 @@ def test_how_many_more_is_said() -> None:
     ],
 )
 def test_a_holder_is_told_that_it_holds_the_token(given: Happening, sentence: str) -> None:
-    draft = draft_alert(Source("bag_guard", 3, 3, "bag guard", 0), given)
+    draft = draft_alert(AlertSource("bag_guard", 3, 3, "bag guard", 0), given)
     assert draft.said == sentence
     assert (draft.kind, draft.source_id, draft.mite_id, draft.rule) == ("bag_guard", 3, 3, None)
     assert draft.who == ("deployer" if given.verb == "selling" else WALLET)

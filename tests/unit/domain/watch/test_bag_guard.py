@@ -11,11 +11,11 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
-    Held,
-    Place,
-    Seen,
-    Standing,
-    Turned,
+    BagHolding,
+    BagStanding,
+    PoolMoney,
+    StoredLevel,
+    VerdictTurn,
     after,
     first_standing,
     in_turn,
@@ -30,18 +30,20 @@ SUPPLY = 10**27
 PART = SUPPLY // 1000
 
 
-def seen(level: str, at_s: float, **more: object) -> Seen:
-    found = Seen(int(at_s * 10) + 10, START + timedelta(seconds=at_s), level, f"{level}_code", "v1", True)
+def seen(level: str, at_s: float, **more: object) -> StoredLevel:
+    found = StoredLevel(
+        int(at_s * 10) + 10, START + timedelta(seconds=at_s), level, f"{level}_code", "v1", True
+    )
     return replace(found, **more)  # type: ignore[arg-type]
 
 
-def known(level: str = "ok") -> Standing:
+def known(level: str = "ok") -> BagStanding:
     found = first_standing(seen(level, 0))
     assert found is not None
     return found
 
 
-def told(*checks: Seen, level: str = "ok") -> list[tuple[str, str]]:
+def told(*checks: StoredLevel, level: str = "ok") -> list[tuple[str, str]]:
     _, turned = after(known(level), checks)
     return [(one.then_level, one.now.level) for one in turned]
 
@@ -144,7 +146,7 @@ def test_a_clock_that_was_put_back_keeps_nobody_from_being_told(ahead_s: int) ->
 
 def test_what_was_told_names_both_codes() -> None:
     standing, turned = after(known(), [seen("danger", 1), last := seen("danger", 20)])
-    assert turned == [Turned("ok", "ok_code", last)]
+    assert turned == [VerdictTurn("ok", "ok_code", last)]
     assert (standing.level, standing.code, standing.seen_id) == ("danger", "danger_code", last.id)
     assert (standing.next_level, standing.next_at, standing.told_at) == (None, None, last.at)
 
@@ -174,8 +176,8 @@ def test_it_does_not_matter_in_how_many_runs_checks_are_looked_at(
 ETH = 10**18
 
 
-def place(wei: int | None, trades: int = 0, traded_wei: int = 0) -> Place:
-    return Place(Turnover(trades, traded_wei), wei)
+def place(wei: int | None, trades: int = 0, traded_wei: int = 0) -> PoolMoney:
+    return PoolMoney(Turnover(trades, traded_wei), wei)
 
 
 @pytest.mark.parametrize(
@@ -194,7 +196,9 @@ def place(wei: int | None, trades: int = 0, traded_wei: int = 0) -> Place:
         (place(None), [place(ETH)], True),
     ],
 )
-def test_a_pool_matters_by_its_trade_or_by_its_money(own: Place, others: list[Place], it_does: bool) -> None:
+def test_a_pool_matters_by_its_trade_or_by_its_money(
+    own: PoolMoney, others: list[PoolMoney], it_does: bool
+) -> None:
     assert matters(own, [own, *others]) is it_does
 
 
@@ -208,8 +212,8 @@ def a_token(number: int) -> Address:
 
 def test_mites_take_turns_and_what_was_given_comes_last() -> None:
     many, few, bare = ([a_token(100 * mite + n) for n in range(20)] for mite in (1, 2, 3))
-    held = [Held(1, token, False) for token in many]
-    held += [Held(2, few[0], False), Held(2, few[1], True), Held(3, bare[0], True)]
+    held = [BagHolding(1, token, False) for token in many]
+    held += [BagHolding(2, few[0], False), BagHolding(2, few[1], True), BagHolding(3, bare[0], True)]
     checked = {token: START + timedelta(seconds=place) for place, token in enumerate([*many[1:], *few])}
     found = in_turn(held, [*many, few[0], few[1], bare[0]], checked, [many[19]])
     # The one that waits for another check; of each the one that was never checked, or longest ago.
@@ -220,5 +224,5 @@ def test_mites_take_turns_and_what_was_given_comes_last() -> None:
 
 def test_what_somebody_bought_is_no_gift() -> None:
     one, other = a_token(1), a_token(2)
-    held = [Held(1, one, True), Held(2, one, False), Held(3, other, True)]
+    held = [BagHolding(1, one, True), BagHolding(2, one, False), BagHolding(3, other, True)]
     assert in_turn(held, [other, one], {}, []) == [one, other]

@@ -24,7 +24,7 @@ from roundtrip.domain.watch.channels import (
     DeliveryEvent,
     DeliveryState,
     Event,
-    Illegal,
+    IllegalChannelMove,
     State,
     after,
     delivery_after,
@@ -55,7 +55,7 @@ class Life(RuleBasedStateMachine):
             or (self.is_told and not self.well and event == "failed_long")
         )
         if not is_legal:
-            with pytest.raises(Illegal):
+            with pytest.raises(IllegalChannelMove):
                 after(before, event)
             return
         self.state = after(before, event)
@@ -95,7 +95,7 @@ class DeliveryLife(RuleBasedStateMachine):
     def happens(self, event: DeliveryEvent) -> None:
         is_legal = (self.ended is not None) == (event == "resent")
         if not is_legal:
-            with pytest.raises(Illegal):
+            with pytest.raises(IllegalChannelMove):
                 delivery_after(self.state, event)
             return
         self.state = delivery_after(self.state, event)

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch import rule_index
-from roundtrip.domain.watch.rule_index import RuleIndex, Source
+from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Over, Rule, Unit, Verb, Watch, Who
 from support.ruled import HAPPENINGS, TOKENS, WALLETS, happening, rules
 
@@ -17,12 +17,12 @@ ANY, FOLLOW = Who("any"), Who("follow")
 IDS, MITES, NUMBERS = st.integers(1, 9), st.integers(1, 3), st.integers(0, 5)
 
 
-def a_rule(id_: int, mite_id: int = 1, from_number: int = 0) -> Source:
-    return Source("rule", id_, mite_id, f"rule {id_}", from_number)
+def a_rule(id_: int, mite_id: int = 1, from_number: int = 0) -> AlertSource:
+    return AlertSource("rule", id_, mite_id, f"rule {id_}", from_number)
 
 
-def a_follow(id_: int, mite_id: int = 1, from_number: int = 0) -> Source:
-    return Source("follow", id_, mite_id, f"name{id_}", from_number)
+def a_follow(id_: int, mite_id: int = 1, from_number: int = 0) -> AlertSource:
+    return AlertSource("follow", id_, mite_id, f"name{id_}", from_number)
 
 
 def told(index: RuleIndex, seen: Happening) -> list[tuple[str, int]]:
@@ -36,10 +36,10 @@ def told(index: RuleIndex, seen: Happening) -> list[tuple[str, int]]:
 class Model:
     """Every rule and follow, each looked at."""
 
-    rules: dict[int, tuple[Source, Rule, Address | None]]
-    follows: dict[int, tuple[Source, Address]]
+    rules: dict[int, tuple[AlertSource, Rule, Address | None]]
+    follows: dict[int, tuple[AlertSource, Address]]
 
-    def matching(self, seen: Happening) -> list[Source]:
+    def matching(self, seen: Happening) -> list[AlertSource]:
         number = seen.spot.block_number
         hits = []
         for _, (source, written, wallet) in sorted(self.rules.items()):
@@ -217,7 +217,7 @@ def test_what_is_removed_leaves_nothing_behind() -> None:
 # --- what it costs ---------------------------------------------------------------------------------
 
 
-class Counted(Source):
+class Counted(AlertSource):
     """Counts how often anybody looks at one."""
 
     looks = 0
@@ -228,7 +228,7 @@ class Counted(Source):
         return super().__getattribute__(name)
 
 
-def counted(source: Source) -> Counted:
+def counted(source: AlertSource) -> Counted:
     return Counted(source.kind, source.id, source.mite_id, source.name, source.from_number)
 
 

@@ -12,10 +12,10 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.curve import buy
 from roundtrip.domain.check.evidence import (
-    Bought,
-    Deployer,
+    CompletedBuy,
+    DeployerRecord,
     Evidence,
-    Launch,
+    LaunchRecord,
     Missing,
     QuoteRate,
     VenueEvidence,
@@ -65,7 +65,7 @@ def answer(found: Evidence) -> Check:
     return present(found, judge(found, POLICY), POLICY, 1_700_000_000.5)
 
 
-def launchpad(known: Launch, *venues: VenueEvidence) -> LaunchpadAnswer:
+def launchpad(known: LaunchRecord, *venues: VenueEvidence) -> LaunchpadAnswer:
     found = answer(launched(known, *(venues or (at(CURVE),)))).launchpad
     assert found is not None
     return found
@@ -119,7 +119,7 @@ HALF_TOLD = (
 
 
 @pytest.mark.parametrize("known", HALF_TOLD)
-def test_a_tax_is_never_told_as_less_than_what_is_known_of_it(known: Launch) -> None:
+def test_a_tax_is_never_told_as_less_than_what_is_known_of_it(known: LaunchRecord) -> None:
     assert launchpad(known).sell_tax_bps >= 500
 
 
@@ -146,7 +146,7 @@ def test_without_a_launch_there_is_no_launchpads_part(known: Missing | None) -> 
 
 
 def test_a_deployers_record_is_told_where_it_is_known() -> None:
-    found = replace(launched(launch(), at(CURVE)), deployer=Deployer(7, 2, 1, 0, 0))
+    found = replace(launched(launch(), at(CURVE)), deployer=DeployerRecord(7, 2, 1, 0, 0))
     part = answer(found).launchpad
     assert part is not None
     assert part.deployer == DeployerAnswer(OWNER, 7, 2, 1)
@@ -156,7 +156,7 @@ def test_a_deployers_record_is_told_where_it_is_known() -> None:
 # --- the venue's part -----------------------------------------------------------------------------
 
 
-def fee(where: Venue, known: Launch | Missing | None = None) -> tuple[float | None, bool]:
+def fee(where: Venue, known: LaunchRecord | Missing | None = None) -> tuple[float | None, bool]:
     found = answer(launched(known, at(where))).venue
     assert found is not None
     return found.pool_fee_bps, found.dynamic_fee
@@ -164,7 +164,7 @@ def fee(where: Venue, known: Launch | Missing | None = None) -> tuple[float | No
 
 POOLED = launch(None, phase="pooled", creator_tax_bps=250, hook_fee_bps=100)
 DYNAMIC = v4(IDLE, 0x800000)
-FEES: tuple[tuple[str, Venue, Launch | Missing | None, float | None, bool], ...] = (
+FEES: tuple[tuple[str, Venue, LaunchRecord | Missing | None, float | None, bool], ...] = (
     ("a curve's fee and tax", CURVE, launch(state(creator_tax_bps=250)), 350, False),
     ("not its first seconds' tax", CURVE, launch(state(snipe_bps=9900)), 100, False),
     ("a lost curve's", CURVE, launch(NODE), None, False),
@@ -182,7 +182,7 @@ FEES: tuple[tuple[str, Venue, Launch | Missing | None, float | None, bool], ...]
 
 @pytest.mark.parametrize("row", FEES, ids=[row[0] for row in FEES])
 def test_what_the_pool_keeps_of_every_swap(
-    row: tuple[str, Venue, Launch | Missing | None, float | None, bool],
+    row: tuple[str, Venue, LaunchRecord | Missing | None, float | None, bool],
 ) -> None:
     _, where, known, bps, dynamic = row
     assert fee(where, known) == (bps, dynamic)
@@ -242,7 +242,7 @@ def test_without_a_rate_nothing_is_told_of_the_trade() -> None:
 def of_curve(full: object) -> VenueEvidence:
     """A curve that was bought from as its formula has it."""
     told = buy(state(), PAID_RAW, 0)
-    exact = Bought(told.spent_raw, told.tokens_raw, PAID_RAW, 1)
+    exact = CompletedBuy(told.spent_raw, told.tokens_raw, PAID_RAW, 1)
     every = cells(full=full, full_again=full)  # type: ignore[arg-type]
     return at(CURVE, venue(every, all_buys=buys(exact)))
 
@@ -258,7 +258,7 @@ def test_the_curves_formula_speaks_only_where_a_sell_could_not_be_run() -> None:
 
 
 @pytest.mark.parametrize("known", [None, launch(NODE), launch(state(snipe_bps=1)), launch(state(fee_bps=99))])
-def test_the_formula_is_silent_where_it_did_not_give_the_buy(known: Launch | None) -> None:
+def test_the_formula_is_silent_where_it_did_not_give_the_buy(known: LaunchRecord | None) -> None:
     found = answer(launched(known, of_curve(NODE))).trade
     assert found is not None
     assert (found.method, found.round_trip_loss_bps) == ("simulated_trade", None)

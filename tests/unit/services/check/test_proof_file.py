@@ -16,14 +16,14 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Hop, QuoteRate
-from roundtrip.domain.check.proof_input import Begun
+from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.environments import draw
 from roundtrip.services.check.pipeline import EVIDENCE_SCHEMA
 from roundtrip.services.check.proof_file import (
     MOST_FILE_BYTES,
     Claim,
-    Unreadable,
+    UnreadableProof,
     amiss,
     genuine,
     judged_again,
@@ -56,7 +56,7 @@ def sound() -> Evidence:
 def proof(found: Evidence | None = None, **begun: Any) -> Json:
     """What the service would answer with it, as JSON."""
     found = found or sound()
-    began = Begun(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
+    began = ProofInputs(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
     document = encode_beginning(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
     trip = pack([[RpcCall("eth_chainId", [])]])
     kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical_json.dump(found), document, [trip])
@@ -134,7 +134,7 @@ def _the_interpreters_own_limit() -> Iterator[None]:
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_what_is_no_proof_is_refused_in_one_line(name: str) -> None:
-    with pytest.raises(Unreadable) as refused:
+    with pytest.raises(UnreadableProof) as refused:
         read_claim(HOSTILE[name])
     text = str(refused.value)
     assert text.isprintable()

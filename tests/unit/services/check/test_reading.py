@@ -12,9 +12,9 @@ from roundtrip.services.check.deep_round import _MOST_WAITING, _Reading
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:
     over = threading.Event()
 
-    def slow(*codes: bytes) -> owner_setters.Found:
+    def slow(*codes: bytes) -> owner_setters.OwnerSetters:
         assert over.wait(30)
-        return owner_setters.Found((), len(codes))
+        return owner_setters.OwnerSetters((), len(codes))
 
     monkeypatch.setattr(owner_setters, "find", slow)
     reading, waits = _Reading(), []
@@ -29,5 +29,5 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         assert not any(wait.done() for wait in waits)
     finally:
         over.set()
-    assert await asyncio.gather(*waits) == [owner_setters.Found((), 2)] * _MOST_WAITING
+    assert await asyncio.gather(*waits) == [owner_setters.OwnerSetters((), 2)] * _MOST_WAITING
     assert not reading.full()

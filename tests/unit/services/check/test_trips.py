@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Bought, Buy, Missing, Refused
+from roundtrip.domain.check.evidence import CompletedBuy, EnvironmentBuy, Missing, RefusedCall
 from roundtrip.services.check.sell_round import choose_venues
 from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _grouped
 from roundtrip.venues import amm_v4
@@ -26,8 +26,8 @@ def pool(number: int, hook: bool = False, fee_pips: int = 3000) -> Venue:
 
 
 def tried(venue: Venue, brought_raw: int) -> VenueTrial:
-    bought = Bought(POLICY.probe_wei, brought_raw, POLICY.probe_wei, 100_000)
-    return VenueTrial(Place(venue, amm_v4), LIQUID, (Buy("probe", 0, bought),), None)
+    bought = CompletedBuy(POLICY.probe_wei, brought_raw, POLICY.probe_wei, 100_000)
+    return VenueTrial(VenuePlace(venue, amm_v4), LIQUID, (EnvironmentBuy("probe", 0, bought),), None)
 
 
 def numbers(found: list[VenueTrial]) -> list[int]:
@@ -52,8 +52,8 @@ def test_pools_whose_fee_is_a_toll_come_last() -> None:
 
 
 def test_what_refused_or_is_not_known_is_judged_and_what_is_not_there_is_not() -> None:
-    refused = replace(tried(pool(1), 1), buys=(Buy("probe", 0, Refused("buy", None, 1)),))
-    unknown = replace(tried(pool(2), 1), facts=NODE, buys=(Buy("probe", 0, NODE),))
+    refused = replace(tried(pool(1), 1), buys=(EnvironmentBuy("probe", 0, RefusedCall("buy", None, 1)),))
+    unknown = replace(tried(pool(2), 1), facts=NODE, buys=(EnvironmentBuy("probe", 0, NODE),))
     absent = replace(tried(pool(3), 1), facts=ABSENT, buys=())
     assert numbers(choose_venues([refused, unknown, absent], POLICY)) == [1, 2]
 
@@ -63,8 +63,8 @@ def test_what_refused_or_is_not_known_is_judged_and_what_is_not_there_is_not() -
 PLAN = Plan(ENVIRONMENT, ())
 
 
-def plans(*venues: Venue) -> list[tuple[Place, Plan]]:
-    return [(Place(venue, amm_v4), PLAN) for venue in venues]
+def plans(*venues: Venue) -> list[tuple[VenuePlace, Plan]]:
+    return [(VenuePlace(venue, amm_v4), PLAN) for venue in venues]
 
 
 def test_many_plans_go_in_several_requests() -> None:
@@ -83,7 +83,7 @@ def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:
 
 def test_who_answers_with_megabytes_is_refused_if_he_is_a_strangers_hook() -> None:
     plain, strange = _grouped(plans(pool(1), pool(2, hook=True)))
-    assert isinstance(strange.outcome_of_fault(NodeAnswerTooLarge("too much")), Refused)
+    assert isinstance(strange.outcome_of_fault(NodeAnswerTooLarge("too much")), RefusedCall)
     told = plain.outcome_of_fault(NodeAnswerTooLarge("too much"))
     assert isinstance(told, Missing)
     assert told.fault == "token"

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.chain.holders.views import Views
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.holders.book import Holding
+from roundtrip.domain.holders.book import HolderColumns
 from roundtrip.services.holders.balances import held_against
 from unit.domain.holding import address, book
 
@@ -13,15 +13,15 @@ AT = BlockRef(2_000, "0x" + "ab" * 32, 1_760_000_000)
 ALL = 10**27
 
 
-def drifts(supply: int, told: dict[Address, int | None], held: dict[Address, Holding | int]) -> bool:
+def drifts(supply: int, told: dict[Address, int | None], held: dict[Address, HolderColumns | int]) -> bool:
     made = book(held)
     made.block = AT
     return held_against(made, AT, supply, Views(None, told, {})).drifts
 
 
-NEVER = Holding(balance_raw=-ALL)
-THROWN = Holding(balance_raw=-ALL * 9 // 10, received_raw=ALL // 10, first_s=5)
-DUST = Holding(balance_raw=-ALL + 1, received_raw=1, first_s=5)
+NEVER = HolderColumns(balance_raw=-ALL)
+THROWN = HolderColumns(balance_raw=-ALL * 9 // 10, received_raw=ALL // 10, first_s=5)
+DUST = HolderColumns(balance_raw=-ALL + 1, received_raw=1, first_s=5)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ DUST = Holding(balance_raw=-ALL + 1, received_raw=1, first_s=5)
     ],
 )
 def test_what_does_not_add_up(
-    supply: int, told: dict[Address, int | None], held: dict[Address, Holding | int], lies: bool
+    supply: int, told: dict[Address, int | None], held: dict[Address, HolderColumns | int], lies: bool
 ) -> None:
     assert drifts(supply, told, held) is lies
 

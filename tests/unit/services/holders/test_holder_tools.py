@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.holders.book import Holding, LaunchTold
+from roundtrip.domain.holders.book import HolderColumns, LaunchTold
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import MOST_LISTED, present
 from roundtrip.services.holders.smart_money import present_smart_money
@@ -49,7 +49,7 @@ def test_smart_money_of_what_is_not_known() -> None:
 
 def test_smart_money_lists_a_hundred() -> None:
     crowd = [address(number) for number in range(1, MOST_LISTED + 6)]
-    of = book(dict.fromkeys(crowd, Holding(UNIT, UNIT, UNIT)))
+    of = book(dict.fromkeys(crowd, HolderColumns(UNIT, UNIT, UNIT)))
     answer = present_smart_money(
         gathered(told=the_told(book=of), winners=tuple(winner(one, rank=n) for n, one in enumerate(crowd, 1)))
     )

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from roundtrip.domain.holders.book import Ledger
+from roundtrip.domain.holders.book import InsiderLedger
 from roundtrip.domain.holders.deployer_summary import Status
-from roundtrip.domain.holders.findings import Concentration, Wallet
+from roundtrip.domain.holders.findings import Concentration, KnownWallet
 from roundtrip.domain.holders.ties import Disagreement
-from roundtrip.services.holders.findings import Crowd, Why
+from roundtrip.services.holders.findings import LaunchCrowd, Why
 from roundtrip.services.holders.present import present
 from roundtrip.services.holders.schema import (
     BiggestWin,
@@ -192,16 +192,16 @@ def test_what_is_partial_has_a_reason_and_nothing_else_has(status: str, why: tup
 @pytest.mark.parametrize(
     ("ledger", "held", "whole", "in_part"),
     [
-        (Ledger(), 0, "never_held", None),
-        (Ledger(100), 100, "holds_all", None),
-        (Ledger(100, sold_raw=50), 50, "holds_some", None),
-        (Ledger(100, sold_raw=100), 0, "sold_out", "sold_out"),
-        (Ledger(100, moved_raw=100), 0, "moved_out", "moved_out"),
-        (Ledger(100, burned_raw=100), 0, "burned_out", "burned_out"),
+        (InsiderLedger(), 0, "never_held", None),
+        (InsiderLedger(100), 100, "holds_all", None),
+        (InsiderLedger(100, sold_raw=50), 50, "holds_some", None),
+        (InsiderLedger(100, sold_raw=100), 0, "sold_out", "sold_out"),
+        (InsiderLedger(100, moved_raw=100), 0, "moved_out", "moved_out"),
+        (InsiderLedger(100, burned_raw=100), 0, "burned_out", "burned_out"),
     ],
 )
 def test_what_flatters_a_deployer_is_not_told_where_transfers_are_missing(
-    ledger: Ledger, held: int, whole: Status, in_part: Status | None
+    ledger: InsiderLedger, held: int, whole: Status, in_part: Status | None
 ) -> None:
     known = the_told(book=book({DEPLOYER: held}, LAUNCHED, {DEPLOYER: ledger}))
     statuses: list[Status | None] = []
@@ -250,7 +250,7 @@ def test_of_one_board_the_better_rank_comes_first() -> None:
 
 
 def test_who_is_funded_by_somebody_is_not_unknown() -> None:
-    known = the_told(wallets={A: Wallet(funder=FUNDER), B: Wallet(funder_known=True)})
+    known = the_told(wallets={A: KnownWallet(funder=FUNDER), B: KnownWallet(funder_known=True)})
     assert present(gathered(told=known)).forensics.funders_unknown == 2
 
 
@@ -271,7 +271,7 @@ def test_no_index_is_not_no_winners() -> None:
 
 
 def test_the_crowd_of_a_deployer_is_not_he() -> None:
-    crowd = Crowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
+    crowd = LaunchCrowd({D: 2, A: 3, DEPLOYER: 4, E: 9, C: 0}, 4)
     answer = present(gathered(crowd=crowd))
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
     told = "2 of the 4 biggest bought other launches of its deployer, too, who launched 4 tokens in all."

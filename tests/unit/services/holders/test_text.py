@@ -4,9 +4,9 @@ import msgspec
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders.book import Holding, Ledger
+from roundtrip.domain.holders.book import HolderColumns, InsiderLedger
 from roundtrip.domain.holders.deployer_summary import Status
-from roundtrip.domain.holders.findings import Wallet
+from roundtrip.domain.holders.findings import KnownWallet
 from roundtrip.domain.holders.ties import Disagreement
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import present
@@ -56,7 +56,7 @@ def test_what_is_not_known_is_said() -> None:
     said = present(gathered(told=unsure)).text
     assert "Who deployed it is not known." in said
     assert "No bundle was found, but who funded 4 of the launch buyers is not known" in said
-    known = the_told(wallets={one: Wallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
+    known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
     assert "No three launch buyers share" in present(gathered(told=known)).text
 
 
@@ -67,11 +67,11 @@ def test_what_is_not_known_is_said() -> None:
 )  # fmt: skip
 def test_every_status_has_its_sentence(status: Status, says: str) -> None:
     ledgers = {
-        "never_held": (Ledger(), 0),
-        "holds_all": (Ledger(UNIT), UNIT),
-        "sold_out": (Ledger(UNIT, sold_raw=UNIT), 0),
-        "moved_out": (Ledger(UNIT, moved_raw=UNIT), 0),
-        "burned_out": (Ledger(UNIT, burned_raw=UNIT), 0),
+        "never_held": (InsiderLedger(), 0),
+        "holds_all": (InsiderLedger(UNIT), UNIT),
+        "sold_out": (InsiderLedger(UNIT, sold_raw=UNIT), 0),
+        "moved_out": (InsiderLedger(UNIT, moved_raw=UNIT), 0),
+        "burned_out": (InsiderLedger(UNIT, burned_raw=UNIT), 0),
     }
     ledger, held = ledgers[status]
     of = book({DEPLOYER: held}, None, {DEPLOYER: ledger})
@@ -82,11 +82,11 @@ def test_every_status_has_its_sentence(status: Status, says: str) -> None:
 
 
 def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
-    known = the_told(wallets={one: Wallet(funder_known=True) for one in (A, B)})
+    known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B)})
     launched = gathered(told=known)
     said = "No wallet paid 2 of the launch buyers their first eth in a plain transfer"
     assert said in present_launch_bundle(launched).text
-    every = the_told(wallets={one: Wallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
+    every = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
     assert said.replace("2", "4") in present(gathered(told=every)).text
 
 
@@ -95,7 +95,7 @@ def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
     [(99, 100, True), (100, 100, False), (99, 99, False), (0, 0, False)],
 )
 def test_what_was_put_into_pools_and_lies_there_no_more(in_pools: int, pooled: int, is_said: bool) -> None:
-    ledger = Ledger(5_000 * UNIT, pooled_raw=pooled * UNIT)
+    ledger = InsiderLedger(5_000 * UNIT, pooled_raw=pooled * UNIT)
     of = book({DEPLOYER: UNIT, POOL: in_pools * UNIT}, None, {DEPLOYER: ledger})
     said = present(gathered(told=the_told(book=of), launch=None)).text
     assert ("the liquidity was taken out" in said) is is_said
@@ -144,20 +144,20 @@ def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
     ],
 )
 def test_of_whom_the_age_is_not_known_is_said(aged: tuple[Address, ...], says: str | None) -> None:
-    wallets = {one: Wallet(first_s=NOW_S - 100 * DAY_S, funder_known=True) for one in aged}
+    wallets = {one: KnownWallet(first_s=NOW_S - 100 * DAY_S, funder_known=True) for one in aged}
     said = present(gathered(told=the_told(wallets=wallets))).text
     assert (says in said) if says else ("How old" not in said)
 
 
 def test_a_deployer_who_sold_and_burned_is_said_to_have_done_both() -> None:
-    ledger = Ledger(100 * UNIT, sold_raw=40 * UNIT, burned_raw=60 * UNIT)
+    ledger = InsiderLedger(100 * UNIT, sold_raw=40 * UNIT, burned_raw=60 * UNIT)
     of = book({DEPLOYER: 0}, None, {DEPLOYER: ledger})
     said = present(gathered(told=the_told(book=of), launch=None)).text
     assert "0.4 % was sold, 0 % moved to others, 0 % put into pools, 0.6 % burned." in said
 
 
 def test_more_than_all_is_all() -> None:
-    of = book({A: 3 * SUPPLY_RAW, POOL: -5}, None, {DEPLOYER: Ledger(7 * SUPPLY_RAW)})
+    of = book({A: 3 * SUPPLY_RAW, POOL: -5}, None, {DEPLOYER: InsiderLedger(7 * SUPPLY_RAW)})
     off = Disagreement(1, 1, 2**255, -(2**255))
     answer = present(gathered(told=the_told(book=of, drifts=True, balances={A: 2**255}), disagreement=off))
     assert (answer.top[0].supply_bps, answer.holders and answer.holders.top10_bps) == (10_000, 10_000)
@@ -172,5 +172,5 @@ def test_what_the_token_itself_did_is_said(raw: int, is_said: bool) -> None:
     minted = present(gathered(told=the_told(book=the_book(minted_into_pools_raw=raw)))).text
     assert ("1 % was minted straight into pools" in minted) is is_said
     of = the_book()
-    of.wallets[TOKEN] = Holding(0, raw, 0, raw)
+    of.wallets[TOKEN] = HolderColumns(0, raw, 0, raw)
     assert ("1 % was sold by the token itself" in present(gathered(told=the_told(book=of))).text) is is_said

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders.book import HolderBook, Holding
+from roundtrip.domain.holders.book import HolderBook, HolderColumns
 from roundtrip.services.runtime import book_cache
 from roundtrip.services.runtime.book_cache import MOST_READING, Books, Open, reading_budget
 from unit.domain.holding import address
@@ -16,7 +16,7 @@ A, B, C = (address(number) for number in (0xA, 0xB, 0xC))
 
 
 def opened(wallets: int) -> Open:
-    book = HolderBook(BEGINNING, wallets={address(0x1000 + n): Holding(1) for n in range(wallets)})
+    book = HolderBook(BEGINNING, wallets={address(0x1000 + n): HolderColumns(1) for n in range(wallets)})
     return Open(book, "whole")
 
 

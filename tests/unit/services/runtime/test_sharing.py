@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import Curve, Launch, Missing, OwnerCalls
+from roundtrip.domain.check.evidence import Curve, LaunchRecord, Missing, OwnerCalls
 from roundtrip.services.check.handler import _ttl_ms
 from unit.domain.builders import ITS_OWN, NODE, sold
 from unit.domain.launches import NOW_S, gone, launch, launched, state
@@ -45,7 +45,7 @@ def test_the_nodes_fault_is_shared_two_seconds_at_most(left_s: int | None, ms: i
 
 @pytest.mark.parametrize("known", [None, NODE, launch(), launch(NODE), launch(None), gone("swept"),
                                    gone("pooled"), launch(state(snipe_seconds=None))])  # fmt: skip
-def test_without_a_tax_an_answer_is_shared_as_long_as_any(known: Launch | Missing | None) -> None:
+def test_without_a_tax_an_answer_is_shared_as_long_as_any(known: LaunchRecord | Missing | None) -> None:
     assert _ttl_ms(launched(known), False, POLICY) == MOST_MS
     assert _ttl_ms(launched(known), True, POLICY) == FAULT_MS
 

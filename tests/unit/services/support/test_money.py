@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
-from roundtrip.services.support.money import Amount, amount, is_money, parse_amount, symbol_of
+from roundtrip.services.support.money import AssetAmount, amount, is_money, parse_amount, symbol_of
 from unit.venues.network import CONTRACTS
 
 OTHER = Address("0x" + "77" * 20)
@@ -74,13 +74,13 @@ def test_money_is_shown_by_its_short_name_whatever_it_says_of_itself(asset: Addr
     names = {ZERO_ADDRESS: ("eth", "ETH", 18), CONTRACTS.weth: ("weth", "WETH", 18)}
     name, symbol, places = names.get(asset, ("usdg", "USDG", 6))
     shown = amount(5, asset, 3, "FAKE", CONTRACTS)
-    assert shown == Amount(plain_decimal(5, places), "5", name, symbol)
+    assert shown == AssetAmount(plain_decimal(5, places), "5", name, symbol)
     assert is_money(asset, CONTRACTS)
 
 
 def test_a_token_is_shown_by_its_address() -> None:
-    assert amount(1234, OTHER, 3, "ODD", CONTRACTS) == Amount("1.234", "1234", OTHER, "ODD")
-    assert amount(1234, OTHER, None, None, CONTRACTS) == Amount("1234", "1234", OTHER, None)
+    assert amount(1234, OTHER, 3, "ODD", CONTRACTS) == AssetAmount("1.234", "1234", OTHER, "ODD")
+    assert amount(1234, OTHER, None, None, CONTRACTS) == AssetAmount("1234", "1234", OTHER, None)
     assert not is_money(OTHER, CONTRACTS)
 
 

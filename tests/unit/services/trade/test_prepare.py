@@ -10,9 +10,9 @@ from typing import cast
 import msgspec
 import pytest
 
-from roundtrip.chain.blocks.heads import Head
+from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, RpcError
-from roundtrip.chain.simulate.legs import Place
+from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.chain.wallet.calls import Pair
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
@@ -24,9 +24,9 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import parse_amount
 from roundtrip.services.trade.prepare_schema import PrepareSellParams
 from roundtrip.services.trade.trade_builder import (
-    Desk,
     Holdings,
     Side,
+    TradeBuilder,
     kind_of,
     pairs_of,
     pays,
@@ -177,10 +177,10 @@ VENUES: tuple[tuple[VenueKind, Quote], ...] = (
 )  # fmt: skip
 
 
-def desk_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> Desk:
-    return Desk(
+def desk_with(side: Side, allowed: dict[Pair, tuple[int, int]]) -> TradeBuilder:
+    return TradeBuilder(
         ctx=cast(Context, SimpleNamespace(contracts=CONTRACTS)),
-        head=cast(Head, None),
+        head=cast(ChainHead, None),
         wallet=WALLET,
         side=side,
         opened=cast(BuyRoundResult, SimpleNamespace(run=SimpleNamespace(token=TOKEN))),
@@ -226,7 +226,7 @@ ALLOWANCES = [
 def test_every_step_is_there_once_and_exact(side: Side, kind: VenueKind, quote: Quote) -> None:
     """Over every mix of allowances, also ones by Permit2 that end too early."""
     one = venue(kind, quote)
-    desk, place, terms = desk_with(side, {}), Place(one, BY_KIND[kind]), Terms(LEAST, DEADLINE_S)
+    desk, place, terms = desk_with(side, {}), VenuePlace(one, BY_KIND[kind]), Terms(LEAST, DEADLINE_S)
     paid = desk.paid_in(one)
     needed = [] if paid == ZERO_ADDRESS else spenders(kind, paid)
     ends_early = (AMOUNT, DEADLINE_S - 1)

@@ -7,7 +7,7 @@ from roundtrip.console.support.account_page import Act, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.services.accounts.key_schema import TextToSign
 from roundtrip.services.accounts.manage_keys import (
-    Ended,
+    EndedKeys,
     EndParams,
     NewKey,
     NewKeyParams,
@@ -62,7 +62,7 @@ _END = Operation(
     title="Revoke a key, or end a session",
     description="",
     params=EndParams,
-    answer=Ended,
+    answer=EndedKeys,
     handler=lambda call: end_own(call.ctx, call.params, call.owner()),
     method="POST",
     key=True,
@@ -76,7 +76,7 @@ _EVERYWHERE = Operation(
     title="Sign out everywhere",
     description="",
     params=SessionParams,
-    answer=Ended,
+    answer=EndedKeys,
     handler=lambda call: sign_out_everywhere(call.ctx, call.params, call.owner()),
     method="POST",
     key=True,
