@@ -269,14 +269,14 @@ async def test_each_span_is_counted_as_often_as_is_worth_it(told: Context) -> No
 async def test_a_span_that_takes_too_long_keeps_no_other_from_being_counted(
     told: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    counts = KINDS["winners"].handler.__globals__["counted"]
+    counts = KINDS["winners"].handler.__globals__["count_board"]
 
     async def slow(connection: asyncpg.Connection, span: str, *given: object) -> object:
         if span == "24h":
             raise TimeoutError
         return await counts(connection, span, *given)
 
-    monkeypatch.setitem(KINDS["winners"].handler.__globals__, "counted", slow)
+    monkeypatch.setitem(KINDS["winners"].handler.__globals__, "count_board", slow)
     await jobs_wished(told)
     for _ in SPANS:
         await work(told)

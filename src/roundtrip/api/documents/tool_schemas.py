@@ -1,7 +1,7 @@
 """What the table says to readers: tools.json, docs/api.md, and the schemas that tools are listed with."""
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -14,6 +14,17 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check import policy_tables as explained
 
 from .about import ABOUT
+
+PUBLISHED_NAMES = {
+    "AssetAmount": "Amount",
+    "CallOutcomeAnswer": "CallAnswer",
+    "CheckProof": "Proof",
+    "ExpectedAmount": "Expected",
+    "LaunchTime": "Launch",
+    "RpcRequest": "Request",
+    "TradeStep": "StepAnswer",
+}
+"""Classes whose schema has another name. Clients generate types from the published name, so it stays."""
 
 
 def params_schema(operation: AnyOperation) -> dict[str, Any]:
@@ -38,8 +49,9 @@ def path_schema(operation: AnyOperation) -> dict[str, Any]:
 
 def _inlined(kind: type[msgspec.Struct]) -> dict[str, Any]:
     (schema,), components = schema_components([kind], "#/$defs/{name}")
-    body: dict[str, Any] = copy.deepcopy(components.pop(kind.__name__))
-    assert schema == {"$ref": f"#/$defs/{kind.__name__}"}
+    name = PUBLISHED_NAMES.get(kind.__name__, kind.__name__)
+    body: dict[str, Any] = copy.deepcopy(components.pop(name))
+    assert schema == {"$ref": f"#/$defs/{name}"}
     body.setdefault("properties", {})
     if components:
         body["$defs"] = components
@@ -52,10 +64,28 @@ def schema_components(
     """References to the types, and their schemas by name. A type's docstring describes it, in one line:
     Python 3.13 takes the indentation out of docstrings, and earlier ones leave it."""
     refs, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
-    for schema in components.values():
+    renamed = {
+        ref_template.format(name=own): ref_template.format(name=name) for own, name in PUBLISHED_NAMES.items()
+    }
+    published: dict[str, Any] = {}
+    for own, schema in components.items():
+        name = PUBLISHED_NAMES.get(own, own)
+        if "title" in schema:
+            schema["title"] = name
         if "description" in schema:
             schema["description"] = " ".join(schema["description"].split())
-    return refs, components
+        published[name] = _with_refs(schema, renamed)
+    return tuple(_with_refs(ref, renamed) for ref in refs), published
+
+
+def _with_refs(schema: Any, renamed: Mapping[str, str]) -> Any:
+    """The schema with its references renamed."""
+    if isinstance(schema, dict):
+        return {
+            key: renamed.get(part, part) if key == "$ref" else _with_refs(part, renamed)
+            for key, part in schema.items()
+        }
+    return [_with_refs(part, renamed) for part in schema] if isinstance(schema, list) else schema
 
 
 def tools_json() -> dict[str, Any]:

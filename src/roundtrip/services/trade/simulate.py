@@ -149,7 +149,7 @@ async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[Wall
         return _Judged(TradeOutcome("unproven", missing=real), None)
     if not same(real, ran) and received_tokens(case, real):
         return _Judged(TradeOutcome("unproven", missing=_OTHERWISE), real)
-    if real.reverted():
+    if real.has_reverted():
         return _Judged(TradeOutcome("tx_reverts"), real)
     if tokens and again.own is not owns[0]:
         # With the usual gas it does not go through: what it brings is sold again as it is sent.

@@ -13,8 +13,8 @@ from roundtrip.domain.base import names
 from roundtrip.services.support.strangers_text import QUOTED, WRITTEN
 
 _ANSWERS = """
-    AgentMarked ChainVitals ChannelRemoved Channels Followed Found GraduatingSoon Inbox
-    LaunchBundle League LinkedWallets MovingNow MyBag MyMite PracticeAccount PracticeBought
+    AgentMarked ChainVitals ChannelRemoved Channels FollowedWallet GraduatingSoon Inbox
+    LaunchBundle League LinkedWallets LookUpAnswer MovingNow MyBag MyMite PracticeAccount PracticeBought
     PracticeSold PracticeTrades ProvenCalls RuleDropped RuleMade RuleTested RulesListed Signals
     SmartMoney TokenHolders Unfollowed WalletHistory WalletNames WebhookSet Winners
 """
@@ -29,6 +29,7 @@ OTHERS = {
     "ChannelRow": "target",
     "Error": "message",
     "Expected": "symbol",
+    "ExplainedStep": "text",
     "Explanation": "reverts text",
     "HeldToken": "symbol",
     "HitRow": "symbol text",
@@ -39,7 +40,6 @@ OTHERS = {
     "Reason": "text",
     "SellBack": "reverts",
     "Signal": "text",
-    "StepAnswer": "text",
     "TokenAnswer": "name symbol",
     "TokenNamed": "name symbol",
     "TokenOf": "symbol",
@@ -55,7 +55,7 @@ STRANGERS = {f"{name}.text" for name in ANSWERS} | {
 OWN = {
     "AgentMarked.agentName",
     "FollowListed.name",
-    "Followed.name",
+    "FollowedWallet.name",
     "MyMite.agentName",
     "Pay.symbol",
     "TextToSign.message",
@@ -96,11 +96,8 @@ def is_text(told: dict[str, Any]) -> bool:
 def every_field() -> Iterator[tuple[str, dict[str, Any]]]:
     """Of what tools list as their answers, and of the OpenAPI document but for what callers send."""
     for row in OPERATIONS:
-        for kind, schema in (
-            (row.answer, answer_schema(row)),
-            (row.path_answer or row.answer, path_schema(row)),
-        ):
-            yield from fields(kind.__name__, schema)
+        for schema in (answer_schema(row), path_schema(row)):
+            yield from fields(schema["title"], schema)
             for name, part in schema.get("$defs", {}).items():
                 yield from fields(name, part)
     parts = openapi_json()["components"]["schemas"]

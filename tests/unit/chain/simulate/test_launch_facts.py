@@ -110,7 +110,7 @@ def test_what_has_no_record_was_not_launched(answer: StepResult) -> None:
 def test_after_its_curve_a_launch_has_no_state_of_it(number: int, phase: Any, closed: bool) -> None:
     found = read(told(did(record(number))))
     assert found == replace(LAUNCH, phase=phase, curve_state=None)
-    assert found.closed() is closed
+    assert found.is_between_venues() is closed
 
 
 def test_a_simulation_that_was_not_run_tells_of_no_launch_and_of_none_not() -> None:
@@ -182,6 +182,6 @@ def test_a_curve_that_is_sold_out_closes_the_launch(number: int) -> None:
     results = told() | {f"venue-1-{number}": did(1)}
     found = read(results)
     assert found.curve_state == replace(STATE, closed=True)
-    assert found.closed()
+    assert found.is_between_venues()
     assert read_pool_facts(results, 1, ON_CURVE, TOKEN, CONTRACTS) == PoolFacts(False, 0, 0, 0)
     assert read_pool_facts(told(), 1, ON_CURVE, TOKEN, CONTRACTS).exists  # type: ignore[union-attr]
