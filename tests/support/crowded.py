@@ -108,7 +108,7 @@ async def crowded_over(
 ) -> AsyncIterator[Crowded]:
     """On the chain of ``rpc``, with an index of its own; nobody has counted winners yet."""
     crowd = DemoCrowd(rpc, built, threading.Event())
-    crowd.come()
+    crowd.run_crowd()
     token = crowd.places.crowded.token
     async with (
         copied(server_url, like_url) as url,

@@ -67,7 +67,7 @@ class Process:
     async def begun(self) -> "Process":
         """With its connections, so that it never dies while one is made."""
         for own in (self.ledger.own, self.counts.own):
-            await own._held()
+            await own._connect()
         return self
 
     async def quiet(self) -> None:

@@ -136,19 +136,19 @@ class Dispatch:
             measures.count("errors", operation.name, "internal", by=0)
         with measures.span("request", operation.name, is_root=True) as span:
             reply = await self._run(operation, raw, asking, query, once, min_block)
-            ended = _ended(reply)
+            ended = _ending_of(reply)
             if measures.traces is not None:
                 span.note("request", request_id())
             span.note("door", door)
             span.note("ended", ended)
             if reply.error is not None:
                 span.note("code", reply.error.code)
-                self._failed(reply.error, operation, door)
+                self._record_failure(reply.error, operation, door)
         measures.observe("operation", operation.name, ended, self.clock() - began_s)
         measures.count("requests", door, ended)
         return reply
 
-    def _failed(self, error: RoundtripError, operation: AnyOperation, door: Door) -> None:
+    def _record_failure(self, error: RoundtripError, operation: AnyOperation, door: Door) -> None:
         """Counts it, and puts down in the log what was our doing; of what nobody foresaw that is done."""
         self.ctx.measures.count("errors", operation.name, error.code)
         if isinstance(error, Named) and not isinstance(error, Unexpected):
@@ -261,7 +261,7 @@ def _token_of(params: msgspec.Struct) -> str | None:
     return named.lower() if isinstance(named, str) else None
 
 
-def _ended(reply: DoorReply) -> str:
+def _ending_of(reply: DoorReply) -> str:
     """What became of a request: an answer that was made for it, or shared with it; refused for what the
     caller did, or failed for what he did not."""
     if reply.error is not None:

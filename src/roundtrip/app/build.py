@@ -226,10 +226,10 @@ def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
 async def examine_nodes(settings: Settings, network: Network) -> list[tuple[str, list[Finding]]]:
     """What the doctor finds of each node, with its host, and of the contracts as that node tells them."""
     urls = node_urls(settings, network)
-    return [(NodeEndpoint.of(one).host, await _examined(settings, network, one)) for one in urls]
+    return [(NodeEndpoint.of(one).host, await _examine_node(settings, network, one)) for one in urls]
 
 
-async def _examined(settings: Settings, network: Network, one: NodeUrl) -> list[Finding]:
+async def _examine_node(settings: Settings, network: Network, one: NodeUrl) -> list[Finding]:
     async with aiohttp.ClientSession() as session:
         node = Node(one.url, session, settings.node_timeout_ms / 1000)
         heads = Heads(node, network.chain_id, network.contracts)

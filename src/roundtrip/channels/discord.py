@@ -30,30 +30,30 @@ def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
 def message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
     """Body and headers: plain text that pings nobody, a row a line, within what Discord takes. ``links``: one
     a row, our own; left out where they do not fit."""
-    content = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escaped)
-    content = content or _escaped(lines(texts, MOST_ROWS, MOST_CHARACTERS))
+    content = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escape)
+    content = content or _escape(lines(texts, MOST_ROWS, MOST_CHARACTERS))
     if length(content) > MOST_CHARACTERS:
         # Escaped it is at most twice as long; cut afterwards, an escape might lose its half.
-        content = _escaped(lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
+        content = _escape(lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
     said = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
     return msgspec.json.encode(said), {"content-type": "application/json"}
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     return _MARKUP.sub(r"\\\1", text)
 
 
 def read_discord_reply(reply: PostReply) -> PostReply:
     """What the answer means: a webhook that was deleted comes as status 410, and how long to wait as Discord
     says it in the body."""
-    if reply.status == 429 and (wait_s := _told(reply).get("retry_after")) is not None:
+    if reply.status == 429 and (wait_s := _decode_body(reply).get("retry_after")) is not None:
         return replace(reply, retry_after_s=_seconds(wait_s, reply.retry_after_s))
-    if reply.status in (401, 404) and _told(reply).get("code") in _GONE:
+    if reply.status in (401, 404) and _decode_body(reply).get("code") in _GONE:
         return replace(reply, status=410)
     return reply
 
 
-def _told(reply: PostReply) -> dict[str, Any]:
+def _decode_body(reply: PostReply) -> dict[str, Any]:
     try:
         told = msgspec.json.decode(reply.read)
     except (msgspec.DecodeError, UnicodeError):

@@ -108,7 +108,7 @@ class Poster:
         limit_s = self._timeout_s if timeout_s is None else timeout_s
         began = time.perf_counter()
         try:
-            reply = await self._answered(asked, to, body, headers, most_read, limit_s)
+            reply = await self._send(asked, to, body, headers, most_read, limit_s)
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, NoTurn):
                 raise NotTried("there was no turn to look the name up") from None
@@ -117,7 +117,7 @@ class Poster:
             reply = PostReply(None, _why(error, limit_s), None, 0)
         return replace(reply, took_ms=round((time.perf_counter() - began) * 1000))
 
-    async def _answered(
+    async def _send(
         self,
         asked: aiohttp.ClientSession,
         to: Target,

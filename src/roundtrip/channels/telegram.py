@@ -122,7 +122,7 @@ class Telegram:
         updates = [_update(raw) for raw in _result(reply, list[msgspec.Raw])]
         self._confirmed = after
         newest = updates[-1].update_id if updates else after
-        return [found for update in updates if (found := _started(update)) is not None], newest
+        return [found for update in updates if (found := _read_start(update)) is not None], newest
 
     async def _ask(self, method: str, asked: Mapping[str, Any], timeout_s: float | None = None) -> PostReply:
         return await self._poster.post(
@@ -164,7 +164,7 @@ def _update(raw: msgspec.Raw) -> _Update:
         raise OSError("Telegram could not be asked: its answer is of another shape") from None
 
 
-def _started(update: _Update) -> Started | None:
+def _read_start(update: _Update) -> Started | None:
     said = update.message
     found = _START.fullmatch(said.text) if said is not None else None
     if said is None or found is None or said.chat.type != "private":

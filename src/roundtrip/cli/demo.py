@@ -157,7 +157,7 @@ async def _serve_demo_in(
     ]
     async with build.database(settings) as database_url:
         await build.migrate_database(database_url)
-        async with _shared(settings) as redis_url:
+        async with _shared_valkey(settings) as redis_url:
             ours = environment(
                 ROUNDTRIP_DATABASE_URL=database_url,
                 ROUNDTRIP_REDIS_URL=redis_url,
@@ -181,7 +181,7 @@ async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_u
         await demo_accounts.run(ctx, built, rpc_url)
 
 
-def _shared(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
+def _shared_valkey(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
     if settings.redis_url is not None:
         return contextlib.nullcontext(settings.redis_url)
     return valkey.running()

@@ -133,7 +133,7 @@ async def _watch(stage: Stage) -> None:
 async def _crowd(stage: Stage) -> None:
     """Visitors come, and some of them win."""
     if not await asyncio.to_thread(stage.crowd.has_come):
-        await asyncio.to_thread(stage.crowd.come)
+        await asyncio.to_thread(stage.crowd.run_crowd)
 
 
 async def _fair(stage: Stage) -> None:

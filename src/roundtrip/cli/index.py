@@ -122,12 +122,12 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         except RoundtripError as error:
             print(f"{wallet}: could not be found out. {error.message}")
             raise SystemExit(_UNKNOWN) from None
-    print(_said(wallet, found))
+    print(_describe_origin(wallet, found))
     if found is None:
         raise SystemExit(_UNKNOWN)
 
 
-def _said(wallet: Address, found: StoredOrigin | Never | None) -> str:
+def _describe_origin(wallet: Address, found: StoredOrigin | Never | None) -> str:
     if found is None:
         return (
             f"{wallet}: could not be found out. The index does not reach so far, and no node's archive told."

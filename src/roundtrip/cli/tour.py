@@ -81,8 +81,8 @@ def tour(
         built = _built(places, url)
     written: list[str] = []
     with place_for(places) as var:
-        running = demo(var) if url is None else _given(url.rstrip("/"), settings.var)
-        run(_written(running, built, written))
+        running = demo(var) if url is None else _running_at(url.rstrip("/"), settings.var)
+        run(_write_walk(running, built, written))
     file.write_text("".join(written))
     print(f"written: {file}")
 
@@ -95,7 +95,7 @@ def _built(places: world.DevnetFolders, url: str | None) -> world.Built:
     return world.build_until(places, lambda step: None, int(time.time()))
 
 
-async def _written(
+async def _write_walk(
     demo: contextlib.AbstractAsyncContextManager[Running], built: world.Built, written: list[str]
 ) -> None:
     async with demo as running:
@@ -137,7 +137,7 @@ async def demo(var: Path) -> AsyncIterator[Running]:
 
 
 @contextlib.asynccontextmanager
-async def _given(url: str, var: Path) -> AsyncIterator[Running]:
+async def _running_at(url: str, var: Path) -> AsyncIterator[Running]:
     async with _receiver(_RECEIVER_PORT) as receiver_url:
         yield Running(ServiceUrls(url, _rpc_url(var)), receiver_url)
 

@@ -62,7 +62,7 @@ class PageEndpoint:
         query = dict(QueryParams(scope.get("query_string", b"")))
         visit = Visit(self.console, scope, session, scope["path_params"], query)
         try:
-            response = await self._answered(visit, page, receive)
+            response = await self._answer(visit, page, receive)
         except Named as error:
             response = _fault(visit, error)
         except RoundtripError as error:
@@ -74,9 +74,9 @@ class PageEndpoint:
             unexpected = Unexpected()
             log.exception("page failed", request=unexpected.request_id, page=page.path)
             response = _fault(visit, unexpected)
-        await _guarded(response)(scope, receive, send)
+        await _with_guards(response)(scope, receive, send)
 
-    async def _answered(self, visit: Visit, page: PageRoute, receive: Receive) -> Response:
+    async def _answer(self, visit: Visit, page: PageRoute, receive: Receive) -> Response:
         if page.signed_in and visit.session is None:
             return visit.go(sign_in_for(visit.scope))
         if page.method == "POST":
@@ -100,7 +100,7 @@ class FrontDoor:
         await (self.people if asks_for_page else FRONT)(scope, receive, send)
 
 
-def _guarded(response: Response) -> Response:
+def _with_guards(response: Response) -> Response:
     for name, value in _GUARDS.items():
         response.headers.setdefault(name, value)
     return response
@@ -146,6 +146,6 @@ def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tup
     routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
 
     def show_not_found(scope: Scope, fault: CallerFault) -> Response:
-        return _guarded(_fault(Visit(console, scope, session_in(scope, console.cookie), {}, {}), fault))
+        return _with_guards(_fault(Visit(console, scope, session_in(scope, console.cookie), {}, {}), fault))
 
     return routes, show_not_found

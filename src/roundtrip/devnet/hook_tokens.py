@@ -24,7 +24,7 @@ ODD_TIER = (2500, 50)
 _PLAIN = "tokens/plain.vy"
 
 
-def _hooked(stem: str, fee_pips: int = 3000, dynamic: bool = False) -> PoolPlan:
+def _hook_pool(stem: str, fee_pips: int = 3000, dynamic: bool = False) -> PoolPlan:
     return PoolPlan("eth", fee_pips, version=4, hook=stem, dynamic_fee=dynamic)
 
 
@@ -39,23 +39,23 @@ def _beside(stem: str, hooked_pips: int, fair_pips: int, hooked_milli: int = 20_
 HOOKED: tuple[Story, ...] = (
     Story(
         "hook_harmless", "Honest; its v4 pool has a hook that only counts swaps.", _PLAIN,
-        "Counted", "CNTD", pools=(_hooked("harmless"),),
+        "Counted", "CNTD", pools=(_hook_pool("harmless"),),
     ),
     Story(
         "hook_reverts_on_sell", "An honest token; the hook of its only pool refuses sales.", _PLAIN,
-        "Valve", "VALV", pools=(_hooked("revert_on_sell"),),
+        "Valve", "VALV", pools=(_hook_pool("revert_on_sell"),),
     ),
     Story(
         "hook_takes_tenth", "An honest token; the hook of its only pool keeps a tenth both ways.", _PLAIN,
-        "Tithe", "TITH", pools=(_hooked("tenth_by_delta"),),
+        "Tithe", "TITH", pools=(_hook_pool("tenth_by_delta"),),
     ),
     Story(
         "hook_fee_jump", "An honest token; its pool takes 0.3 % of a buy and half of a sale.", _PLAIN,
-        "Leap", "LEAP", pools=(_hooked("fee_jump", dynamic=True),),
+        "Leap", "LEAP", pools=(_hook_pool("fee_jump", dynamic=True),),
     ),
     Story(
         "hook_allow_list", "An honest token; its pool's hook lets only listed accounts sell.", _PLAIN,
-        "Guest", "GST", pools=(_hooked("allow_list"),),
+        "Guest", "GST", pools=(_hook_pool("allow_list"),),
     ),
     Story(
         "hook_bait", "A deep, cheap pool that refuses sales, beside a fair one.", _PLAIN,
@@ -76,7 +76,7 @@ HOOKED: tuple[Story, ...] = (
     Story(
         "taxed_v4_hooked", "A tenth of every sell goes to the owner, in a pool with a counting hook.",
         "tokens/fee_on_sell.vy", "Levy", "LEVY", extra_types=("uint256",), extra_values=(1000,),
-        pools=(_hooked("harmless"),),
+        pools=(_hook_pool("harmless"),),
     ),
     Story(
         "odd_key", "Honest; its v4 pool has an unusual fee and tick spacing.", _PLAIN, "Odd", "ODD",

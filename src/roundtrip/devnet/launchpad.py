@@ -155,7 +155,7 @@ def launch(deployer: ContractDeployer, contracts: dict[str, str], asked: LaunchR
     """Launches a token. ``contracts`` as ``deploy_launchpad`` gave them. Raises DeployError."""
     data = calldata(LAUNCH, asked.wish(), 0, asked.quote, list(asked.exempt))
     sent = deployer.send(contracts["launchpadFactory"], data, LAUNCH_FEE_WEI)
-    return _launched(deployer.receipt(sent), asked.quote)
+    return _read_launch(deployer.receipt(sent), asked.quote)
 
 
 def launch_and_buy(
@@ -171,10 +171,10 @@ def launch_and_buy(
     values = (asked.wish(), 0, quote, quote_in_raw, 0, recipient, list(asked.exempt))
     value_wei = LAUNCH_FEE_WEI + (quote_in_raw if quote == ZERO else 0)
     sent = deployer.send(router, calldata(LAUNCH_AND_BUY, *values), value_wei)
-    return _launched(deployer.receipt(sent), quote)
+    return _read_launch(deployer.receipt(sent), quote)
 
 
-def _launched(receipt: dict[str, Any], quote: str) -> CurveToken:
+def _read_launch(receipt: dict[str, Any], quote: str) -> CurveToken:
     for log in receipt["logs"]:
         if log["topics"][0] == "0x" + TOKEN_LAUNCHED:
             token, curve = ("0x" + topic[26:] for topic in log["topics"][1:3])

@@ -87,7 +87,7 @@ class DevnetTrader:
         if step.what == "buy":
             logs = wallet.receipt(self._buy(wallet, listed, step.amount))["logs"]
             return StepOutcome(sold_out=any(log["topics"][0] == _COMPLETED for log in logs))
-        held = self._held(listed.token, wallet.account)
+        held = self._balance(listed.token, wallet.account)
         wallet.receipt(self._sell(wallet, listed, held * step.amount // 10_000))
         return StepOutcome()
 
@@ -95,7 +95,7 @@ class DevnetTrader:
         held = self._chain.call("eth_getBalance", actor_address(name), "latest")
         return int(held, 16) < REFILL_WEI // 4 + FLOOR_WEI
 
-    def _held(self, token: str, account: str) -> int:
+    def _balance(self, token: str, account: str) -> int:
         call = {"to": token, "data": calldata("balanceOf(address)", account)}
         return int(self._chain.call("eth_call", call, "latest"), 16)
 

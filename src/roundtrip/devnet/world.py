@@ -52,12 +52,12 @@ def build(places: DevnetFolders, say: Callable[[str], None], genesis_s: int = GE
     """The cached chain that begins at ``genesis_s``, built on first use and whenever a contract, a pin or the
     set-up changed."""
     name = _digest(places.project)
-    return _cached(places, name if genesis_s == GENESIS_S else f"{name}-{genesis_s}", genesis_s, say)
+    return _load_or_build(places, name if genesis_s == GENESIS_S else f"{name}-{genesis_s}", genesis_s, say)
 
 
 def build_until(places: DevnetFolders, say: Callable[[str], None], now_s: int) -> Built:
     """The same chain, but its history ends at ``now_s``, or before that where it was built earlier."""
-    return _cached(places, dated_name(places.project), now_s - LENGTH_S, say)
+    return _load_or_build(places, dated_name(places.project), now_s - LENGTH_S, say)
 
 
 def dated_name(project: Path) -> str:
@@ -65,7 +65,7 @@ def dated_name(project: Path) -> str:
     return f"{_digest(project)}-dated"
 
 
-def _cached(places: DevnetFolders, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
+def _load_or_build(places: DevnetFolders, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
     folder = places.var / "devnet" / name
     described = folder / "built.json"
     if not described.exists():

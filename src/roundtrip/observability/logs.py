@@ -71,7 +71,7 @@ def configure(watched: bool) -> None:
         structlog.processors.TimeStamper(fmt="iso"),
     ]
     renderer = structlog.dev.ConsoleRenderer(colors=False) if watched else structlog.processors.JSONRenderer()
-    last: list[Any] = [structlog.processors.format_exc_info, renderer, _scrubbed]
+    last: list[Any] = [structlog.processors.format_exc_info, renderer, _scrub]
     structlog.configure(
         processors=[*first, *last],
         logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unfailing(sys.stderr))),
@@ -103,7 +103,7 @@ class _Unfailing:
             self._file.flush()
 
 
-def _scrubbed(logger: object, method: str, rendered: str) -> str:
+def _scrub(logger: object, method: str, rendered: str) -> str:
     return without_secrets(rendered)
 
 

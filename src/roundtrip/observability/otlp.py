@@ -58,10 +58,10 @@ class Collector:
         """As ``Traces``: of what goes on by itself, as the newest block is asked for, nothing is told."""
         if not is_root and not trace.get_current_span().is_recording():
             return UNTRACED
-        return self._followed(what, name, _NOTHING if is_root else None)
+        return self._follow(what, name, _NOTHING if is_root else None)
 
     @contextlib.contextmanager
-    def _followed(self, what: str, name: str, inside: Context | None) -> Iterator["_Followed"]:
+    def _follow(self, what: str, name: str, inside: Context | None) -> Iterator["_Followed"]:
         kind = _KINDS.get(what, trace.SpanKind.INTERNAL)
         # The text of an exception may hold a stranger's, or a secret: it is not told.
         with self._tracer.start_as_current_span(

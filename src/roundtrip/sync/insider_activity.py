@@ -62,10 +62,10 @@ def done_by(
                 sold[way] -= min(sold[way], amount_raw)
         elif recipient not in (sender, token) and sender not in machinery.addresses:
             moves.append(transfer)
-    return deeds + list(_kept(moves, sold))
+    return deeds + list(_without_sales(moves, sold))
 
 
-def _kept(moves: Iterable[Transfer], sold: dict[_Way, int]) -> Iterable[Deed]:
+def _without_sales(moves: Iterable[Transfer], sold: dict[_Way, int]) -> Iterable[Deed]:
     """The moves, less what of them was sold."""
     for spot, (token, sender, recipient, amount_raw), by in moves:
         way = _Way(spot.tx_hash, token, sender)

@@ -123,15 +123,15 @@ class BatchFold:
         self._launching: set[Address] = set()
         self._fold: dict[type, Callable[[LoggedEvent, Spot], None]] = {
             PoolOpened: self._pool_opened,
-            Priced: self._priced,
-            Swapped: self._swapped,
+            Priced: self._fold_price_set,
+            Swapped: self._fold_swap,
             HookFeeTaken: self._hook_fee_taken,
             LiquidityMoved: self._liquidity_moved,
             CurveTraded: self._curve_traded,
             CurveBoughtBack: self._curve_bought_back,
-            LaunchedToken: self._launched,
+            LaunchedToken: self._fold_launch,
             LaunchMoved: self._launch_moved,
-            Transferred: self._transferred,
+            Transferred: self._fold_transfer,
         }
 
     def fold(self, blocks: Iterable[BlockTold], meets_wallets: bool = True) -> Batch:
@@ -199,7 +199,7 @@ class BatchFold:
             self._known.pools[pool.at] = pool
             self._batch.pools.append(pool)
 
-    def _launched(self, told: LoggedEvent, spot: Spot) -> None:
+    def _fold_launch(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, LaunchedToken)
         if self._known.launched.get(event.token):
@@ -232,7 +232,7 @@ class BatchFold:
         if self._known.launched.get(event.token):
             self._batch.steps.append(LaunchStep(spot, event))
 
-    def _transferred(self, told: LoggedEvent, spot: Spot) -> None:
+    def _fold_transfer(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Transferred)
         # A token moves before its launch is told: what it minted.
@@ -261,14 +261,14 @@ class BatchFold:
         if pool is not None and pool.kind == launchpad_curve.KIND:
             self._batch.buybacks.append(Buyback(spot, pool.at, event.quote_raw))
 
-    def _priced(self, told: LoggedEvent, spot: Spot) -> None:
+    def _fold_price_set(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Priced)
         pool = self._known.pools.get(event.at)
         if pool is not None:
             self._prices.note_price_set(event, pool, self._block.ref)
 
-    def _swapped(self, told: LoggedEvent, spot: Spot) -> None:
+    def _fold_swap(self, told: LoggedEvent, spot: Spot) -> None:
         event = told.event
         assert isinstance(event, Swapped)
         pool = self._known.pools.get(event.at)

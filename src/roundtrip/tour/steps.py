@@ -53,7 +53,7 @@ def _nothing(ground: Ground) -> Arguments:
     return {}
 
 
-def _given(**given: Any) -> Callable[[Ground], Arguments]:
+def _with_arguments(**given: Any) -> Callable[[Ground], Arguments]:
     return lambda ground: given
 
 
@@ -61,11 +61,11 @@ def _address(token: Callable[[Ground], str]) -> Callable[[Ground], Arguments]:
     return lambda ground: {"address": token(ground)}
 
 
-def _crowded(ground: Ground) -> str:
+def _crowded_token(ground: Ground) -> str:
     return places(ground.built).crowded.token
 
 
-def _sniped(ground: Ground) -> str:
+def _sniped_token(ground: Ground) -> str:
     """The first launch of all, which snipers bought."""
     return next(str(one["token"]) for one in ground.built.market["tokens"] if one["kind"] == "curve")
 
@@ -77,12 +77,12 @@ def _buy(ground: Ground) -> Arguments:
     return {"from": ground.wallet, "to": router, "data": data, "value": str(_BUY_WEI)}
 
 
-def _traded(**more: Any) -> Callable[[Ground], Arguments]:
+def _trade_arguments(**more: Any) -> Callable[[Ground], Arguments]:
     return lambda ground: {"token": ground.built.tokens["plain"], "from": ground.wallet, **more}
 
 
-def _practised(**more: Any) -> Callable[[Ground], Arguments]:
-    return lambda ground: {"token": _crowded(ground), **more}
+def _practice_arguments(**more: Any) -> Callable[[Ground], Arguments]:
+    return lambda ground: {"token": _crowded_token(ground), **more}
 
 
 def _rule(ground: Ground) -> str:
@@ -117,7 +117,7 @@ STEPS: tuple[TourStep, ...] = (
     TourStep(
         "look_up",
         "A symbol is not who a token is: this says which token was meant, and who else bears it.",
-        _given(query="ARC"),
+        _with_arguments(query="ARC"),
         "address",
     ),
     TourStep(
@@ -126,12 +126,12 @@ STEPS: tuple[TourStep, ...] = (
         _buy,
         "received",
     ),
-    TourStep("token_holders", "Who holds it, and who was there first.", _address(_crowded), "top"),
-    TourStep("smart_money", "Do wallets that win hold it?", _address(_crowded), "wallets"),
+    TourStep("token_holders", "Who holds it, and who was there first.", _address(_crowded_token), "top"),
+    TourStep("smart_money", "Do wallets that win hold it?", _address(_crowded_token), "wallets"),
     TourStep(
         "launch_bundle",
         "Who bought in the first three seconds, and with whose money?",
-        _address(_sniped),
+        _address(_sniped_token),
         "groups",
     ),
     TourStep(
@@ -185,7 +185,7 @@ STEPS: tuple[TourStep, ...] = (
     TourStep(
         "prepare_buy",
         "Write a buy for my wallet. The tour signs and sends it.",
-        _traded(amount="0.1"),
+        _trade_arguments(amount="0.1"),
         "steps",
         is_sent=True,
     ),
@@ -197,11 +197,16 @@ STEPS: tuple[TourStep, ...] = (
         varies=("id",),
     ),
     TourStep("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, "holdings"),
-    TourStep("prepare_sell", "Write a sell of half of it. It stays unsigned.", _traded(percent=50), "steps"),
+    TourStep(
+        "prepare_sell",
+        "Write a sell of half of it. It stays unsigned.",
+        _trade_arguments(percent=50),
+        "steps",
+    ),
     TourStep(
         "practice_buy",
         "The same with pretend eth, at the price that a real buy would have.",
-        _practised(eth="0.1"),
+        _practice_arguments(eth="0.1"),
         "text",
     ),
     TourStep(
@@ -211,13 +216,16 @@ STEPS: tuple[TourStep, ...] = (
         "positions",
     ),
     TourStep(
-        "practice_sell", "Sell half of it at what the chain would pay now.", _practised(percent=50), "text"
+        "practice_sell",
+        "Sell half of it at what the chain would pay now.",
+        _practice_arguments(percent=50),
+        "text",
     ),
     TourStep("practice_trades", "What I practised, with the profit of each sell.", _nothing, "trades"),
     TourStep(
         "mark_as_agent",
         "Say that a program trades here; the league shows it.",
-        _given(name="Tour guide"),
+        _with_arguments(name="Tour guide"),
         "text",
     ),
     TourStep(

@@ -60,7 +60,7 @@ async def walk(
         key = await _key(session, place.url, wallet)
         for step, tool in steps():
             tell(step.tool)
-            one = await _taken(_Caller(session, place.url, key), step, tool, ground, patience_s)
+            one = await _take_step(_Caller(session, place.url, key), step, tool, ground, patience_s)
             ground.came[step.tool] = one.answer
             told.append(one)
             if step.is_sent:
@@ -88,15 +88,15 @@ def request(tool: str, arguments: Arguments) -> dict[str, Any]:
 
 
 async def _key(session: aiohttp.ClientSession, url: str, wallet: DemoWallet) -> str:
-    text = await _posted(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
+    text = await _post(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
     signature = wallet.sign_text(text["message"])
-    made = await _posted(
+    made = await _post(
         session, f"{url}/v1/keys", {"address": wallet.address, "signature": signature, "label": "tour"}
     )
     return str(made["key"])
 
 
-async def _posted(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> Answer:
+async def _post(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> Answer:
     async with session.post(url, json=body) as response:
         answer: Answer = msgspec.json.decode(await response.read())
     if response.status != 200:
@@ -124,7 +124,7 @@ class _Caller:
         return None, "\n".join(said), result["structuredContent"]
 
 
-async def _taken(
+async def _take_step(
     caller: _Caller, step: TourStep, tool: AnyOperation, ground: Ground, patience_s: float
 ) -> WalkedStep:
     """A step's answer, asked for again while it has nothing to show. Whatever writes is asked once."""

@@ -29,12 +29,12 @@ class AccountEventReader:
     def __init__(self, contracts: Contracts) -> None:
         self._contracts = contracts
         self._read: dict[str, Callable[[Log], Said | None]] = {
-            APPROVAL: _allowed,
+            APPROVAL: _decode_approval,
             APPROVAL_FOR_ALL: _allowed_all,
             PERMIT2_APPROVAL: self._by_permit2,
             PERMIT2_PERMIT: self._by_permit2,
-            DEPOSIT: self._wrapped,
-            WITHDRAWAL: self._wrapped,
+            DEPOSIT: self._decode_wrap,
+            WITHDRAWAL: self._decode_wrap,
             TRANSFER_SINGLE: _single,
             TRANSFER_TOPIC: _item,
             USER_OPERATION_EVENT: _operation_ended,
@@ -55,7 +55,7 @@ class AccountEventReader:
             return None
         return Allowed(token, owner, spender, amount, True, until_s)
 
-    def _wrapped(self, log: Log) -> Said | None:
+    def _decode_wrap(self, log: Log) -> Said | None:
         """Deposit(dst indexed; wad) and Withdrawal(src indexed; wad) of weth itself."""
         account, amount = abi.topic_address(log.topics, 1), abi.uint_at(log.data, 0)
         if log.address != self._contracts.weth or len(log.topics) != 2 or account is None or amount is None:
@@ -63,7 +63,7 @@ class AccountEventReader:
         return Wrapped(account, amount, log.topics[0] == DEPOSIT)
 
 
-def _allowed(log: Log) -> Said | None:
+def _decode_approval(log: Log) -> Said | None:
     """Approval(owner, spender indexed; value). With the third argument indexed it is of an ERC-721."""
     owner, spender = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     amount = abi.uint_at(log.data, 0)

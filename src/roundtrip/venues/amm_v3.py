@@ -140,16 +140,16 @@ def decode_swap(log: Log) -> Swapped | None:
 def decode_mint(log: Log) -> LiquidityMoved | None:
     """Mint(owner, tickLower, tickUpper indexed; sender, amount, amount0, amount1)."""
     sender = abi.address_at(log.data, 0)
-    return None if sender is None else _moved(log, 1)
+    return None if sender is None else _decode_move(log, 1)
 
 
 def burnt(log: Log) -> LiquidityMoved | None:
     """Burn(owner, tickLower, tickUpper indexed; amount, amount0, amount1). An amount of none is how an owner
     has its fees counted."""
-    return _moved(log, 0, -1)
+    return _decode_move(log, 0, -1)
 
 
-def _moved(log: Log, first: int, sign: int = 1) -> LiquidityMoved | None:
+def _decode_move(log: Log, first: int, sign: int = 1) -> LiquidityMoved | None:
     """Of a Mint and a Burn what is alike; the amounts begin at word ``first``."""
     owner = abi.topic_address(log.topics, 1)
     lower, upper = abi.topic_int(log.topics, 2, 24), abi.topic_int(log.topics, 3, 24)

@@ -97,15 +97,15 @@ def decode_launch(log: Log) -> LaunchedToken | None:
 def decode_buy(log: Log) -> CurveTraded | None:
     """CurveBuy(buyer, recipient indexed; quoteIn, tokensOut, fee, tax). The tax on buying early is in the
     fee."""
-    return _traded(log, True)
+    return _decode_trade(log, True)
 
 
 def decode_sell(log: Log) -> CurveTraded | None:
     """CurveSell(seller, recipient indexed; tokensIn, quoteOut, fee, tax)."""
-    return _traded(log, False)
+    return _decode_trade(log, False)
 
 
-def _traded(log: Log, buys: bool) -> CurveTraded | None:
+def _decode_trade(log: Log, buys: bool) -> CurveTraded | None:
     at, topics, data = log
     if len(topics) != 3 or len(data) < 128:
         return None

@@ -75,7 +75,7 @@ async def test_the_crowd_comes_out_of_many_purses_and_some_win(
 ) -> None:
     crowd = DemoCrowd(rpc, built, threading.Event())
     assert not crowd.has_come()
-    crowd.come()
+    crowd.run_crowd()
     assert crowd.has_come()
     token = crowd.places.crowded.token
     held = [
@@ -142,5 +142,5 @@ async def test_a_crowd_that_is_over_sends_nothing(rpc: SyncRpc, built: Built) ->
     over.set()
     block = rpc.call("eth_blockNumber")
     with pytest.raises(OSError, match="ends"):
-        DemoCrowd(rpc, built, over).come()
+        DemoCrowd(rpc, built, over).run_crowd()
     assert rpc.call("eth_blockNumber") == block

@@ -136,7 +136,7 @@ class GroupCommit:
         it was live once; else it waits among the callers without a key. Raises ServiceFull (busy)."""
         came = self._looking.get(key_hash)
         if came is None:
-            came = self._asked(CountedCall(None, self.now_ms(), key_hash), known)
+            came = self._enqueue_key(CountedCall(None, self.now_ms(), key_hash), known)
             self._looking[key_hash] = came
         return await asyncio.shield(came)
 
@@ -146,9 +146,9 @@ class GroupCommit:
         if call.key_hash is None and self._is_gone():
             self._later.append(call)
             return None
-        return await self._asked(call, call.key_hash is not None)
+        return await self._enqueue_key(call, call.key_hash is not None)
 
-    def _asked(self, call: CountedCall, first: bool) -> "asyncio.Future[LiveKey | None]":
+    def _enqueue_key(self, call: CountedCall, first: bool) -> "asyncio.Future[LiveKey | None]":
         if self._is_gone():
             raise _unknown()
         if len(self._waiting) >= (MOST_WAITING if first else MOST_WAITING * 3 // 4):
@@ -207,7 +207,7 @@ class GroupCommit:
             calls = [*(one.call for one in waiting), *later]
             came = await self.ledger.write(calls, of_use, forget_before_ms)
         except Exception as fault:
-            self._failed(fault, waiting, later, of_use)
+            self._note_failure(fault, waiting, later, of_use)
             return
         self._gone_until_s = self._owed = None
         self._forgot_ms = now if forget_before_ms else self._forgot_ms
@@ -230,7 +230,7 @@ class GroupCommit:
                 found.append(call)
         return found
 
-    def _failed(
+    def _note_failure(
         self, fault: Exception, waiting: list[_WaitingCall], later: list[CountedCall], backs: list[HandedBack]
     ) -> None:
         if self._gone_until_s is None:

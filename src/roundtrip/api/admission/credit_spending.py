@@ -204,7 +204,7 @@ class Spending:
         try:
             given = await self.ledger.move(settled, released, [one.hold for one in wanted], now)
         except Exception as fault:
-            self._failed(fault, ends, wanted)
+            self._note_failure(fault, ends, wanted)
             return
         self._gone_until_s, self._said_gone = None, False
         for end in ends:
@@ -226,7 +226,7 @@ class Spending:
                 end.tell()
         return found
 
-    def _failed(self, fault: Exception, ends: list[_End], wanted: list[_Wanted]) -> None:
+    def _note_failure(self, fault: Exception, ends: list[_End], wanted: list[_Wanted]) -> None:
         if not self._said_gone:
             log.warning("credits cannot be moved in the database", fault=type(fault).__name__)
         self._gone_until_s, self._said_gone = self.clock() + self.again_s, True

@@ -26,7 +26,7 @@ class OwnConnection:
         """The connection, for so long. Raises one of DATABASE_FAULTS; then the next one is a new one."""
         try:
             async with timeout(within_s):
-                yield await self._held()
+                yield await self._connect()
         except BaseException:
             await self._let_go()
             raise
@@ -36,7 +36,7 @@ class OwnConnection:
         self._connection = None
         await self._lent.aclose()
 
-    async def _held(self) -> asyncpg.Connection:
+    async def _connect(self) -> asyncpg.Connection:
         if self._connection is None:
             self._connection = await self._lent.enter_async_context(self.pool.acquire(timeout=STATEMENT_S))
             await call_counts.without_waiting_for_the_disk(self._connection)

@@ -101,7 +101,7 @@ class Gate:
             return await self._with_key(asking, asking.key, counts)
         if needs_key:
             why = CallerFault("key_needed", "This needs a key. Get one for a signature at POST /v1/keys.")
-            raise CallRefused(why, await self._noted(asking))
+            raise CallRefused(why, await self._count_refused(asking))
         ticket = await self._take(asking.name, self.allowances.anonymous)
         beside = self._taken_around(asking, ticket)
         if not self.minutes.is_lasting:
@@ -117,7 +117,7 @@ class Gate:
         if asking.two_keys:
             raise await self._bad_key(asking, _TWO_KEYS)
         if asking.key is not None:
-            await self._look_up(asking, await self._hashed(asking, asking.key))
+            await self._look_up(asking, await self._hash_key(asking, asking.key))
 
     def hand_back(self, admitted: Admitted) -> Admitted:
         """Uncounts a call: its failure was not the caller's doing."""
@@ -129,7 +129,7 @@ class Gate:
         for one in admitted.beside:
             self._around.hand_back(one)
         if admitted.day is not None or not self.minutes.is_lasting:
-            self.commit.hand_back(HandedBack(self._written(ticket), ticket.taken_ms, mite_id, admitted.day))
+            self.commit.hand_back(HandedBack(self._minute_of(ticket), ticket.taken_ms, mite_id, admitted.day))
         return replace(admitted, ticket=self.minutes.hand_back(ticket))
 
     async def settle(self, admitted: Admitted) -> None:
@@ -142,12 +142,12 @@ class Gate:
         if admitted.hold is not None and self.spending is not None:
             self.spending.release(admitted.hold)
 
-    def _written(self, ticket: Ticket) -> str | None:
+    def _minute_of(self, ticket: Ticket) -> str | None:
         """Under which minute a call is written down."""
         return None if self.minutes.is_lasting else ticket.caller
 
     async def _with_key(self, asking: CallerRequest, shown: str, counts: Counts) -> Admitted:
-        hashed = await self._hashed(asking, shown)
+        hashed = await self._hash_key(asking, shown)
         mite = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
@@ -161,32 +161,32 @@ class Gate:
             raise
         # Not of a clock of its own: one that was put back gives no call to a day that is over.
         day = datetime.fromtimestamp(ticket.taken_ms // 1000, UTC).date() if counts == "day" else None
-        call = CountedCall(self._written(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
-        live = await self._counted(asking, call, ticket)
+        call = CountedCall(self._minute_of(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
+        live = await self._count_call(asking, call, ticket)
         if live.has_room:
             return Admitted(allowance, live.mite, ticket, day, beside=beside)
-        held = await self._held(live, ticket)
+        held = await self._hold_credit(live, ticket)
         if held is None:
             raise CallRefused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
         return Admitted(allowance, live.mite, ticket, hold=held, beside=beside)
 
-    async def _held(self, live: LiveKey, ticket: Ticket) -> Hold | None:
+    async def _hold_credit(self, live: LiveKey, ticket: Ticket) -> Hold | None:
         if self.spending is None or not live.may_pay:
             return None
         try:
-            return await self.spending.hold(live.mite.id, self._written(ticket), ticket.taken_ms)
+            return await self.spending.hold(live.mite.id, self._minute_of(ticket), ticket.taken_ms)
         except BaseException as error:
             left = self.minutes.hand_back(ticket)
             if isinstance(error, RoundtripError):
                 raise CallRefused(error, left) from None
             raise
 
-    async def _hashed(self, asking: CallerRequest, shown: str) -> bytes:
+    async def _hash_key(self, asking: CallerRequest, shown: str) -> bytes:
         if not (keys.is_session if asking.by_cookie else keys.is_key)(shown):
             raise await self._bad_key(asking)
         return keys.hash_of(shown)
 
-    async def _counted(self, asking: CallerRequest, call: CountedCall, ticket: Ticket) -> LiveKey:
+    async def _count_call(self, asking: CallerRequest, call: CountedCall, ticket: Ticket) -> LiveKey:
         try:
             live = await self.commit.count(call)
         except BaseException as error:
@@ -240,9 +240,9 @@ class Gate:
         return await self._bad_key(asking)
 
     async def _bad_key(self, asking: CallerRequest, said: str = "This key is not live.") -> CallRefused:
-        return CallRefused(CallerFault("bad_key", said), await self._noted(asking))
+        return CallRefused(CallerFault("bad_key", said), await self._count_refused(asking))
 
-    async def _noted(self, asking: CallerRequest) -> Ticket:
+    async def _count_refused(self, asking: CallerRequest) -> Ticket:
         """Counts a call that is refused anyway under its address, as long as there is room."""
         limit = self.allowances.anonymous.per_minute
         try:

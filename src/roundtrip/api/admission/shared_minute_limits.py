@@ -113,7 +113,7 @@ class SharedMinutes:
         try:
             came = await asyncio.shield(waiting.came)
         except asyncio.CancelledError:
-            self._left(own, waiting)
+            self._forget_caller(own, waiting)
             raise
         if came is None:
             return own
@@ -141,7 +141,7 @@ class SharedMinutes:
             self._backs.append((caller, taken_ms))
             self._begin()
 
-    def _left(self, own: Ticket, waiting: _WaitingLimit) -> None:
+    def _forget_caller(self, own: Ticket, waiting: _WaitingLimit) -> None:
         """Who went away before it was let in has made no call."""
 
         def return_place(done: asyncio.Future[tuple[int, int] | None]) -> None:
@@ -162,13 +162,13 @@ class SharedMinutes:
             while self._waiting or self._backs:
                 backs = [self._backs.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._backs)))]
                 waiting = [self._waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._waiting)))]
-                _tell(waiting, await self._counted(backs, waiting))
+                _tell(waiting, await self._run_script(backs, waiting))
         finally:
             self._flushing = None
             _tell([*waiting, *self._waiting], None)
             self._waiting.clear()
 
-    async def _counted(
+    async def _run_script(
         self, backs: list[tuple[str, int]], waiting: list[_WaitingLimit]
     ) -> list[tuple[int, int]] | None:
         keys = [self._key(caller) for caller, _ in backs] + [self._key(one.caller) for one in waiting]

@@ -43,7 +43,7 @@ def llms_txt() -> str:
 def _endpoint(row: AnyOperation) -> str:
     fields = [
         field if default else f"{field}?"
-        for field, default in zip(row.params.__struct_encode_fields__, _needed(row), strict=True)
+        for field, default in zip(row.params.__struct_encode_fields__, _required_flags(row), strict=True)
         if row.method == "POST" or field in row.query
     ]
     asked = f" ({', '.join(fields)})" if fields else ""
@@ -54,7 +54,7 @@ def _tool(row: AnyOperation) -> str:
     return f"- `{row.name}`: {row.tool_description()}{_key(row)}"
 
 
-def _needed(row: AnyOperation) -> list[bool]:
+def _required_flags(row: AnyOperation) -> list[bool]:
     """Of each parameter whether it has to be given."""
     fields = row.params.__struct_encode_fields__
     needed = len(fields) - len(row.params.__struct_defaults__)

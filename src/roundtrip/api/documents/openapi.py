@@ -92,7 +92,7 @@ def openapi_json() -> Json:
 
 def _operation(row: AnyOperation, named: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
     assert row.path is not None
-    parameters, body = _asked(row, schemas[_name(named[row.params])], named[row.params])
+    parameters, body = _parameters_of(row, schemas[_name(named[row.params])], named[row.params])
     limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
     cache = ("x-cache",) if row.shared_by is not None else ()
     answer = {
@@ -111,7 +111,7 @@ def _operation(row: AnyOperation, named: dict[type[msgspec.Struct], Any], schema
     }
 
 
-def _asked(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
+def _parameters_of(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
     """Parameters of path and query, and the body."""
     assert row.path is not None
     in_path = re.findall(r"\{(\w+)\}", row.path)

@@ -29,7 +29,7 @@ PUBLISHED_NAMES = {
 
 def params_schema(operation: AnyOperation) -> dict[str, Any]:
     """The parameters as one self-contained JSON Schema object."""
-    schema = _inlined(operation.params)
+    schema = _inline_schema(operation.params)
     for name in operation.query:
         del schema["properties"][name]
     if operation.tool_requires:
@@ -39,15 +39,15 @@ def params_schema(operation: AnyOperation) -> dict[str, Any]:
 
 def answer_schema(operation: AnyOperation) -> dict[str, Any]:
     """The answer as one self-contained JSON Schema object."""
-    return _inlined(operation.answer)
+    return _inline_schema(operation.answer)
 
 
 def path_schema(operation: AnyOperation) -> dict[str, Any]:
     """The same of what its path gives."""
-    return _inlined(operation.path_answer or operation.answer)
+    return _inline_schema(operation.path_answer or operation.answer)
 
 
-def _inlined(kind: type[msgspec.Struct]) -> dict[str, Any]:
+def _inline_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
     (schema,), components = schema_components([kind], "#/$defs/{name}")
     name = PUBLISHED_NAMES.get(kind.__name__, kind.__name__)
     body: dict[str, Any] = copy.deepcopy(components.pop(name))
@@ -146,7 +146,7 @@ def _structs(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
     return [asked, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
 
 
-def _coded(operation: AnyOperation) -> str:
+def _codes_text(operation: AnyOperation) -> str:
     return ", ".join(f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes())
 
 
@@ -171,8 +171,8 @@ def api_markdown() -> str:
             lines += [f"- Repeats: {ONCE}"]
         if operation.takes_min_block:
             lines += [f"- Header `{min_block.NAME}`, or `{min_block.META}` in `_meta`: {min_block.SAID}"]
-        lines += [f"- Errors: {_coded(operation)}", ""]
+        lines += [f"- Errors: {_codes_text(operation)}", ""]
         for title, kind in _structs(operation):
-            schema = msgspec.json.format(msgspec.json.encode(_inlined(kind)), indent=1).decode()
+            schema = msgspec.json.format(msgspec.json.encode(_inline_schema(kind)), indent=1).decode()
             lines += [f"{title}:", "", "```json", schema, "```", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -105,7 +105,7 @@ def _cut(reply: DoorReply, operation: AnyOperation) -> DoorReply:
     return replace(reply, body=body)
 
 
-async def _squeezed(reply: DoorReply, asked: Iterable[tuple[bytes, bytes]]) -> DoorReply:
+async def _compress(reply: DoorReply, asked: Iterable[tuple[bytes, bytes]]) -> DoorReply:
     """The reply, compressed beside the loop where the caller reads that; a shared one once."""
     headers = {**reply.headers, "vary": "accept-encoding"}
     if not takes_gzip(asked):
@@ -146,7 +146,7 @@ class OperationEndpoint:
         ran = await self.dispatch.run(self.operation, raw, asking, query, once, min_block=least)
         reply = _cut(ran, self.operation)
         if len(reply.body) > LARGE_BYTES:
-            reply = await _squeezed(reply, scope["headers"])
+            reply = await _compress(reply, scope["headers"])
         await send_reply(reply, send, self.readable())
 
     async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
@@ -247,7 +247,7 @@ def create_app(
         over_https=dispatch.ctx.public_url.startswith("https:"),
         routes=routes,
         lifespan=running,
-        exception_handlers={HTTPException: partial(_http_error, lost), Exception: _unexpected},
+        exception_handlers={HTTPException: partial(_http_error, lost), Exception: _reply_unexpected},
     )
     for operation in OPERATIONS:
         # A counter that begins at one has not increased: the first fault that nobody foresaw alerts nobody.
@@ -388,7 +388,7 @@ async def _http_error(lost: Lost | None, request: Request, error: Exception) -> 
     return response
 
 
-async def _unexpected(request: Request, error: Exception) -> Response:
+async def _reply_unexpected(request: Request, error: Exception) -> Response:
     unexpected = Unexpected()
     log.error("request failed", request=unexpected.request_id, exc_info=error)
     reply = error_reply(unexpected, {"cache-control": "no-store"})

@@ -80,7 +80,7 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
         raise Unfit(types.INVALID_REQUEST, "Send one request at a time, no batch.")
     if not isinstance(sent, dict):
         raise Unfit(types.INVALID_REQUEST, "A request is a JSON object.")
-    found = _checked(sent)
+    found = _check_envelope(sent)
     if found.method != "tools/call" and len(body) > MOST_UNCOUNTED_BYTES:
         most = MOST_UNCOUNTED_BYTES // 1024
         raise Unfit(types.INVALID_REQUEST, f"Only tools/call may be over {most} KiB.", id_=found.id)
@@ -92,7 +92,7 @@ def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelo
     return found
 
 
-def _checked(sent: dict[str, Any]) -> Envelope:
+def _check_envelope(sent: dict[str, Any]) -> Envelope:
     told = sent.get("id")
     good = isinstance(told, int | str) and not isinstance(told, bool)
     if "id" in sent and not good:

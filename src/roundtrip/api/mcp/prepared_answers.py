@@ -42,7 +42,7 @@ def plain_request(headers: Iterable[tuple[bytes, bytes]], message: Envelope) -> 
     way that gives it: a listing counts against nobody's limit, so it must cost little."""
     if message.id is None or message.method not in ("tools/list", "tools/call"):
         return None
-    told = _told(headers)
+    told = _protocol_headers(headers)
     version = told.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION.encode())
     if version is None:
         return None
@@ -64,7 +64,7 @@ def canonical_listing(version: str) -> tuple[bytes, bytes]:
     return msgspec.json.encode(body), b"0"
 
 
-def _told(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
+def _protocol_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
     """The protocol's own headers; None for one that is said twice."""
     found: dict[bytes, bytes | None] = {}
     for name, value in headers:
@@ -173,7 +173,7 @@ class Listing:
     async def send(self, request_id: bytes, gzip: bool, send: Send) -> None:
         """The answer to a request for it. ``request_id``: encoded, of less than 64 KB."""
         opening = _OPENING + request_id
-        body = self._gzipped(opening) if gzip else opening + self.kept
+        body = self._gzip(opening) if gzip else opening + self.kept
         headers = [
             (b"content-length", b"%d" % len(body)),
             (b"content-type", b"application/json"),
@@ -184,7 +184,7 @@ class Listing:
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": body})
 
-    def _gzipped(self, opening: bytes) -> bytes:
+    def _gzip(self, opening: bytes) -> bytes:
         """One member (RFC 1952): the opening is a stored block (RFC 1951, 3.2.4), the rest is from before."""
         size = len(opening)
         stored = struct.pack("<BHH", 0, size, size ^ 0xFFFF) + opening

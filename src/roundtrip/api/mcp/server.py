@@ -91,7 +91,7 @@ class McpDoor:
 
     async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        send = _unstored(send)
+        send = _without_store(send)
         kinds = [value for name, value in scope["headers"] if name == b"content-type"]
         if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/json"]:
             text = "The content-type of a request to the tool server is application/json."
@@ -153,7 +153,9 @@ class McpDoor:
             reply.forms[form] = recording.kept
 
     def _server(self) -> Server[Any]:
-        listing = types.ListToolsResult(tools=[_listed(operation) for operation in self._table.values()])
+        listing = types.ListToolsResult(
+            tools=[_describe_tool(operation) for operation in self._table.values()]
+        )
 
         async def list_tools(
             ctx: Context, params: types.PaginatedRequestParams | None
@@ -204,7 +206,7 @@ class McpDoor:
             )
         answer = msgspec.json.decode(reply.body)
         # What is said in sentences comes first, for whoever reads aloud.
-        said = _said(answer)
+        said = _sentences_of(answer)
         return types.CallToolResult(
             content=_text("\n".join([NOTE, *said, reply.body.decode()])), structured_content=answer
         )
@@ -233,7 +235,7 @@ async def _nowhere(message: Message) -> None:
     """A ``send`` for what is kept first."""
 
 
-def _unstored(send: Send) -> Send:
+def _without_store(send: Send) -> Send:
     """A ``send`` of answers that nobody may keep."""
 
     async def sending(message: Message) -> None:
@@ -245,7 +247,7 @@ def _unstored(send: Send) -> Send:
     return sending
 
 
-def _said(answer: Mapping[str, Any]) -> list[str]:
+def _sentences_of(answer: Mapping[str, Any]) -> list[str]:
     """What an answer says in sentences: its text, or its verdict's."""
     verdict = answer.get("verdict")
     told = answer.get("text") or (verdict.get("text") if isinstance(verdict, dict) else None)
@@ -256,7 +258,7 @@ def _text(text: str) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
 
 
-def _listed(operation: AnyOperation) -> types.Tool:
+def _describe_tool(operation: AnyOperation) -> types.Tool:
     return types.Tool(
         name=operation.name,
         title=operation.title,

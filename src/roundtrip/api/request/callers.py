@@ -60,7 +60,7 @@ class Callers:
     def host(self, headers: Headers, client: tuple[str, int] | None) -> str | None:
         """The address that a request came from: behind proxies of ours the one that they name."""
         host = client[0] if client else None
-        if not self.trusted_proxies or not self._trusted(host):
+        if not self.trusted_proxies or not self._is_trusted(host):
             return host
         forwarded = b""
         for name, value in headers:
@@ -68,14 +68,14 @@ class Callers:
                 forwarded = value
         return self._first_untrusted(forwarded.decode("latin-1").split(",")) if forwarded else host
 
-    def _trusted(self, host: str | None) -> bool:
+    def _is_trusted(self, host: str | None) -> bool:
         address = parse_host(host)
         return address is not None and any(address in network for network in self.trusted_proxies)
 
     def _first_untrusted(self, hops: list[str]) -> str | None:
         """The nearest hop that is no proxy of ours: what stands further left, its sender could write."""
         for hop in reversed(hops):
-            if not self._trusted(hop.strip()):
+            if not self._is_trusted(hop.strip()):
                 return hop.strip()
         return hops[0].strip() or None
 

@@ -104,10 +104,10 @@ class DrainingServer(uvicorn.Server):
         self._places.closing = True
         self._ending.begin()
         if self._drains:
-            await self._drained()
+            await self._drain()
         await super().shutdown(sockets)
 
-    async def _drained(self) -> None:
+    async def _drain(self) -> None:
         for connection in self._connections():
             connection.close_after()
         loop = asyncio.get_running_loop()

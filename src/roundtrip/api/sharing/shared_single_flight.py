@@ -113,7 +113,7 @@ class SharedInValkey:
         found = None
         # Whoever finds it gone runs, and hands round what comes of it if it is back by then.
         with contextlib.suppress(StoreUnavailable):
-            found = await self._found(key, token, until_s)
+            found = await self._await_answer(key, token, until_s)
         return await self._run(key, token, self._in_time(make, until_s)) if found is None else found
 
     def _in_time(self, make: Makes, until_s: float) -> Makes:
@@ -131,7 +131,7 @@ class SharedInValkey:
 
         return making
 
-    async def _found(self, key: str, token: str, until_s: float) -> Found | None:
+    async def _await_answer(self, key: str, token: str, until_s: float) -> Found | None:
         """What another process made; None: the lease is this token's. Raises Gone."""
         unread = False
         while self.clock() < until_s:
@@ -142,7 +142,7 @@ class SharedInValkey:
                 case [b"answer", bytes(encoded), int(left_ms)] if not unread:
                     outcome = _read(encoded)
                     if isinstance(outcome, _Made) and 0 < left_ms <= outcome.ttl_ms:
-                        return _shared(outcome), left_ms, True
+                        return _as_shared(outcome), left_ms, True
                     unread = True
                 case [b"held", bytes(holder)]:
                     unread = False
@@ -174,7 +174,7 @@ class SharedInValkey:
                     if isinstance(outcome, _Failed):
                         raise _error(outcome)
                     age_ms = self.spans.outcome_ms - left_ms
-                    return _shared(outcome), outcome.ttl_ms - max(0, age_ms), True
+                    return _as_shared(outcome), outcome.ttl_ms - max(0, age_ms), True
                 case _:
                     self.valkey.distrust("an outcome that is none")
                     raise StoreUnavailable
@@ -182,7 +182,7 @@ class SharedInValkey:
 
     async def _run(self, key: str, token: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
         try:
-            async with self._held(key, token):
+            async with self._renew_lease(key, token):
                 shared = await make()
         except RoundtripError as error:
             # What this process has run out of, or too little time, says nothing of the next one.
@@ -203,7 +203,7 @@ class SharedInValkey:
         return shared, shared.ttl_ms if is_newest else 0, False
 
     @contextlib.asynccontextmanager
-    async def _held(self, key: str, token: str) -> AsyncIterator[None]:
+    async def _renew_lease(self, key: str, token: str) -> AsyncIterator[None]:
         """Renews the lease meanwhile."""
         renewing = asyncio.create_task(self._renew(key, token), name="lease")
         try:
@@ -252,7 +252,7 @@ def _read(encoded: bytes) -> _Made | _Failed | None:
         return None
 
 
-def _shared(made: _Made) -> SharedAnswer:
+def _as_shared(made: _Made) -> SharedAnswer:
     return SharedAnswer(made.body, made.ttl_ms, made.counted, made.block, made.is_absence)
 
 

@@ -133,7 +133,7 @@ class Valkey:
 
     def distrust(self, why: str) -> None:
         """What it answers is nothing that it could answer: as if it had not."""
-        self._failed(why)
+        self._note_failure(why)
 
     async def close(self) -> None:
         """Sends what waits, if it can; from here on it is gone."""
@@ -164,7 +164,7 @@ class Valkey:
                     replies = await self._replies(group)
                 # Another program's bytes: what reading them may raise is not ours to list.
                 except Exception as fault:
-                    self._failed(_word(fault))
+                    self._note_failure(_word(fault))
                     _refuse(group)
                 else:
                     self._came(group, replies)
@@ -200,7 +200,7 @@ class Valkey:
     def _came(self, group: list[_QueuedCommand], replies: list[object]) -> None:
         wrong = next((one for one in replies if _is_fault(one)), None)
         if wrong is not None:
-            self._failed(_word(wrong))
+            self._note_failure(_word(wrong))
         elif self._gone_until_s is not None:
             self._gone_until_s = None
             log.info("valkey is back")
@@ -214,7 +214,7 @@ class Valkey:
             else:
                 one.came.set_result(reply)
 
-    def _failed(self, why: str) -> None:
+    def _note_failure(self, why: str) -> None:
         if self._gone_until_s is None:
             log.warning("valkey is gone: limits and answers are this process's own", fault=why)
         self._gone_until_s = self._clock() + _AGAIN_S

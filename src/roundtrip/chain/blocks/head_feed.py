@@ -322,7 +322,7 @@ class Feed:
         try:
             frame = msgspec.json.decode(_text(message), type=_Frame)
             if frame.params is None:
-                self._subscribed(frame, kinds)
+                self._note_subscription(frame, kinds)
             elif kinds.get(frame.params.subscription) == _HEADS:
                 self._head(msgspec.json.decode(frame.params.result, type=FeedHeader))
             elif kinds.get(frame.params.subscription) == _LOGS:
@@ -335,7 +335,7 @@ class Feed:
         except (msgspec.DecodeError, ValueError, RecursionError):
             self.malformed += 1
 
-    def _subscribed(self, frame: _Frame, kinds: dict[str, int]) -> None:
+    def _note_subscription(self, frame: _Frame, kinds: dict[str, int]) -> None:
         """Raises _NotSubscribed when it tells no heads. Without removed logs, hashes still tell of forks."""
         if frame.id not in (_HEADS, _LOGS):
             self.malformed += 1

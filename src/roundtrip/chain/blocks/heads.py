@@ -201,7 +201,7 @@ class Heads:
             self._check_moves()
             self._answered_s = answered_s
             if self._head.dialect is None:
-                learned = await self._learned(block, self._head.base_fee_wei)
+                learned = await self._learn_dialect(block, self._head.base_fee_wei)
                 self._head = replace(self._head, dialect=learned)
             return self._head
         if self._head is not None and block.number < self._head.block.number and self._is_patient():
@@ -210,11 +210,11 @@ class Heads:
         await self._read_book(block.number)
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
-        dialect = await self._learned(block, int(header.base_fee_per_gas, 16))
+        dialect = await self._learn_dialect(block, int(header.base_fee_per_gas, 16))
         self._head, self._moved_s = header.head(market, self._clock(), dialect), answered_s
         return self._head
 
-    async def _learned(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
+    async def _learn_dialect(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
         """How simulations speak on this node; None while it does not tell."""
         if self._dialect is None and self._clock() - self._probed_s >= _PROBE_AGAIN_S:
             self._probed_s = self._clock()

@@ -113,16 +113,16 @@ async def read_past(node: Asks, whose: Whose, first: int, last: int) -> Past:
     end = read_ref(header, last)
     if end is None:
         raise NodeFault(f"it has no block {last}")
-    found = _placed(logs)
+    found = _decode_placed(logs)
     _check_whose(found, whose, first, last)
     _check_order(found)
     blocks = [tuple(own) for _, own in groupby(found, lambda one: one.number)]
     refs = [_ref_of(own) for own in blocks]
-    timed = await _timed(node, refs, end[0])
+    timed = await _with_times(node, refs, end[0])
     return Past(end[0], tuple(_block(ref, own) for ref, own in zip(timed, blocks, strict=True)))
 
 
-def _placed(logs: msgspec.Raw) -> list[_Placed]:
+def _decode_placed(logs: msgspec.Raw) -> list[_Placed]:
     try:
         return [_read(raw) for raw in _LOGS.decode(logs)]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -175,7 +175,9 @@ def _ref_of(own: tuple[_Placed, ...]) -> tuple[int, str, int | None]:
     return own[0].number, own[0].block_hash, own[0].at_s
 
 
-async def _timed(node: Asks, blocks: Sequence[tuple[int, str, int | None]], end: BlockRef) -> list[BlockRef]:
+async def _with_times(
+    node: Asks, blocks: Sequence[tuple[int, str, int | None]], end: BlockRef
+) -> list[BlockRef]:
     """The blocks with their times, which are asked for where the logs did not tell them."""
     untold = [number for number, _, at_s in blocks if at_s is None and number != end.number]
     headers = {end.number: end}

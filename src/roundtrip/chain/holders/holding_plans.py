@@ -267,7 +267,7 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     the seller's sell is the truth itself. Where wallets that bought get a worse price than those that were
     given theirs, it is worth as much less. ``least_sold_bps``: who keeps more than the rest has not sold."""
     if not isinstance(sold, Sold):
-        return sold if isinstance(sold, Missing) else _refused(sold, control)
+        return sold if isinstance(sold, Missing) else _judge_refusal(sold, control)
     if sold.back_raw <= 0:
         return RefusedCall("sell", "nothing comes back for it", sold.sell_gas)
     if sold.sold_raw * BPS < sold.held_raw * least_sold_bps:
@@ -289,7 +289,7 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     return sold.back_raw * real.back_raw * fair.sold_raw // (real.sold_raw * fair.back_raw)
 
 
-def _refused(sold: RefusedCall, control: Control | None) -> RefusedCall | Missing:
+def _judge_refusal(sold: RefusedCall, control: Control | None) -> RefusedCall | Missing:
     """A refusal stands where something tells that it is not the giving that is refused: who bought is refused
     too, or others sell who were given some. Else it tells of nobody who bought."""
     if control is None or isinstance(control.bought, RefusedCall):

@@ -98,7 +98,7 @@ async def read_tokens(node: Asks, sources: Sources, first: int, last: int) -> To
     given: list[msgspec.Raw] = []
     for answer in answers:
         if isinstance(answer, RpcError):
-            raise await _refused(node, sources, answer, first, last)
+            raise await _explain_refusal(node, sources, answer, first, last)
         given.append(answer)
     (begun, parent_hash), (over, _) = _header(start, first), _header(end, last)
     lists = [decode_logs(answer) for answer in given]
@@ -208,7 +208,7 @@ def _probe(sources: Sources, number: int) -> RpcCall:
     return RpcCall("eth_getLogs", [asked])
 
 
-async def _refused(node: Asks, sources: Sources, error: RpcError, first: int, last: int) -> NodeFault:
+async def _explain_refusal(node: Asks, sources: Sources, error: RpcError, first: int, last: int) -> NodeFault:
     """What it means that no logs of these blocks are given. Providers also speak of archives where a range
     is too wide for them: so the first block is asked for alone before the logs are taken to be gone."""
     if concern(error) != "pruned":

@@ -162,7 +162,7 @@ class KnownSetter:
         return tuple(inner.split(",")) if inner else ()
 
 
-def _known() -> dict[str, KnownSetter]:
+def _table() -> dict[str, KnownSetter]:
     found: dict[str, KnownSetter] = {}
     for stopping, table in ((True, _STOPPING), (False, _OTHER)):
         for manner, signatures in table:
@@ -171,7 +171,7 @@ def _known() -> dict[str, KnownSetter]:
     return found
 
 
-KNOWN: MappingProxyType[str, KnownSetter] = MappingProxyType(_known())
+KNOWN: MappingProxyType[str, KnownSetter] = MappingProxyType(_table())
 """By selector, ``0x`` and eight hex digits."""
 
 HOLDERS: frozenset[str] = frozenset(map(selector, _NOT_THE_OWNERS.split()))

@@ -115,7 +115,7 @@ _TOTAL_SUPPLY = "0x18160ddd"
 
 def read_control(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
     """What the sell comes to when the owner does nothing."""
-    return _sold(planned, sell, results)
+    return _read_sell(planned, sell, results)
 
 
 def read(planned: Planned, sell: OwnerProbeSell, results: Results) -> OwnerCall:
@@ -130,12 +130,12 @@ def read(planned: Planned, sell: OwnerProbeSell, results: Results) -> OwnerCall:
         sender=attempt.actor.address,
         buyer=planned.plan.environment.buyer,
         calls=tuple(one.data for one in done),
-        outcome=_sold(planned, sell, results) if done else None,
+        outcome=_read_sell(planned, sell, results) if done else None,
         stand_in=planned.stand_in if attempt.manner == "code" else None,
     )
 
 
-def _sold(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
+def _read_sell(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
     env, policy = planned.plan.environment, sell.setting.policy
     return outcomes.read_sell(results, sell.place, env, sell.probe, sell.bought, policy)
 

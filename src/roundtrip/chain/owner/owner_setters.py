@@ -88,16 +88,16 @@ def _of_code(code: bytes) -> _Own:
     try:
         return _read_whole(code)
     except selectors.CutShort as short:
-        return _told(code, short.told)
+        return _own_setters(code, short.told)
 
 
 @lru_cache(maxsize=128)
 def _read_whole(code: bytes) -> _Own:
     """Tokens often share their code, and reading it takes a process."""
-    return _told(code, selectors.read(code) if code else ())
+    return _own_setters(code, selectors.read(code) if code else ())
 
 
-def _told(code: bytes, told: tuple[selectors.Function, ...]) -> _Own:
+def _own_setters(code: bytes, told: tuple[selectors.Function, ...]) -> _Own:
     writes = changing(code, [one.offset for one in told])
     found = [_setter(one.selector, one.arguments) for one in told if one.offset in writes]
     # A proxy may look at its upgrade's selector outside of what tells its functions apart.

@@ -270,7 +270,7 @@ class BoundedNode:
             async with self._turn():
                 answers = await self.node.batch(calls, meter, timeout_s, budgeted)
         except NodeTimeout as fault:
-            raise await self._blamed(fault) from None
+            raise await self._blame(fault) from None
         self._look_at(answers)
         return answers
 
@@ -286,14 +286,14 @@ class BoundedNode:
             async with self._turn():
                 answers = await self.node.batches(groups, meter)
         except NodeTimeout as fault:
-            return [await self._blamed(fault)] * len(groups)
+            return [await self._blame(fault)] * len(groups)
         for one in answers:
             if not isinstance(one, NodeFault):
                 self._look_at(one)
         late = next((one for one in answers if isinstance(one, NodeTimeout)), None)
         if late is None:
             return answers
-        blamed = await self._blamed(late)
+        blamed = await self._blame(late)
         return [blamed if isinstance(one, NodeTimeout) else one for one in answers]
 
     async def _alone(
@@ -334,7 +334,7 @@ class BoundedNode:
             self.left_s = min(self.left_s, self.bulkhead.limits["dear"].request_s)
             self.bulkhead.is_found_dear(self.token)
 
-    async def _blamed(self, fault: NodeTimeout) -> NodeFault:
+    async def _blame(self, fault: NodeTimeout) -> NodeFault:
         """Whose fault a timeout is: the node's, where it simulates nothing at all in two seconds."""
         try:
             answers = await self.node.batch(_PROBE, timeout_s=_PROBE_S, budgeted=False)

@@ -219,9 +219,11 @@ class Node:
         if budgeted:
             self.budget.spend(len(calls), self.clock())
         body = msgspec.json.encode(entries(calls))
-        return _sort_answers(await self._measured(calls, body, meter, timeout_s or self.timeout_s), calls)
+        return _sort_answers(
+            await self._send_measured(calls, body, meter, timeout_s or self.timeout_s), calls
+        )
 
-    async def _measured(
+    async def _send_measured(
         self, calls: Sequence[RpcCall], body: bytes, meter: Meter | None, timeout_s: float
     ) -> bytes:
         measures, sort = self.measures, _sort(calls)
@@ -285,7 +287,7 @@ class Node:
                         received.clear()
                         raise NodeAnswerTooLarge("its answer is too large to read")
                 if response.status != 200 and not received.lstrip().startswith(b"["):
-                    raise _refused(bytes(received), response.status, response.headers.get("retry-after"))
+                    raise _refusal_of(bytes(received), response.status, response.headers.get("retry-after"))
                 return bytes(received)
         except TimeoutError as error:
             raise NodeTimeout from error
@@ -310,7 +312,7 @@ NULLABLE = frozenset({"eth_getTransactionByHash", "eth_getTransactionReceipt"})
 _NO_BATCH = "it answered with something that is no batch of answers"
 
 
-def _refused(raw: bytes, status: int, retry_after: str | None = None) -> NodeRefused:
+def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> NodeRefused:
     """What an answer says that is no list."""
     told = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
     wait_s = int(retry_after[:9]) if told and retry_after is not None else None
@@ -328,7 +330,7 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | Rp
         answers = msgspec.json.decode(raw, type=list[_RpcAnswer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if raw.lstrip().startswith(b"{"):
-            raise _refused(raw, 200) from error
+            raise _refusal_of(raw, 200) from error
         raise NodeFault(_NO_BATCH) from error
     sorted_answers: list[msgspec.Raw | RpcError] = [NO_ANSWER] * len(calls)
     seen: set[int] = set()

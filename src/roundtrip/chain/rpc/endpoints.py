@@ -127,7 +127,7 @@ class NodeEndpoint:
         """How long until so many calls may be sent; 0: at once."""
         waits = max(0.0, self.waits_until_s - now.steady_s)
         if self.calls_per_second:
-            short = min(calls, self._burst()) - self._unused(now)
+            short = min(calls, self._burst()) - self._unused_calls(now)
             # A nanosecond more: what is too little by a rounding would be waited for again and again.
             waits = max(waits, short / self.calls_per_second + 1e-9 if short > 0 else 0.0)
         return waits
@@ -158,7 +158,7 @@ class NodeEndpoint:
         """So many calls are sent. Raises ServiceFull when its day has no room for them."""
         self.budget.spend(calls, now.wall_s)
         if self.calls_per_second:
-            self._left = self._unused(now) - calls
+            self._left = self._unused_calls(now) - calls
             self._left_at_s = now.steady_s
 
     def note_answer(self, took_s: float, heavy: bool) -> None:
@@ -256,7 +256,7 @@ class NodeEndpoint:
     def _burst(self) -> float:
         return max(1.0, self.calls_per_second * BURST_S)
 
-    def _unused(self, now: Moment) -> float:
+    def _unused_calls(self, now: Moment) -> float:
         since_s = now.steady_s - self._left_at_s
         return min(self._burst(), self._left + since_s * self.calls_per_second)
 

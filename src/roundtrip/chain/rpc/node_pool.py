@@ -354,7 +354,7 @@ class Nodes:
     def _settle(self, asking: RequestRace, runner: Runner, answers: list[Answer], now: Moment) -> None:
         """Raises NodeFault when the node is of another chain or says nothing usable. A null is no fault."""
         endpoint = self.endpoints[runner.number]
-        believed = self._believed(endpoint, runner, answers, now)
+        believed = self._check_chain(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
         told: set[tuple[Concern, str]] = set()
         for index, call, answer in zip(runner.indexes, runner.calls, answers, strict=False):
@@ -376,7 +376,9 @@ class Nodes:
             endpoint.note_answer(runner.took_s, runner.heavy())
         note(endpoint, told, now)
 
-    def _believed(self, endpoint: NodeEndpoint, runner: Runner, answers: list[Answer], now: Moment) -> bool:
+    def _check_chain(
+        self, endpoint: NodeEndpoint, runner: Runner, answers: list[Answer], now: Moment
+    ) -> bool:
         """Whether it has told, now or lately, that it is of this chain. Raises NodeFault when of another."""
         told = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):

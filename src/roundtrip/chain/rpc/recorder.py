@@ -33,7 +33,7 @@ class CallRecorder:
         budgeted: bool = True,
     ) -> list[msgspec.Raw | RpcError]:
         """A trip of one batch."""
-        packing, at = asyncio.create_task(_packed([calls])), self._place()
+        packing, at = asyncio.create_task(_pack([calls])), self._place()
         try:
             return await self.node.batch(calls, meter, timeout_s, budgeted)
         finally:
@@ -43,7 +43,7 @@ class CallRecorder:
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
         """A trip of several."""
-        packing, at = asyncio.create_task(_packed(groups)), self._place()
+        packing, at = asyncio.create_task(_pack(groups)), self._place()
         try:
             return await self.node.batches(groups, meter)
         finally:
@@ -55,7 +55,7 @@ class CallRecorder:
         return len(self.trips) - 1
 
 
-async def _packed(groups: Sequence[Sequence[RpcCall]]) -> bytes:
+async def _pack(groups: Sequence[Sequence[RpcCall]]) -> bytes:
     """The trip's batches, each request as it is sent, as compressed JSON. The requests go out first."""
     for _ in range(_TURNS_TO_SEND):
         await asyncio.sleep(0)

@@ -163,12 +163,12 @@ class KnownError(NamedTuple):
     types: tuple[str, ...]
 
 
-def _parsed(signature: str) -> KnownError:
+def _parse_signature(signature: str) -> KnownError:
     name, types = signature.removesuffix(")").split("(")
     return KnownError(name, tuple(types.split(",")) if types else ())
 
 
 KNOWN: dict[bytes, KnownError] = {
-    bytes.fromhex(selector(signature)[2:]): _parsed(signature) for signature in SIGNATURES
+    bytes.fromhex(selector(signature)[2:]): _parse_signature(signature) for signature in SIGNATURES
 }
 """By the four bytes a revert begins with."""

@@ -39,7 +39,9 @@ def _tokens_at(results: Results, moment: str) -> int | Missing:
     return Missing("token", "the token does not tell balances") if raw is None else raw
 
 
-def _paid(results: Results, place: VenuePlace, environment: Environment) -> int | RefusedCall | Missing:
+def _read_payment(
+    results: Results, place: VenuePlace, environment: Environment
+) -> int | RefusedCall | Missing:
     """What the buy cost, or why there was none."""
     refused = _first_refusal(results, (("fund", "fund"), ("allow-0", "approve"), ("buy", "buy")))
     if refused is not None:
@@ -59,7 +61,7 @@ def read_buy(
     """What the buy of trip 1 came to."""
     if isinstance(results, Missing):
         return results
-    paid = _paid(results, place, environment)
+    paid = _read_payment(results, place, environment)
     if not isinstance(paid, int):
         return paid
     start, after = _tokens_at(results, "start"), _tokens_at(results, "bought")
@@ -101,7 +103,7 @@ def read_sell(
     ``handed_raw`` what reaches a receiver, where that is known."""
     if isinstance(results, Missing):
         return results
-    paid = _paid(results, place, environment)
+    paid = _read_payment(results, place, environment)
     if not isinstance(paid, int):
         return paid
     if paid <= 0:

@@ -86,7 +86,7 @@ def trade_plan(
 ) -> Plan:
     """The same by exactly this environment's wallets. ``between``: a block after the buy; what follows comes
     when it would have come without it."""
-    environment = _measured(environment, bought)
+    environment = _with_measured_gas(environment, bought)
     held_raw = sellable(bought, probe, setting.policy)
     first = buy_block(place, setting, environment, probe.size, amount_raw, bought.gas)
     then, *rest = exit_blocks(sell_at or place, setting, environment, probe, held_raw, place)
@@ -100,7 +100,7 @@ _APPROVE_GAS = 90_000
 """Half as much again as an approval usually takes."""
 
 
-def _measured(environment: Environment, bought: CompletedBuy) -> Environment:
+def _with_measured_gas(environment: Environment, bought: CompletedBuy) -> Environment:
     """The environment with the gas its approvals carry: at least what was measured and half again."""
     least = environment.approve_gas_limit or _APPROVE_GAS
     return replace(environment, approve_gas_limit=max(least, bought.approve_gas * 3 // 2))

@@ -177,7 +177,9 @@ def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: 
 def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: Dialect) -> Results:
     results: Results = {}
     clock = _clock(plan, pinned, dialect)
-    for (number, time_s), planned, block in zip(clock, plan.blocks, _asked(clock, blocks), strict=True):
+    for (number, time_s), planned, block in zip(
+        clock, plan.blocks, _requested_blocks(clock, blocks), strict=True
+    ):
         if int(block.number, 16) != number or int(block.timestamp, 16) != time_s:
             raise ValueError("another block")
         if len(block.calls) != len(planned.steps):
@@ -187,7 +189,7 @@ def _results(plan: Plan, blocks: list[_BlockAnswer], pinned: BlockRef, dialect: 
     return results
 
 
-def _asked(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_BlockAnswer]:
+def _requested_blocks(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) -> list[_BlockAnswer]:
     """The blocks that were asked for. Nodes that fill the numbers between with empty blocks tell of those
     too."""
     if len(blocks) == len(clock):

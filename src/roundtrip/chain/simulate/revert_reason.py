@@ -48,11 +48,11 @@ def _read(data: bytes, opened: frozenset[bytes]) -> str | None:
     if known is None:
         return f"custom error 0x{head.hex()}"
     if "bytes" in known.types:
-        return _read(_carried(known, body), opened | {head}) or known.name
+        return _read(_wrapped_reason(known, body), opened | {head}) or known.name
     return _with_arguments(known, body)
 
 
-def _carried(known: KnownError, body: bytes) -> bytes:
+def _wrapped_reason(known: KnownError, body: bytes) -> bytes:
     """The reason an error wraps, as far as it is there: the first bytes argument. So v4 hands on what a
     hook said (WrappedError, ERC-7751), the Universal Router what a command, the quoter what a pool."""
     at = known.types.index("bytes") * _WORD

@@ -113,7 +113,7 @@ def before_plan(
     transaction too, and a contract that is asked before it is called knows what will come."""
     steps = _swept(swept, setting, environment) + _first_steps(own, setting.policy)
     steps += _reads("before", own, watched, setting, environment)
-    block = PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _given(own, setting.policy, environment))
+    block = PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(own, setting.policy, environment))
     return Plan(environment, (block,))
 
 
@@ -139,7 +139,7 @@ def run_plan(
         steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]
     steps += _reads("after", own, watched, setting, environment)
     steps += _names(watched, setting, environment)
-    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _given(own, policy, environment))]
+    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(own, policy, environment))]
     passed_s = 0
     for delay_s in held_delays_s(policy):
         later = (
@@ -213,7 +213,7 @@ def read_run(
         allowances=tuple(_allowances(results, own.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)),
         eth_changes_wei=eth_changes,
         gas_price_wei=price_wei,
-        told={token: _told(results, n) for n, token in enumerate(watched.tokens)},
+        told={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
         unread=frozenset(unread),
     )
 
@@ -225,7 +225,7 @@ def unread_pairs(results: Results, watched: WatchedAssets) -> frozenset[Pair]:
     )
 
 
-def _told(results: Results, n: int) -> tuple[int | None, bytes | None]:
+def _read_token(results: Results, n: int) -> tuple[int | None, bytes | None]:
     """Decimals and symbol as the token answers."""
     decimals, symbol = _uint(results, f"decimals-{n}"), results[f"symbol-{n}"]
     return decimals if decimals is not None and decimals < 256 else None, symbol.data if symbol.ok else None
@@ -236,7 +236,7 @@ def _allowances(results: Results, wallet: Address, watched: WatchedAssets, now_s
     found = []
     for n, pair in enumerate(watched.pairs):
         before, after = (
-            _allowed(results[f"{moment}-pair-{n}"], pair, now_s) for moment in ("before", "after")
+            _read_allowance(results[f"{moment}-pair-{n}"], pair, now_s) for moment in ("before", "after")
         )
         if pair.spender in (wallet, ZERO_ADDRESS) or before is None or after is None or after[0] == 0:
             continue
@@ -246,7 +246,7 @@ def _allowances(results: Results, wallet: Address, watched: WatchedAssets, now_s
     return found
 
 
-def _allowed(found: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:
+def _read_allowance(found: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:
     """How much, and until when. What Permit2 let somebody take until now is none any more."""
     raw = abi.uint_at(found.data, 0) if found.ok else None
     if raw is None:
@@ -288,7 +288,9 @@ def _calls(own: WalletCalls) -> list[SimulatedStep]:
     ]
 
 
-def _given(own: WalletCalls, policy: Policy, environment: Environment) -> tuple[tuple[Address, int], ...]:
+def _overridden_balances(
+    own: WalletCalls, policy: Policy, environment: Environment
+) -> tuple[tuple[Address, int], ...]:
     # Whom it is handed on to is no poorer: a token may spare those who hold next to nothing.
     others = (
         (environment.receiver, max(gas_float(policy, environment), own.later_wei or 0)),
@@ -379,7 +381,7 @@ def own_gas(results: Results) -> int:
 
 def _first_block(own: WalletCalls, policy: Policy, environment: Environment) -> PlannedBlock:
     steps = (*_first_steps(own, policy), *_calls(own))
-    return PlannedBlock(_NEXT_BLOCK_S, steps, _given(own, policy, environment))
+    return PlannedBlock(_NEXT_BLOCK_S, steps, _overridden_balances(own, policy, environment))
 
 
 def _first_steps(own: WalletCalls, policy: Policy) -> list[SimulatedStep]:

@@ -94,7 +94,9 @@ async def find(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> Payi
     None: the node knows of none. Raises NodeFault, and NodeLied where its answers contradict each other."""
     own = Meter(), Meter()
     found, finalized = await asyncio.gather(
-        read_transaction(node, tx_hash, chain_id, own[0]), _finalized(node, own[1]), return_exceptions=True
+        read_transaction(node, tx_hash, chain_id, own[0]),
+        _read_finalized(node, own[1]),
+        return_exceptions=True,
     )
     meter.add(*own)
     for one in (found, finalized):
@@ -135,18 +137,18 @@ async def confirm(
     if quantity(chain) != chain_id:
         raise NodeFault("it is of another chain")
     # Finality told by a node that stands on this fork says nothing of another one.
-    if _decoded(finalized, _PaymentHeader, "final block").as_finalized() != paying.finalized:
+    if _decode(finalized, _PaymentHeader, "final block").as_finalized() != paying.finalized:
         raise NodeLied("the block that was final is another one now")
-    _check_block(_decoded(block, _PaymentBlock, "block"), paying)
-    if _told_by(_decoded(logs, list[_PaymentRawLog], "logs"), paying, token, wallet) != [
+    _check_block(_decode(block, _PaymentBlock, "block"), paying)
+    if _told_by(_decode(logs, list[_PaymentRawLog], "logs"), paying, token, wallet) != [
         (index, one) for index, one in paying.transfers if one.token == token and one.sender == wallet
     ]:
         raise NodeLied("its receipt and its logs tell of other transfers")
 
 
-async def _finalized(node: Asks, meter: Meter) -> Finalized:
+async def _read_finalized(node: Asks, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
-    found = _decoded(answer, _PaymentHeader, "final block").as_finalized()
+    found = _decode(answer, _PaymentHeader, "final block").as_finalized()
     if found.number >= _MOST_NUMBER:
         raise NodeLied("the number of its final block is out of bounds")
     return found
@@ -177,7 +179,7 @@ async def _paying(sent: Sent, mined: Mined, finalized: Finalized) -> Paying:
         if count % _LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         bloom |= _bits(log)
-        moved = _transferred(log)
+        moved = _decode_transfer(log)
         if moved is not None:
             transfers.append((index, moved))
     return Paying(sent, number, block_hash, place, mined.succeeded, tuple(transfers), bloom, finalized)
@@ -190,7 +192,7 @@ def _bits(log: Log) -> int:
     return found
 
 
-def _transferred(log: Log) -> Transferred | None:
+def _decode_transfer(log: Log) -> Transferred | None:
     """Only in exactly the form that ERC-20 gives it."""
     if not log.topics or log.topics[0] != erc20.TRANSFER_TOPIC or len(log.data) != abi.WORD:
         return None
@@ -222,13 +224,13 @@ def _told_by(
             log = Log(address_bits(one.address)[0], topics, bytes.fromhex(one.data[2:]))
         except ValueError as error:
             raise NodeFault("it gave logs that cannot be read") from error
-        moved = _transferred(log)
+        moved = _decode_transfer(log)
         if moved is not None and moved.token == token and moved.sender == wallet:
             found.append((int(one.log_index, 16), moved))
     return sorted(found, key=lambda told: told[0])
 
 
-def _decoded(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
+def _decode(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no {what} ({in_our_words(answer)})")
     try:

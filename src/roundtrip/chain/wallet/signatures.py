@@ -54,7 +54,10 @@ async def contract_accepts(
     if not hex_bytes(code):
         return False
     calls = [
-        RpcCall("eth_call", [{"to": wallet, "data": _asked(one, signature), "gas": hex(GAS_LIMIT)}, pinned])
+        RpcCall(
+            "eth_call",
+            [{"to": wallet, "data": _validity_call(one, signature), "gas": hex(GAS_LIMIT)}, pinned],
+        )
         for one in hashes
     ]
     try:
@@ -70,7 +73,7 @@ async def contract_accepts(
     return False
 
 
-def _asked(hashed: bytes, signature: bytes) -> str:
+def _validity_call(hashed: bytes, signature: bytes) -> str:
     return IS_VALID + hashed.hex() + abi.word(2 * abi.WORD) + abi.bytes_tail("0x" + signature.hex())
 
 

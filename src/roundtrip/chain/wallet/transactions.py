@@ -178,11 +178,11 @@ async def _read(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> tup
     sent = _sent(told, tx_hash, chain_id)
     if sent.block is None and became is NULL:
         return sent, None
-    receipt = _decoded(became, _TransactionReceipt, "receipt")
+    receipt = _decode(became, _TransactionReceipt, "receipt")
     if sent.block is None:
         # Its block was made in between; the block says whether that is so.
         sent = replace(sent, block=receipt.place())
-    return sent, await _mined(receipt, sent)
+    return sent, await _as_mined(receipt, sent)
 
 
 def block_call(sent: Sent) -> RpcCall:
@@ -195,7 +195,7 @@ def read_block(answer: msgspec.Raw | RpcError, sent: Sent) -> Around:
     """What ``block_call`` was answered. Raises as ``read_transaction``."""
     assert sent.block is not None
     number, block_hash, index = sent.block
-    block = _decoded(answer, _TransactionBlock, "block")
+    block = _decode(answer, _TransactionBlock, "block")
     timestamp_s = int(block.timestamp, 16)
     if block.hash.lower() != block_hash or int(block.number, 16) != number:
         raise NodeLied("it gave another block than was asked for")
@@ -268,7 +268,7 @@ def _revert_data(error: RpcError) -> bytes | None:
 
 
 def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> Sent:
-    told = _decoded(answer, _Tx, "transaction")
+    told = _decode(answer, _Tx, "transaction")
     if told.hash.lower() != tx_hash:
         raise NodeLied("it gave another transaction than was asked for")
     if told.chain_id is not None and int(told.chain_id, 16) not in (chain_id, 0):
@@ -291,7 +291,7 @@ def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> Sen
     )
 
 
-async def _mined(told: _TransactionReceipt, sent: Sent) -> Mined:
+async def _as_mined(told: _TransactionReceipt, sent: Sent) -> Mined:
     if told.transaction_hash.lower() != sent.hash or told.place() != sent.block:
         raise NodeLied("it gave another receipt than was asked for")
     if told.sender.lower() != sent.sender or (told.to and told.to.lower()) != sent.to:
@@ -343,7 +343,7 @@ async def _logs(told: Sequence[_ReceiptLog], sent: Sent) -> tuple[tuple[int, Log
     return tuple(found)
 
 
-def _decoded(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
+def _decode(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no {what} ({in_our_words(answer)})")
     try:

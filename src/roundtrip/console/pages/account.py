@@ -25,7 +25,7 @@ _ACTS: Mapping[str, Act] = MappingProxyType({act.name: act for act in ACTS})
 
 async def account(visit: Visit) -> Response:
     """The first room."""
-    return await _shown(visit, ROOMS[0])
+    return await _show_room(visit, ROOMS[0])
 
 
 async def room(visit: Visit) -> Response:
@@ -33,7 +33,7 @@ async def room(visit: Visit) -> Response:
     found = _ROOMS.get(visit.path["room"])
     if found is None:
         raise CallerFault("not_found", "There is no such page.")
-    return await _shown(visit, found)
+    return await _show_room(visit, found)
 
 
 async def act(visit: Visit) -> Response:
@@ -52,8 +52,8 @@ async def act(visit: Visit) -> Response:
         if fault.code in _NO_ROOM:
             raise
         # What the visitor wrote is put right beside the form, not on a page of its own.
-        return await _shown(visit, _ROOMS[found.room], act=found.name, fault=fault, status=fault.status)
-    return await _shown(visit, _ROOMS[found.room], act=found.name, done=done)
+        return await _show_room(visit, _ROOMS[found.room], act=found.name, fault=fault, status=fault.status)
+    return await _show_room(visit, _ROOMS[found.room], act=found.name, done=done)
 
 
 async def _must_be_new(found: Act, visit: Visit) -> None:
@@ -91,7 +91,7 @@ def _number(text: str) -> int | float | str:
 _PLAIN = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
-async def _shown(
+async def _show_room(
     visit: Visit,
     one: Room,
     act: str | None = None,

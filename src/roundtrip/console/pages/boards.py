@@ -55,12 +55,12 @@ _UNCOUNTED = {
 
 async def boards(visit: Visit) -> Response:
     """The first of them."""
-    return await _shown(visit, BOARDS[0])
+    return await _show_board(visit, BOARDS[0])
 
 
 async def board(visit: Visit) -> Response:
     """One of them."""
-    return await _shown(visit, board_of(visit))
+    return await _show_board(visit, board_of(visit))
 
 
 async def rows(visit: Visit) -> Response:
@@ -90,7 +90,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
 
-async def _shown(visit: Visit, one: BoardPage) -> Response:
+async def _show_board(visit: Visit, one: BoardPage) -> Response:
     return visit.show("boards.html", board=one, boards=BOARDS, answer=await visit.ask(one.tool))
 
 

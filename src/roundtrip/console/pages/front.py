@@ -27,14 +27,14 @@ async def front(visit: Visit) -> Response:
     )
 
 
-async def _told(visit: Visit) -> tuple[Any, Any]:
+async def _read_state(visit: Visit) -> tuple[Any, Any]:
     return await visit.ask("health"), await visit.ask(_STATUS)
 
 
 async def status(visit: Visit) -> Response:
     """Whether it keeps up with the chain, what it undid, how long it takes, what waits, what it lacks. The
     page itself stands when nothing else does."""
-    health, now = await visit.console.status.get(lambda: _told(visit))
+    health, now = await visit.console.status.get(lambda: _read_state(visit))
     try:
         vitals = await visit.ask("chain_vitals")
     except RoundtripError:

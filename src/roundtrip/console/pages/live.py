@@ -23,13 +23,13 @@ async def live(visit: Visit) -> Response:
         board = board_of(visit)
         if visit.scope["method"] == "HEAD":
             return Response(media_type=LiveResponse.media_type)
-        return await _opened(visit, board.tool)
+        return await _open_stream(visit, board.tool)
     except RoundtripError as error:
         reply = error_reply(error)
         return Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
 
 
-async def _opened(visit: Visit, tool: str) -> Response:
+async def _open_stream(visit: Visit, tool: str) -> Response:
     console = visit.console
     name = console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
     drawn = int.from_bytes(console.dispatch.ctx.entropy()[:2]) % _SPREAD_MS

@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import RoundtripError
 
 async def flags(visit: Visit) -> Response:
     """Flags on a token."""
-    return await _shown(visit)
+    return await _show_flags(visit)
 
 
 async def flag(visit: Visit) -> Response:
@@ -22,11 +22,11 @@ async def flag(visit: Visit) -> Response:
     except RoundtripError as fault:
         if fault.code == "bad_key":
             raise
-        return await _shown(visit, 200 if visit.is_piece() else fault.status, fault=fault)
-    return await _shown(visit, done=done)
+        return await _show_flags(visit, 200 if visit.is_piece() else fault.status, fault=fault)
+    return await _show_flags(visit, done=done)
 
 
-async def _shown(visit: Visit, status: int = 200, **came: Any) -> Response:
+async def _show_flags(visit: Visit, status: int = 200, **came: Any) -> Response:
     address = visit.path["address"]
     calls = await visit.ask("proven_calls", address=address)
     own = None if visit.session is None else await visit.ask(OWN_FLAGS, address=address)

@@ -40,7 +40,7 @@ _OWN = Operation(
 async def wallet(visit: Visit) -> Response:
     """What a wallet did and holds, and what is said of it."""
     answer = await visit.ask("wallet_history", address=visit.path["address"])
-    return visit.show("wallet.html", answer=answer, **await _said(visit))
+    return visit.show("wallet.html", answer=answer, **await _name_fields(visit))
 
 
 async def say(visit: Visit) -> Response:
@@ -54,13 +54,13 @@ async def say(visit: Visit) -> Response:
             raise
         template = "wallet_said_piece.html" if visit.is_piece() else "wallet_said.html"
         status = 200 if visit.is_piece() else fault.status
-        return visit.show(template, status, **await _said(visit, fault=fault, form=visit.form))
+        return visit.show(template, status, **await _name_fields(visit, fault=fault, form=visit.form))
     if visit.is_piece():
-        return visit.show("wallet_said_piece.html", **await _said(visit))
+        return visit.show("wallet_said_piece.html", **await _name_fields(visit))
     return visit.go(f"/wallet/{visit.path['address']}#said")
 
 
-async def _said(visit: Visit, **came: Any) -> dict[str, Any]:
+async def _name_fields(visit: Visit, **came: Any) -> dict[str, Any]:
     address = visit.path["address"]
     own = None if visit.session is None else await visit.ask(_OWN, address=address)
     return {

@@ -169,7 +169,7 @@ class LiveResponse(Response):
             head = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             await send(head)
             await send(_body(b"retry: %d\n\n" % self._retry_ms, True))
-            gone = asyncio.create_task(_gone(receive, listener))
+            gone = asyncio.create_task(_await_disconnect(receive, listener))
             try:
                 while (news := await listener.take()) is not None:
                     await send(_body(news, True))
@@ -182,7 +182,7 @@ def _body(body: bytes, more: bool) -> dict[str, object]:
     return {"type": "http.response.body", "body": body, "more_body": more}
 
 
-async def _gone(receive: Receive, listener: Listener) -> None:
+async def _await_disconnect(receive: Receive, listener: Listener) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
     listener.end()

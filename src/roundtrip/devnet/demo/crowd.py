@@ -66,21 +66,21 @@ class DemoCrowd:
         """Whether it did all of it on this chain, which is new at each start."""
         return self._nonce(visitor(0)) > 2
 
-    def come(self) -> None:
+    def run_crowd(self) -> None:
         """Some six blocks."""
         everybody = range(len(GIVERS))
         self._all(self._gifts())
         first, others = everybody[:WINNERS], everybody[WINNERS:]
-        self._all([self._bought(number, _BUY_WEI) for number in first])
-        self._all([self._bought(number, _BUY_WEI) for number in others])
+        self._all([self._buy(number, _BUY_WEI) for number in first])
+        self._all([self._buy(number, _BUY_WEI) for number in others])
         for number in first:
-            self._sold(number)
-        self._all([self._bought(number, _COME_BACK_WEI) for number in first])
+            self._sell(number)
+        self._all([self._buy(number, _COME_BACK_WEI) for number in first])
 
     def deployer_leaves(self) -> None:
         """He sells all that he bought of ``places.left``; nothing where he has done so."""
         left, seller = self.places.left, self._sender(actor_address(self.places.leaver))
-        held = self._held(left.token, seller.account)
+        held = self._balance(left.token, seller.account)
         if held:
             seller.receipt(curve_sell(seller, CurveToken(left.token, left.curve, ZERO), held))
 
@@ -94,15 +94,15 @@ class DemoCrowd:
             for number, name in enumerate(GIVERS)
         ]
 
-    def _bought(self, number: int, wei: int) -> str:
+    def _buy(self, number: int, wei: int) -> str:
         contracts, token = self._built.contracts, self.places.crowded.token
         buyer = self._sender(visitor(number), waits=False)
         return v4_swap(buyer, contracts, pool_key(contracts, token, ZERO), ZERO, wei)
 
-    def _sold(self, number: int) -> None:
+    def _sell(self, number: int) -> None:
         contracts, token = self._built.contracts, self.places.crowded.token
         seller = self._sender(visitor(number))
-        held = self._held(token, seller.account)
+        held = self._balance(token, seller.account)
         seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, held))
 
     def _sender(self, account: str, waits: bool = True) -> ContractDeployer:
@@ -116,7 +116,7 @@ class DemoCrowd:
             if await_receipt(self._chain, transaction)["status"] != "0x1":
                 raise DeployError("a visitor's transaction failed")
 
-    def _held(self, token: str, account: str) -> int:
+    def _balance(self, token: str, account: str) -> int:
         call = {"to": token, "data": calldata("balanceOf(address)", account)}
         return int(self._chain.call("eth_call", call, "latest"), 16)
 

@@ -98,8 +98,8 @@ def text(
             "Version: 1",
             f"Chain ID: {asker.chain_id}",
             f"Nonce: {nonce(secret, wallet, of_window, claim)}",
-            f"Issued At: {_written(issued_s)}",
-            f"Expiration Time: {_written(issued_s + LIFETIME_S)}",
+            f"Issued At: {_format_time(issued_s)}",
+            f"Expiration Time: {_format_time(issued_s + LIFETIME_S)}",
         )
     )
 
@@ -116,5 +116,5 @@ def good_texts(
     return tuple(text(asker, wallet, secret, start, purpose, claim) for start in good_windows(now_s))
 
 
-def _written(at_s: int) -> str:
+def _format_time(at_s: int) -> str:
     return f"{datetime.fromtimestamp(at_s, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -121,17 +121,17 @@ def _each_way(
     if isinstance(venue.carried, Carried):
         moved = max(1, venue.carried.moved_raw)
         ways = (venue.carried.received_raw, venue.carried.arrived_raw)
-        buy, sell = (_rounded(BPS - way * BPS // moved) for way in ways)
+        buy, sell = (_round_share(BPS - way * BPS // moved) for way in ways)
         return buy, sell
     buy = _bought_less(venue, token)
     left = (BPS - pool_bps) * (BPS - (buy or 0))
     if buy is None or left <= 0:
         return None, None
-    sell = _rounded(BPS - (BPS - taken_bps) * BPS * BPS // left)
+    sell = _round_share(BPS - (BPS - taken_bps) * BPS * BPS // left)
     return (None, None) if sell is None else (buy, sell)
 
 
-def _rounded(share_bps: int) -> int | None:
+def _round_share(share_bps: int) -> int | None:
     """A share; None where it is less than nothing by more than rounding: then it was worked out wrong."""
     if share_bps < -ROUNDING_BPS:
         return None
@@ -146,7 +146,7 @@ def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
         return None
     net_raw = bought.paid_raw * (PIPS - venue.venue.fee_pips) // PIPS
     given_raw = _given_raw(venue.facts, token < venue.venue.quote_address, net_raw)
-    return None if given_raw <= 0 else _rounded(BPS - bought.received_raw * BPS // given_raw)
+    return None if given_raw <= 0 else _round_share(BPS - bought.received_raw * BPS // given_raw)
 
 
 def _given_raw(pool: PoolFacts, token_is_zero: bool, net_raw: int) -> int:

@@ -32,7 +32,7 @@ def with_exits(
     found = list(readings)
     for number in bought:
         if number != cheapest:
-            lost = _lost(evidence, cheapest, number, policy)
+            lost = _loss_bps(evidence, cheapest, number, policy)
             exit_bps = lost if sells is False or lost == 0 else _UNSURE
             found[number] = replace(readings[number], exit_bps=exit_bps)
     return tuple(found)
@@ -50,7 +50,7 @@ def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:
     return False if unknown is None else unknown
 
 
-def _lost(evidence: Evidence, cheapest: int, number: int, policy: Policy) -> int | Missing:
+def _loss_bps(evidence: Evidence, cheapest: int, number: int, policy: Policy) -> int | Missing:
     outcome: CellOutcome | None = evidence.venues[number].crossed
     if isinstance(outcome, Missing):
         return outcome

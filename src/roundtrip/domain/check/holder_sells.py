@@ -47,7 +47,7 @@ def lost_bps(control: Sold, outcome: CellOutcome) -> int | Missing | None:
 
 def judge_holder_sells(known: HolderSells, policy: Policy) -> HolderSellFindings:
     """What is known of the holders that were tried."""
-    lost = [one for one in _lost(known) if not isinstance(one, Missing)]
+    lost = [one for one in _losses(known) if not isinstance(one, Missing)]
     sold = [one for one in lost if one is not None]
     robbed = [one for one in sold if one >= policy.danger_loss_bps]
     waiting = sum(one.later is not None and isinstance(_best(known.control, one), int) for one in known.tried)
@@ -73,7 +73,7 @@ def gaps(known: HolderSells | Missing | None) -> list[Missing]:
     """What could not be found out."""
     if isinstance(known, Missing):
         return [known]
-    return [] if known is None else [one for one in _lost(known) if isinstance(one, Missing)]
+    return [] if known is None else [one for one in _losses(known) if isinstance(one, Missing)]
 
 
 def warns(known: HolderSells | Missing | None, policy: Policy) -> bool:
@@ -123,7 +123,7 @@ def _holders(count: int) -> str:
     return f"{count} real holder{'' if count == 1 else 's'}"
 
 
-def _lost(known: HolderSells) -> list[int | Missing | None]:
+def _losses(known: HolderSells) -> list[int | Missing | None]:
     return [_best(known.control, one) for one in known.tried]
 
 

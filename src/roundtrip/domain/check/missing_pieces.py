@@ -126,7 +126,7 @@ def _where_ranks_meet(
         if other is reading or other.status != "bought":
             continue
         for full in {other.full_at_best, None}:
-            settled = _settled(other if full is None else replace(other, full=full))
+            settled = _complete_badly(other if full is None else replace(other, full=full))
             _, score, _ = rank_of(0, parts(settled, policy).worst_bps, other, policy)
             margin = policy.rival_hook_margin_bps if reading.rival_hook else 0
             lines |= {BPS - margin + score // weight, BPS - margin - (-score // weight)}
@@ -156,7 +156,7 @@ def _outcomes(
     return frozenset(_Venue(reading, all_readings, policy).outcomes())
 
 
-def _settled(reading: VenueReading) -> VenueReading:
+def _complete_badly(reading: VenueReading) -> VenueReading:
     """One completion: every missing sell refused, every missing figure zero."""
     sells = ("full", "hour", "day", "half")
     changes: dict[str, object] = {n: _REFUSED for n in sells if isinstance(getattr(reading, n), Missing)}
@@ -186,9 +186,9 @@ class _Venue:
         keep = pool_fee_of(reading)
         lines = {policy.toll_warn_bps} if isinstance(reading.keep_bps, Missing) else set()
         lines |= {policy.warn_loss_bps, policy.danger_loss_bps, keep, 2 * keep}
-        impact = parts(_settled(reading), policy).impact_bps
+        impact = parts(_complete_badly(reading), policy).impact_bps
         lines |= {impact, impact + keep}
-        settled = fee_like_bps(_settled(reading), policy)
+        settled = fee_like_bps(_complete_badly(reading), policy)
         lines |= {settled, settled - keep} | _where_ranks_meet(reading, all_readings, policy)
         self._lines = _around(lines)
         self._codes: dict[int, frozenset[tuple[int, str]]] = {}
@@ -238,7 +238,7 @@ class _Venue:
     def _state(self, *sells: SellResult) -> _State | None:
         names = ("full", "hour", "day", "half")
         reading = replace(self._reading, **dict(zip(names, sells, strict=True)))  # type: ignore[arg-type]
-        settled = _settled(reading)
+        settled = _complete_badly(reading)
         if not takes_sells(settled, self._policy):
             return None
         figures = (reading.fees_bps, reading.first_tax_bps)
@@ -261,7 +261,7 @@ class _Venue:
         if known is not None:
             return known
         reading = self._reading
-        impacts = [parts(_settled(reading), self._policy).impact_bps]
+        impacts = [parts(_complete_badly(reading), self._policy).impact_bps]
         keeps = self._keeps(loss, impacts[0])
         if isinstance(reading.impact_bps, Missing) or isinstance(reading.exit_bps, Missing):
             more = _around({*self._lines, loss, *(loss - keep for keep in keeps)})

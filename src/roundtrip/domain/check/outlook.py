@@ -67,13 +67,13 @@ def _owner(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
         text = f"It has an owner, {owner}, who may call what the token keeps for its owner."
         yield Prospect("owner", "may", text)
     if calls is not None:
-        yield _called(calls, policy)
+        yield _owner_prospect(calls, policy)
     elif _acts(owner) or _acts(evidence.facts.proxy_admin):
         text = "What that allows was not tried in this check: to stop sells, to set taxes, to bar wallets."
         yield Prospect("owner", "not_tried", text)
 
 
-def _called(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:
+def _owner_prospect(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:
     """What came of calling what its owner may call."""
     said = owner_sentence(calls, policy)
     if isinstance(calls, Missing) or not isinstance(lost_bps(calls.control), int):

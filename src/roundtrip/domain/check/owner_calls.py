@@ -97,12 +97,12 @@ def _nothing(known: OwnerCalls) -> str:
     parts = []
     if called:
         one = len(called) == 1
-        which = "The one function" if one else f"None of {_counted(called)}"
+        which = "The one function" if one else f"None of {_count_text(called)}"
         parts.append(f"{which} called as its owner {'did not stop' if one else 'stopped'} the sell")
     if unknown:
-        parts.append(f"what {_counted(unknown)} would do was not found out")
+        parts.append(f"what {_count_text(unknown)} would do was not found out")
     if refused:
-        parts.append(f"{_counted(refused)} took none of the values tried")
+        parts.append(f"{_count_text(refused)} took none of the values tried")
     if known.left_out:
         parts.append(f"{_functions(known.left_out)} {'was' if known.left_out == 1 else 'were'} not tried")
     if not parts:
@@ -111,7 +111,7 @@ def _nothing(known: OwnerCalls) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
-def _counted(which: Collection[str]) -> str:
+def _count_text(which: Collection[str]) -> str:
     return _functions(len(which))
 
 

@@ -34,10 +34,10 @@ def fee_like_bps(reading: VenueReading, policy: Policy) -> int:
     if not enough(reading.full, policy):
         counting.append(reading.half)
     losses = [s.loss_bps for s in counting if isinstance(s, Sale) and enough(s, policy)]
-    return max([_known(reading.fees_bps), _known(reading.first_tax_bps), *losses])
+    return max([_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps), *losses])
 
 
-def _known(figure: int | Missing | None) -> int:
+def _bps_or_zero(figure: int | Missing | None) -> int:
     return figure if isinstance(figure, int) else 0
 
 
@@ -58,7 +58,7 @@ class LossParts:
 
 def pool_fee_of(reading: VenueReading) -> int:
     """What the pool keeps, as far as it is known."""
-    return _known(reading.keep_bps)
+    return _bps_or_zero(reading.keep_bps)
 
 
 def split(fee_like: int, impact_bps: int, keep_bps: int) -> LossParts:
@@ -68,7 +68,7 @@ def split(fee_like: int, impact_bps: int, keep_bps: int) -> LossParts:
 
 def parts(reading: VenueReading, policy: Policy) -> LossParts:
     """The worst loss of a venue that takes the sell, and its parts. A bad way out counts as price impact."""
-    impact = max(_known(reading.impact_bps), _known(reading.exit_bps))
+    impact = max(_bps_or_zero(reading.impact_bps), _bps_or_zero(reading.exit_bps))
     return split(fee_like_bps(reading, policy), impact, pool_fee_of(reading))
 
 

@@ -261,7 +261,11 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
     if isinstance(size, str):
         return "bought", frozenset(), size
     facts, tried = venue.facts, [_buy(venue, one) for one in MAIN_SIZES]
-    if size is None and not any(isinstance(buy, CompletedBuy) for buy in tried) and any(map(_kept, tried)):
+    if (
+        size is None
+        and not any(isinstance(buy, CompletedBuy) for buy in tried)
+        and any(map(_brought_nothing, tried))
+    ):
         return "keeps", frozenset(), None
     if not isinstance(facts, Missing) and not facts.exists:
         return "absent", frozenset(), None
@@ -275,7 +279,7 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
     return ("dry" if dry else "refused"), frozenset(), None
 
 
-def _kept(buy: BuyOutcome | None) -> bool:
+def _brought_nothing(buy: BuyOutcome | None) -> bool:
     """True for a buy that was paid for and brought nothing."""
     return isinstance(buy, RefusedCall) and buy.step == "arrive"
 

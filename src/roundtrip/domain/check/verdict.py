@@ -105,7 +105,7 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
         best = _best(readings, policy)
         if best is None:
             tried = [i for i, status in enumerate(statuses) if status == "bought"]
-            return _Finding("cannot_sell", "danger", max(tried, key=lambda i: _sold(readings[i])))
+            return _Finding("cannot_sell", "danger", max(tried, key=lambda i: _sale_rank(readings[i])))
         return _Finding(*code_of(readings[best], policy), best)
     if "keeps" in statuses:
         return _Finding("heavy_fees", "danger")
@@ -114,7 +114,7 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
     return _Finding("empty_pool" if "dry" in statuses else "no_pool", "warn")
 
 
-def _sold(reading: VenueReading) -> tuple[bool, int]:
+def _sale_rank(reading: VenueReading) -> tuple[bool, int]:
     shares = [sell.share_bps for sell in reading.sells() if isinstance(sell, Sale)]
     return reading.fickle is True, max(shares, default=0)
 

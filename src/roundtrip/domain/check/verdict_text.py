@@ -60,7 +60,7 @@ def _venue_sentence(
     policy: Policy,
 ) -> str:
     if code == "no_pool":
-        return _closed(evidence, policy) or "No pool trades this token."
+        return _closed_text(evidence, policy) or "No pool trades this token."
     found = sum(reading.status != "absent" for reading in readings)
     pools = "Its only pool" if found == 1 else f"None of its {found} pools"
     if code == "empty_pool":
@@ -90,7 +90,7 @@ def _is_curve(venue: VenueEvidence) -> bool:
 RESCUED = "The launchpad called this launch off and emptied its curve; there is nothing to trade it on."
 
 
-def _closed(evidence: Evidence, policy: Policy) -> str | None:
+def _closed_text(evidence: Evidence, policy: Policy) -> str | None:
     """Of a launch that no longer has its curve and not yet its pool: that is no trap."""
     launch = evidence.launch
     if not isinstance(launch, LaunchRecord) or not launch.is_between_venues():
@@ -174,17 +174,17 @@ def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueRe
     if code == "toll_pool":
         whose = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
         return f"{whose} keeps {percent(found.keep_bps)} of a round trip for itself"
-    if code == "thin_pool" and _known(reading.exit_bps) > _known(reading.impact_bps):
+    if code == "thin_pool" and _bps_or_zero(reading.exit_bps) > _bps_or_zero(reading.impact_bps):
         return (
             f"What is bought where it is cheapest does not sell there, and on its other pool "
-            f"{percent(_known(reading.exit_bps))} of it is lost"
+            f"{percent(_bps_or_zero(reading.exit_bps))} of it is lost"
         )
     if code == "thin_pool":
         impact = percent(found.impact_bps)
         return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
-        small = max(_known(reading.fees_bps), _known(reading.first_tax_bps))
+        small = max(_bps_or_zero(reading.fees_bps), _bps_or_zero(reading.first_tax_bps))
         for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
             at_once = reading.full.loss_bps if isinstance(reading.full, Sale) else 0
             if isinstance(later, Sale) and later.loss_bps == worst > max(at_once, small):
@@ -193,7 +193,7 @@ def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueRe
     return _holds(evidence, venue, reading, policy)
 
 
-def _known(figure: object) -> int:
+def _bps_or_zero(figure: object) -> int:
     return figure if isinstance(figure, int) else 0
 
 

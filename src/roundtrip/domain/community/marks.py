@@ -70,17 +70,17 @@ def public(given: Iterable[Given], purses: Purses[Address], at_s: int) -> list[P
             of_wallet.setdefault(one.wallet, []).append(one)
     found = []
     for wallet, own in of_wallet.items():
-        names = _said(own, lambda one: None if one.name is None else name_key(one.name), purses, at_s)
-        shown = tuple(MarkCount(_shown(own, key), people) for key, people in names)
+        names = _count_people(own, lambda one: None if one.name is None else name_key(one.name), purses, at_s)
+        shown = tuple(MarkCount(_usual_spelling(own, key), people) for key, people in names)
         marks = tuple(
-            MarkCount(mark, people) for mark, people in _said(own, lambda one: one.mark, purses, at_s)
+            MarkCount(mark, people) for mark, people in _count_people(own, lambda one: one.mark, purses, at_s)
         )
         if shown or marks:
             found.append(Public(wallet, shown, marks))
     return sorted(found, key=lambda one: (-one.people, one.wallet))
 
 
-def _said(
+def _count_people(
     given: list[Given], what: Callable[[Given], str | None], purses: Purses[Address], at_s: int
 ) -> list[tuple[str, int]]:
     people: dict[str, set[Address | None]] = {}
@@ -92,7 +92,7 @@ def _said(
     return sorted(enough, key=lambda one: (-one[1], one[0]))
 
 
-def _shown(given: list[Given], key: str) -> str:
+def _usual_spelling(given: list[Given], key: str) -> str:
     """A name as most wrote it."""
     written = Counter(one.name for one in given if one.name is not None and name_key(one.name) == key)
     return min(written, key=lambda name: (-written[name], name))

@@ -89,7 +89,7 @@ class HolderBook:
         done, paid, claimed_raw = deeds(tx, self.beginning.places)
         self.claimed_raw += claimed_raw
         if self.parked.stocks:
-            done = self._fetched(done, tx.block_number)
+            done = self._attribute_fetched(done, tx.block_number)
         buys = self._enter(done, tx.at_s)
         if paid:
             self._spend(tx, paid, worth)
@@ -184,7 +184,7 @@ class HolderBook:
             elif hand in self.wallets:
                 _spent(self.wallets[hand], cost)
 
-    def _fetched(self, done: list[WalletFlow], block_number: int) -> list[WalletFlow]:
+    def _attribute_fetched(self, done: list[WalletFlow], block_number: int) -> list[WalletFlow]:
         """The same, with what was fetched where it was parked bought by whoever fetched it."""
         told = []
         for flow in done:
@@ -286,7 +286,7 @@ def dump(book: HolderBook) -> bytes:
     """The book as bytes, compressed; equal books make equal bytes."""
     addresses = sorted(book.wallets)
     holdings = [book.wallets[address] for address in addresses]
-    return pack(_told(book), addresses, columns_of(holdings))
+    return pack(_as_json(book), addresses, columns_of(holdings))
 
 
 def load(data: bytes) -> HolderBook:
@@ -298,14 +298,14 @@ def load(data: bytes) -> HolderBook:
         book = _read(told)
         book.wallets.update(zip(addresses, holdings_of(columns), strict=True))
         # Whatever was left out, added or twice in the bytes would be missing or different now.
-        if len(book.wallets) != len(addresses) or _told(book) != told:
+        if len(book.wallets) != len(addresses) or _as_json(book) != told:
             raise ValueError("no holder book")
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError("no holder book") from error
     return book
 
 
-def _told(book: HolderBook) -> dict[str, Any]:
+def _as_json(book: HolderBook) -> dict[str, Any]:
     """Everything but the wallets, as JSON has it."""
     beginning, launching, block = book.beginning, book.launching, book.block
     return {
@@ -315,7 +315,7 @@ def _told(book: HolderBook) -> dict[str, Any]:
         "beside": sorted(beginning.places.beside),
         "venues": sorted(beginning.venues),
         "insiders": sorted(beginning.insiders),
-        "maker": None if beginning.maker is None else _made(beginning.maker),
+        "maker": None if beginning.maker is None else _maker_as_json(beginning.maker),
         "first_number": beginning.first_number,
         "launch_number": beginning.launch_number,
         "block": None if block is None else list(astuple(block)),
@@ -376,7 +376,7 @@ def _read(told: dict[str, Any]) -> HolderBook:
     return book
 
 
-def _made(maker: Maker) -> list[Any]:
+def _maker_as_json(maker: Maker) -> list[Any]:
     # As JSON gives it back: no tuples.
     return [maker.deployer, maker.source, list(maker.creators), maker.tx_hash]
 

@@ -38,7 +38,7 @@ def pack(told: dict[str, Any], addresses: Sequence[Address], columns: Iterable[C
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[Address], list[list[int | None]]]:
     """What ``pack`` made. Raises ValueError for anything else."""
-    head, _, rest = _decompressed(data).partition(b"\n")
+    head, _, rest = _decompress(data).partition(b"\n")
     if head.count(b"[") + head.count(b"{") > _MOST_LISTS:
         raise ValueError("more lists than a table tells")
     told = json.loads(head)
@@ -55,7 +55,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[Address], list[list[int | 
     return told, addresses, columns
 
 
-def _decompressed(data: bytes) -> bytes:
+def _decompress(data: bytes) -> bytes:
     reader = zlib.decompressobj()
     try:
         plain = reader.decompress(data, MOST_BYTES)

@@ -205,7 +205,7 @@ class Launching:
             if self.found.holds(tx.block_number):
                 self._add(self.found, buys, tx)
         elif filled:
-            self.found, self.first = _joined(self.recent[-1:]), None
+            self.found, self.first = _join_windows(self.recent[-1:]), None
         if self.found is not None:
             self.outside_raw += latest.bought_raw - before
             # What was bought within a window of now may be the crowd that just came in.
@@ -219,7 +219,7 @@ class Launching:
             for start in reversed(range(len(self.recent))):
                 bought_raw += self.recent[start].bought_raw
                 if existing_raw <= bought_raw * LAUNCHED_PART:
-                    self._settle(_joined(self.recent[start:]))
+                    self._settle(_join_windows(self.recent[start:]))
                     return
         if self.found is None:
             if self.first is None:
@@ -247,7 +247,7 @@ class Launching:
         return self.given if window is None else window.number
 
 
-def _joined(windows: Sequence[Window]) -> Window:
+def _join_windows(windows: Sequence[Window]) -> Window:
     """From the first of these on, what was bought in all of them."""
     joined = Window(windows[0].number, windows[0].at_s)
     for window in windows:

@@ -46,11 +46,11 @@ def ties(told: HolderInputs, launch: LaunchTold | None) -> list[Tie]:
             if is_deployers(told, wallet)
         ]
     if launch is not None:
-        found += [*_bundled(told, launch), *_sniped(told, launch)]
+        found += [*_bundle_ties(told, launch), *_sniper_ties(told, launch)]
     return found
 
 
-def _bundled(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
+def _bundle_ties(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
     together = launch_groups(told, launch)
     for group in together:
         for wallet in group.wallets:
@@ -62,7 +62,7 @@ def _bundled(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
                 yield Tie(wallet, "same_funder", group.funder, told.wallets.get(wallet, UNKNOWN).funded_tx)
 
 
-def _sniped(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
+def _sniper_ties(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
     for buy in launch.buys:
         if told.maker is None or buy.wallet != told.maker.deployer:
             yield Tie(buy.wallet, "sniped", None, buy.tx_hash)

@@ -112,13 +112,13 @@ def deeds(tx: TokenTx, places: NonWallets) -> Deeds:
         elif len(fills) == 1:
             return _one_out(moves[0], fills[0], places)
         else:
-            done, paid = _followed(tx, places)
+            done, paid = _follow_transaction(tx, places)
     elif moves:
-        done, paid = _followed(tx, places)
+        done, paid = _follow_transaction(tx, places)
     return Deeds(done, paid, claimed_raw(moves, fills, pools) if fills else 0)
 
 
-def _followed(tx: TokenTx, places: NonWallets) -> tuple[list[WalletFlow], list[Paid]]:
+def _follow_transaction(tx: TokenTx, places: NonWallets) -> tuple[list[WalletFlow], list[Paid]]:
     ends = _Ends(tx, places)
     for number, move in enumerate(tx.moves):
         if move.amount_raw > 0 and move.sender != move.recipient:
@@ -159,7 +159,7 @@ def _one(move: Move, fills: Sequence[VenueFill], places: NonWallets) -> list[Wal
         if sender in beside or sender in BURN_ADDRESSES:
             return []
         if recipient in pools:
-            return _sold({}, {sender: amount}, fills)
+            return _split_sales({}, {sender: amount}, fills)
         return [WalletFlow("burned", sender, None, amount)]
     if sender == ZERO_ADDRESS:
         return [WalletFlow("minted", recipient, None, amount)] if keeps else []
@@ -295,19 +295,19 @@ class _Ends:
                     moved.append(WalletFlow("moved", origin, holder, amount))
                 if keeps:
                     moved.append(WalletFlow("got", holder, self.taxes.get(origin, origin), amount))
-        bought, paid = self._bought(kept)
+        bought, paid = self._collect_bought(kept)
         done = [WalletFlow("minted", wallet, None, amount) for wallet, amount in self.minted.items()]
         done += [WalletFlow("bought", wallet, None, amount) for wallet, amount in bought.items()]
         sold = {origin: amount for origin, amount in self.into.items() if self._is_wallet(origin)}
         if sold or self.withdrawn:
-            done += _sold(self.withdrawn, sold, fills)
+            done += _split_sales(self.withdrawn, sold, fills)
         done += moved
         for origin, amount in self.burned.items():
             if self._is_wallet(origin):
                 done.append(WalletFlow("burned", origin, None, amount))
         return done, paid
 
-    def _bought(self, kept: dict[Address, _Sums]) -> tuple[_Sums, list[Paid]]:
+    def _collect_bought(self, kept: dict[Address, _Sums]) -> tuple[_Sums, list[Paid]]:
         bought: _Sums = {}
         paid = []
         for origin, hands in kept.items():
@@ -324,7 +324,7 @@ class _Ends:
         return not (address in self.places.beside or address in BURN_ADDRESSES or address.startswith(_NOBODY))
 
 
-def _sold(out: _Sums, into: _Sums, fills: Sequence[VenueFill]) -> list[WalletFlow]:
+def _split_sales(out: _Sums, into: _Sums, fills: Sequence[VenueFill]) -> list[WalletFlow]:
     """What wallets took out of pools without buying it, and what they put in, told apart: what the fills
     account for was sold. Of the rest, what a wallet put in and took out again is nothing."""
     sells_raw = sum(fill.token_raw for fill in fills if not fill.buys)

@@ -110,11 +110,11 @@ def fold(position: WalletPosition | None, fill: ValuedFill) -> tuple[WalletPosit
     """The position after one more trade, later than all before it, and the closing where it ends a round."""
     before = EMPTY if position is None else position
     if fill.buys:
-        return _bought(before, fill), None
-    return _sold(before, fill)
+        return _fold_buy(before, fill), None
+    return _fold_sell(before, fill)
 
 
-def _bought(before: WalletPosition, fill: ValuedFill) -> WalletPosition:
+def _fold_buy(before: WalletPosition, fill: ValuedFill) -> WalletPosition:
     (bought, sold, held, cost, spent, got, profit, spent_usd, buys, sells, unpriced, closed, round_spent,
      round_got, most, round_unpriced, number, first_s, _) = before  # fmt: skip
     spot, _, token_raw, eth_wei, micro_usd = fill
@@ -142,7 +142,7 @@ def _bought(before: WalletPosition, fill: ValuedFill) -> WalletPosition:
     )  # fmt: skip
 
 
-def _sold(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition, ProfitRound | None]:
+def _fold_sell(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition, ProfitRound | None]:
     (bought, sold, held, cost, spent, got, profit, spent_usd, buys, sells, unpriced, closed, round_spent,
      round_got, most, round_unpriced, number, first_s, _) = before  # fmt: skip
     spot, _, token_raw, eth_wei, _ = fill

@@ -132,7 +132,7 @@ class ExitFinding:
         did not go through, the first one of the same wallet that did."""
         if self.venue is None:
             return None
-        sold = _sold(self.venue)
+        sold = _buyer_sells(self.venue)
         full = [one for one in sold if _straight_back(one[0])]
         if full:
             return min(full, key=lambda one: one[1].back_raw * one[1].held_raw)
@@ -149,7 +149,7 @@ class ExitFinding:
         return impact if isinstance(impact, int) else 0
 
 
-def _sold(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
+def _buyer_sells(venue: VenueEvidence) -> list[tuple[Probe, Sold]]:
     cells = [cell for cell in venue.cells if cell.probe.seller == "buyer"]
     return [(cell.probe, cell.outcome) for cell in cells if isinstance(cell.outcome, Sold)]
 
@@ -173,7 +173,7 @@ def find_exit(one: Exit, policy: Policy) -> ExitFinding:
     readings = [read_venue(venue, policy) for venue in one.venues]
     number = min(
         range(len(readings)),
-        key=lambda n: (_badness(max(possible[n], key=_badness)), _lost(readings[n], policy)),
+        key=lambda n: (_badness(max(possible[n], key=_badness)), _worst_loss_bps(readings[n], policy)),
     )
     venue, reading = one.venues[number], readings[number]
     if worst != best:
@@ -182,7 +182,7 @@ def find_exit(one: Exit, policy: Policy) -> ExitFinding:
     if one.left_out and worst != "ok":
         return ExitFinding(one, "unproven", venue, reading, missing=_NOT_EVERYWHERE)
     known = one.paid_known and not one.free and takes_sells(reading, policy)
-    return ExitFinding(one, worst, venue, reading, _lost(reading, policy) if known else None)
+    return ExitFinding(one, worst, venue, reading, _worst_loss_bps(reading, policy) if known else None)
 
 
 _NOT_SOLD = Missing("node", "a sell was not tried")
@@ -213,7 +213,7 @@ def _venue_code(reading: VenueReading, impact_bps: int, one: Exit, policy: Polic
         return "ok"
     if not one.paid_known:
         return "no_route"
-    return code_of_loss(max(_lost(reading, policy), impact_bps), policy)
+    return code_of_loss(max(_worst_loss_bps(reading, policy), impact_bps), policy)
 
 
 def code_of_loss(lost_bps: int, policy: Policy) -> str:
@@ -234,7 +234,7 @@ def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
         probe = cell.probe
         if isinstance(cell.outcome, Missing) and probe.seller == "buyer":
             groups.setdefault((probe.delay_s, probe.share_bps), []).append(number)
-    ways = [_fickle, _refused, _best, _worst, _least]
+    ways = [_fickle, _as_refused, _best, _worst, _least]
     extremes = ((way,) * len(groups) for way in ways)
     for choice in chain(extremes, product(ways, repeat=len(groups))):
         cells = list(venue.cells)
@@ -262,12 +262,12 @@ def _least(probe: Probe) -> CellOutcome:
     return _filling(probe, 1, 0)
 
 
-def _refused(probe: Probe) -> CellOutcome:
+def _as_refused(probe: Probe) -> CellOutcome:
     return RefusedCall("sell", None, 0)
 
 
 def _fickle(probe: Probe) -> CellOutcome:
-    return _refused(probe) if probe.environment else _best(probe)
+    return _as_refused(probe) if probe.environment else _best(probe)
 
 
 _SELLS = ("full", "hour", "day", "half")
@@ -281,7 +281,7 @@ def _gaps(reading: VenueReading) -> list[Missing]:
 # --- what is lost ----------------------------------------------------------------------------------
 
 
-def _lost(reading: VenueReading, policy: Policy) -> int:
+def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
     """What is lost at worst by the sells that count: all of it straight back, an hour and a day later, what
     did not sell counted as lost. Where not enough of it sells at once, half of it. What sells now and no
     longer within a day is a high loss at least.

@@ -28,7 +28,7 @@ def sentence(outcome: TradeOutcome, ran: Ran, short: str | None, policy: Policy,
     if found is None:
         return _without_token(outcome, ran)
     which = "" if tokens == 1 else f" of the {tokens} tokens that it brings {found.exit.token} decides:"
-    told = _sold(outcome.code, found, policy)
+    told = _sell_text(outcome.code, found, policy)
     if outcome.code == "cannot_sell" or found.impact_bps() < policy.warn_loss_bps:
         size = "" if outcome.code == "cannot_sell" else impact(found.impact_bps(), "buy")
         return f"It goes through;{which} {told}{size}."
@@ -79,7 +79,7 @@ def _reverts(ran: Ran) -> str:
     return f'{which} would fail ("{said}").' if said else f"{which} would fail; no reason was given."
 
 
-def _sold(code: str, found: ExitFinding, policy: Policy) -> str:
+def _sell_text(code: str, found: ExitFinding, policy: Policy) -> str:
     if code == "no_route":
         if found.venue is None:
             return "no pool was found to sell what it buys on"
@@ -94,7 +94,7 @@ def _sold(code: str, found: ExitFinding, policy: Policy) -> str:
         sells = "; another wallet that it is handed on to can sell it"
         handed = sells if enough(found.reading.handed_on, policy) else ""
         return f"what it buys cannot be sold, at once or within a day{quoted}{handed}"
-    return f"{_how(found, found.reading, quoted, policy)}{_opened(found)}"
+    return f"{_how(found, found.reading, quoted, policy)}{_opening_text(found)}"
 
 
 def _how(found: ExitFinding, reading: VenueReading, quoted: str, policy: Policy) -> str:
@@ -124,7 +124,7 @@ def loss(bps: int) -> str:
     return f"a loss of {percent(bps)}" if bps >= 0 else f"a gain of {percent(-bps)}"
 
 
-def _opened(found: ExitFinding) -> str:
+def _opening_text(found: ExitFinding) -> str:
     if not found.exit.through_opening:
         return ""
     return ", in the pool that opens now that its curve is sold out; until it opens nobody can sell"

@@ -124,7 +124,7 @@ class _Reader:
                 TransactionStep("transfer", one.sender, one.recipient, token=one.token, paid=moved)
             )
         elif isinstance(one, Swapped):
-            self._swapped(one, who)
+            self._read_swap(one, who)
         elif isinstance(one, HookFeeTaken):
             self._hook_fee(one)
         elif isinstance(one, CurveTraded):
@@ -164,7 +164,7 @@ class _Reader:
 
     # --- trades -----------------------------------------------------------------------------------
 
-    def _swapped(self, one: Swapped, who: Address) -> None:
+    def _read_swap(self, one: Swapped, who: Address) -> None:
         market = self.markets.get(one.at)
         if one.sender == self.doing.hook:
             # The launchpad's hook sells what it took: nobody's trade.

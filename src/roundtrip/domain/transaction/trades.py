@@ -29,7 +29,7 @@ class Owners:
         brought."""
         found = list(steps)
         trades = [number for number, step in enumerate(found) if step.kind in TRADES]
-        proven = {number for number in trades if self._told(found[number])}
+        proven = {number for number in trades if self._names_owner(found[number])}
         for number in sorted(proven):
             self._pay(found[number])
         # Of a way over several pools the last may be told first.
@@ -70,7 +70,7 @@ class Owners:
     def _is_inside(self, wallet: Address) -> bool:
         return wallet in self.inside or wallet == ZERO_ADDRESS
 
-    def _told(self, step: TransactionStep) -> bool:
+    def _names_owner(self, step: TransactionStep) -> bool:
         """A curve tells who called it; its launchpad's router calls it for whom it pays."""
         said = step.said
         return isinstance(said, CurveTraded) and (

@@ -70,7 +70,7 @@ def _said_to(source: AlertSource, happening: Happening) -> str:
         of_what = "what the pool had"
     if share_ppm is None or worth.endswith("%"):
         return f"{what}."
-    return f"{what}: {_rounded(share_ppm, DECIMALS['%'])}% of {of_what}."
+    return f"{what}: {_round_amount(share_ppm, DECIMALS['%'])}% of {of_what}."
 
 
 def said_of_verdict(token: Address, then: str, now: str, why: str) -> str:
@@ -101,13 +101,13 @@ def _worth(happening: Happening) -> str:
     """What it was worth, as far as that is known: in eth, in dollars, as a share."""
     share_ppm = happening.share_ppm()
     if happening.eth_wei is not None:
-        return f"{_rounded(happening.eth_wei, DECIMALS['eth'])} eth"
+        return f"{_round_amount(happening.eth_wei, DECIMALS['eth'])} eth"
     if happening.micro_usd is not None:
-        return f"{_rounded(happening.micro_usd, DECIMALS['usd'])} usd"
-    return "" if share_ppm is None else f"{_rounded(share_ppm, DECIMALS['%'])}%"
+        return f"{_round_amount(happening.micro_usd, DECIMALS['usd'])} usd"
+    return "" if share_ppm is None else f"{_round_amount(share_ppm, DECIMALS['%'])}%"
 
 
-def _rounded(raw: int, decimals: int) -> str:
+def _round_amount(raw: int, decimals: int) -> str:
     """At most so many digits that say something; digits before the point stay. Rounded down."""
     cut = max(0, min(len(str(raw)) - _DIGITS, decimals))
     return plain_decimal(raw // 10**cut * 10**cut, decimals)

@@ -215,7 +215,7 @@ def _after(standing: BagStanding, seen: StoredLevel, guard: Guard) -> tuple[BagS
         return standing, None
     if rank == was:
         return replace(standing, code=seen.code, next_level=None, next_at=None), None
-    agreed = _agreed(standing, seen, guard)
+    agreed = _agreed_level(standing, seen, guard)
     if agreed is None:
         again = standing.next_level is not None and (_RANK[standing.next_level] > was) == (rank > was)
         if again and not _was_put_back(standing.next_at, seen.at):
@@ -238,7 +238,7 @@ def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
     return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
 
 
-def _agreed(standing: BagStanding, seen: StoredLevel, guard: Guard) -> str | None:
+def _agreed_level(standing: BagStanding, seen: StoredLevel, guard: Guard) -> str | None:
     """What this check and the one before it say at least, both; None: no other one said so, or not long
     enough ago."""
     first, at = standing.next_level, standing.next_at

@@ -116,10 +116,10 @@ class Alerts:
         self._watched.forget()
 
     async def _catch_up(self) -> None:
-        while await self._stepped():
+        while await self._step_again():
             pass
 
-    async def _stepped(self) -> bool:
+    async def _step_again(self) -> bool:
         """A step; one that stood in another's way is made again."""
         try:
             return await self.step()
@@ -140,7 +140,7 @@ class Alerts:
     async def _step(self, connection: asyncpg.Connection) -> bool:
         taken = await alert_cursor.take(connection)
         if taken is None:
-            return await self._begun(connection)
+            return await self._begin_once(connection)
         # What is set from here on counts from where this comes to, or later.
         await watches.hold(connection)
         now = self._now()
@@ -149,7 +149,11 @@ class Alerts:
         known = await cursor.cursor(connection)
         last = at.at if known is None else IndexedBlock(known.block.number, known.block.timestamp_s)
         # Facts that were forgotten are read again: until they are all there again nothing is new.
-        to = await self._told(connection, index, at.at, last, now) if last.number > at.at.number else at.at
+        to = (
+            await self._alert_next(connection, index, at.at, last, now)
+            if last.number > at.at.number
+            else at.at
+        )
         if AlertCursor(to, at.rewound) != taken:
             await alert_cursor.move(connection, AlertCursor(to, at.rewound))
         more = await self._tell_of_more(connection, self._over_before(to, last), now)
@@ -157,7 +161,7 @@ class Alerts:
             raise _TakenAway
         return more or to.number < last.number
 
-    async def _begun(self, connection: asyncpg.Connection) -> bool:
+    async def _begin_once(self, connection: asyncpg.Connection) -> bool:
         """Whether it began just now."""
         if await alert_cursor.is_there(connection):
             return False
@@ -174,7 +178,7 @@ class Alerts:
 
     # --- what happened -----------------------------------------------------------------------------
 
-    async def _told(
+    async def _alert_next(
         self,
         connection: asyncpg.Connection,
         index: RuleIndex,

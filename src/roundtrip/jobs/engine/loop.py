@@ -37,7 +37,7 @@ class JobLoop:
         ``turn`` over each connection by which it listens."""
         while True:
             try:
-                await self._listened(begin, turn)
+                await self._listen(begin, turn)
             except Exception as error:
                 if is_cancelled():
                     raise asyncio.CancelledError from error
@@ -47,7 +47,7 @@ class JobLoop:
                 self._away = True
                 await asyncio.sleep(_AGAIN_S)
 
-    async def _listened(
+    async def _listen(
         self, begin: Callable[[], Awaitable[None]], turn: Callable[[], Awaitable[object]]
     ) -> None:
         """As long as the connection lasts by which it hears."""

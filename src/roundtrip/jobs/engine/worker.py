@@ -256,11 +256,11 @@ class Worker(Generic[C]):
             log.info("a job was taken by another", kind=job.kind, key=job.key)
             return "lost"
         except Exception as error:
-            await self._failed(kind, job, error)
+            await self._record_failure(kind, job, error)
             return "failed"
         return "done"
 
-    async def _failed(self, kind: Kind[C], job: Job, error: Exception) -> None:
+    async def _record_failure(self, kind: Kind[C], job: Job, error: Exception) -> None:
         last, said = job.tries >= kind.most_tries, describe_error(error)
         what = "a job was given up" if last else "a job failed"
         log.warning(what, kind=job.kind, key=job.key, tries=job.tries, error=said, where=where(error))

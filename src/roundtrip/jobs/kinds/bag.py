@@ -59,7 +59,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         standing, turned = await _looked_at(connection, held, before)
         said = {token: await _why(connection, change, ctx.policy) for token, change in turned.items()}
         open_ones = {token for token, one in standing.items() if one.next_level is not None}
-        wanted = await _wanted(ctx, connection, rows, open_ones, now)
+        wanted = await _tokens_to_check(ctx, connection, rows, open_ones, now)
     took_s = clock() - began_s
 
     async def effect(connection: asyncpg.Connection) -> None:
@@ -142,7 +142,7 @@ def _level(level: str, code: str) -> str:
 # --- what is checked -------------------------------------------------------------------------------
 
 
-async def _wanted(
+async def _tokens_to_check(
     ctx: Context,
     connection: asyncpg.Connection,
     held: Sequence[BagHolding],

@@ -34,7 +34,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
     ten minutes at most: a check that succeeds leaves evidence, one that fails its job, which is run again by
     itself, ever more seldom, or was given up."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    wanted = await _wanted(ctx, now) if _hears(ctx) else []
+    wanted = await _tokens_to_check(ctx, now) if _hears(ctx) else []
 
     async def wish(connection: asyncpg.Connection) -> None:
         # With a time: those that are wished for without one, because something happened, are run before them.
@@ -54,7 +54,7 @@ def _hears(ctx: Context) -> bool:
     return True
 
 
-async def _wanted(ctx: Context, now: datetime) -> Sequence[Address]:
+async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
     """The tokens to check now, as far as there is room."""
     since = now - timedelta(seconds=CHECKED_EVERY_S)
     async with ctx.pool.acquire() as connection:

@@ -143,7 +143,7 @@ async def _write(
         if await deliveries.drop(connection, channel_id, now):
             await jobs.enqueue(connection, job.kind, job.key, run_at=now)
         return
-    await _answered(connection, channel, sent, now)
+    await _record_answers(connection, channel, sent, now)
     for one in sent:
         reply = one.reply
         if reply is None:
@@ -153,7 +153,7 @@ async def _write(
         if reply.ok:
             if await deliveries.finish_run(connection, one.delivery, "delivered", now, tried):
                 await channels.mark_delivered(connection, channel_id, now)
-        elif not await _failed(connection, channel_id, one.delivery, tried, reply, now, drawn):
+        elif not await _record_failure(connection, channel_id, one.delivery, tried, reply, now, drawn):
             # Its job is wished for with the others': in one order.
             return
     is_more = await _drop_old(connection, channel, now)
@@ -166,7 +166,7 @@ async def _write(
         await jobs.enqueue(connection, job.kind, job.key, run_at=max(again_at, rest_at or now, now))
 
 
-async def _answered(
+async def _record_answers(
     connection: asyncpg.Connection, channel: Channel, sent: Sequence[_Sent], now: datetime
 ) -> None:
     """What answers told of the target."""
@@ -212,7 +212,7 @@ async def _again_at(connection: asyncpg.Connection, channel_id: int) -> datetime
     return next_at if next_at is None or rests_until is None else max(next_at, rests_until)
 
 
-async def _failed(
+async def _record_failure(
     connection: asyncpg.Connection,
     channel_id: int,
     delivery: Delivery,
@@ -236,7 +236,7 @@ async def _failed(
     if state in TOLD:
         return True
     await deliveries.drop(connection, channel_id, now)
-    await _say(connection, channel, _said(channel, event, why(reply)), now)
+    await _say(connection, channel, _channel_text(channel, event, why(reply)), now)
     return False
 
 
@@ -248,7 +248,7 @@ def _name(channel: Channel) -> str:
     return f"Channel {channel.id} ({channel.kind}, {where})"
 
 
-def _said(channel: Channel, event: Event, error: str) -> str:
+def _channel_text(channel: Channel, event: Event, error: str) -> str:
     name = _name(channel)
     if event == "gone":
         return f"{name} is removed: it said that it is gone. Nothing is sent there any more."

@@ -116,7 +116,7 @@ async def _curves(
     spoken = await labels(connection, {i for one in found for i in (one.token_id, one.quote_id)})
     wallets = await addresses_of(connection, records)
     shown = [
-        _shown(
+        _present_filling(
             one,
             spoken[one.token_id],
             _Quote.of(spoken[one.quote_id], contracts),
@@ -151,7 +151,7 @@ class _Quote(msgspec.Struct, frozen=True):
         return None if self.decimals is None else plain_decimal(raw, self.decimals)
 
 
-def _shown(
+def _present_filling(
     one: Filling,
     token: Label,
     quote: _Quote,

@@ -131,7 +131,7 @@ async def signals(ctx: Context, params: Nothing) -> Answered[Signals]:
         now_s = stands.block.timestamp_s
         odd, untold = await _odd(connection, stands, ctx)
         foremost = await _evident(connection, now_s, _foremost(odd))
-        shown = await _shown(connection, foremost)
+        shown = await _present_signals(connection, foremost)
         followed_s = await vitals.followed_from_s(connection, stands)
     is_young = stands.start_number > 0 and followed_s > now_s - WITHIN_S
     answer = Signals(
@@ -154,18 +154,20 @@ async def _odd(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> 
     careers = await deployers.graduations(connection, [one.deployer_id for one in again])
     found = [_of_deed(one) for one in done]
     found += [_of_launch(one, *careers[one.deployer_id]) for one in again]
-    odd, untold = _told(found, ctx.policy)
-    left, left_untold = await _left(connection, stands, ctx)
+    odd, untold = _judge_signals(found, ctx.policy)
+    left, left_untold = await _read_withdrawals(connection, stands, ctx)
     return odd + left, untold + left_untold
 
 
-def _told(found: Iterable[_Found], policy: Policy) -> tuple[list[_Found], int]:
+def _judge_signals(found: Iterable[_Found], policy: Policy) -> tuple[list[_Found], int]:
     """Those that are odd; and of how many it cannot be told."""
     said = [(one, SIGNALS[one.kind](one.seen, policy)) for one in found]
     return [one for one, is_odd in said if is_odd], sum(is_odd is None for _, is_odd in said)
 
 
-async def _left(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> tuple[list[_Found], int]:
+async def _read_withdrawals(
+    connection: asyncpg.Connection, stands: Cursor, ctx: Context
+) -> tuple[list[_Found], int]:
     """The same of liquidity, in pools that matter: the launch's own, and where a good part of its trades is
     made. Of one token and wallet the largest."""
     now_s, start = stands.block.timestamp_s, stands.start_number
@@ -192,7 +194,7 @@ async def _left(connection: asyncpg.Connection, stands: Cursor, ctx: Context) ->
     traded = await store.turnovers(connection, asked, now_s, in_eth)
     matter = {one.pool_id for one in left if one.is_own}
     matter |= {pool for token, pool in asked if is_traded_in(traded[token][pool], traded[token].values())}
-    odd, untold = _told([one for pool in matter for one in found[pool]], ctx.policy)
+    odd, untold = _judge_signals([one for pool in matter for one in found[pool]], ctx.policy)
     largest: dict[tuple[int, int], _Found] = {}
     for each_one in sorted(odd, key=_order):
         largest[each_one.token_id, each_one.wallet_id] = each_one
@@ -276,7 +278,7 @@ def _place(one: _Found) -> tuple[int, int]:
     return one.evidence.block_number, one.evidence.log_index
 
 
-async def _shown(connection: asyncpg.Connection, odd: list[_Found]) -> list[Signal]:
+async def _present_signals(connection: asyncpg.Connection, odd: list[_Found]) -> list[Signal]:
     known = await labels(connection, {one.token_id for one in odd})
     wallets = {one.wallet_id for one in odd} | {one.most_id for one in odd if one.most_id is not None}
     addresses = await addresses_of(connection, wallets)

@@ -87,7 +87,9 @@ async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
         tokens = await labels(connection, [row.best_token_id for row in rows])
         age_s = newest.timestamp_s - board.at_s
         answer = Winners(
-            text=_said(board, rows, tokens, age_s) if rows else await _nobody(connection, board, newest),
+            text=_board_text(board, rows, tokens, age_s)
+            if rows
+            else await _nobody(connection, board, newest),
             chain_id=ctx.chain_id,
             block=board.block_number,
             block_time=when(board.at_s),
@@ -125,7 +127,7 @@ def _multiple(profit_wei: int, spent_wei: int) -> float | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _said(board: WinnersBoard, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_s: int) -> str:
+def _board_text(board: WinnersBoard, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_s: int) -> str:
     first = " ".join(
         f"{rank}. {_line(row, tokens[row.best_token_id])}" for rank, row in enumerate(rows[:_SAID], 1)
     )

@@ -72,12 +72,14 @@ class KeptCard(msgspec.Struct, frozen=True):
 
 async def check_card(ctx: Context, params: CardParams) -> Answered[KeptCard]:
     """Of that very check. Raises CallerFault (bad_address), ServiceFull."""
-    kept = await _kept(ctx, parse_address(params.address), params.checked_at)
+    kept = await _load_check(ctx, parse_address(params.address), params.checked_at)
     # Of a token with many pools it is long, and others wait for this loop.
     return Answered(KeptCard(None if kept is None else await asyncio.to_thread(_card, kept, ctx.policy)))
 
 
-async def _kept(ctx: Context, token: Address, checked_at: datetime) -> evidence_store.KeptEvidence | None:
+async def _load_check(
+    ctx: Context, token: Address, checked_at: datetime
+) -> evidence_store.KeptEvidence | None:
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
             return await evidence_store.made_at(connection, token, checked_at)

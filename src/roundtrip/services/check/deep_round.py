@@ -111,7 +111,7 @@ async def ask_deep_round(first: BuyRoundResult, evidence: Evidence, beside: Deep
     own = len(plans)
     if isinstance(asked, holder_sells.HolderSellPlan):
         plans += [one.plan for one in asked.planned if one.plan is not None]
-    told = await _told(first.run, sell, plans)
+    told = await _ask_plans(first.run, sell, plans)
     return replace(
         evidence,
         owner_calls=calls.read_results(told[:own]) if isinstance(calls, Calls) else calls,
@@ -121,7 +121,7 @@ async def ask_deep_round(first: BuyRoundResult, evidence: Evidence, beside: Deep
     )
 
 
-async def _told(
+async def _ask_plans(
     run: CheckSession, sell: OwnerProbeSell | Missing, plans: list[Plan]
 ) -> list[Results | Missing]:
     if not plans or isinstance(sell, Missing):
@@ -132,10 +132,10 @@ async def _told(
         return [Missing("token", fault.message)] * len(plans)
     except NodeFault as fault:
         return [Missing("node", fault.message)] * len(plans)
-    return [_known(one) for one in told]
+    return [_own_results(one) for one in told]
 
 
-def _known(results: Results | Missing | RefusedCall) -> Results | Missing:
+def _own_results(results: Results | Missing | RefusedCall) -> Results | Missing:
     """A request that was lost because somebody answers with too much says nothing of a call."""
     return Missing("token", results.reason or "") if isinstance(results, RefusedCall) else results
 

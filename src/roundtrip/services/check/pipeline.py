@@ -182,7 +182,7 @@ async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSess
 async def _with_given(run: CheckSession, first: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
     """Where no real swap brought the money of a venue, what was looked for: where that money keeps its
     balances, and trip 1 once more with it given. Two trips more, and only then."""
-    short = {v.place.venue.quote_address for v in first.venues if _unfunded(v)}
+    short = {v.place.venue.quote_address for v in first.venues if _is_unfunded(v)}
     if not short:
         return run, first
     wallet, slots = run.environments[0].reader, []
@@ -199,7 +199,7 @@ async def _with_given(run: CheckSession, first: BuyRoundData) -> tuple[CheckSess
     return run, await ask_buy_round(run, tuple(venue.place for venue in first.venues))
 
 
-def _unfunded(venue: VenueTrial) -> bool:
+def _is_unfunded(venue: VenueTrial) -> bool:
     """True for a pool that is there and whose money could not be had in the judged size."""
     outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
     return venue.exists() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE

@@ -171,7 +171,7 @@ def at(now_s: float) -> datetime:
 def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: float) -> Check:
     """The answer's every field, read from the evidence and its judgement."""
     verdict = judgement.verdict
-    venue, reading = _shown(evidence, judgement)
+    venue, reading = _shown_venue(evidence, judgement)
     return Check(
         address=evidence.token,
         chain_id=evidence.chain_id,
@@ -186,7 +186,9 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
     )
 
 
-def _shown(evidence: Evidence, judgement: Judgement) -> tuple[VenueEvidence | None, VenueReading | None]:
+def _shown_venue(
+    evidence: Evidence, judgement: Judgement
+) -> tuple[VenueEvidence | None, VenueReading | None]:
     """The venue that decided; where none did, the first that is there."""
     index = shown_index(judgement)
     if index is None:
@@ -308,7 +310,7 @@ def _trade(
     by_formula = _by_formula(evidence, venue, reading)
     return TradeAnswer(
         method="simulated_trade" if by_formula is None else "curve_math",
-        paid=_paid(venue, paid_raw, evidence.market),
+        paid=_present_paid(venue, paid_raw, evidence.market),
         tokens_out=tokens_out,
         round_trip_loss_bps=simulated if by_formula is None else by_formula,
         fees_bps=_fees_bps(reading),
@@ -335,7 +337,7 @@ def _by_formula(evidence: Evidence, venue: VenueEvidence, reading: VenueReading)
     return round_trip_loss_bps(state, reading.bought)
 
 
-def _paid(venue: VenueEvidence, paid_raw: int, market: MarketRates) -> PaidAnswer:
+def _present_paid(venue: VenueEvidence, paid_raw: int, market: MarketRates) -> PaidAnswer:
     quote = venue.venue.quote
     decimals = quote_decimals(quote, market)
     assert decimals is not None

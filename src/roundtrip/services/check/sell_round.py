@@ -82,13 +82,13 @@ async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[V
             cell = _cell(run, venue, one.probe, results, reached.get(one.number))
             known = replace(known, cells=(*known.cells, cell))
         elif one.crossed:
-            known = replace(known, crossed=_crossed(run, venues, venue, results))
+            known = replace(known, crossed=_read_crossed(run, venues, venue, results))
         elif one.small:
             if isinstance(known.carried, RefusedCall):
-                known = replace(known, carried=_carried(venue, results, "thousandth"))
+                known = replace(known, carried=_read_carried(venue, results, "thousandth"))
         else:
             told = results if isinstance(results, RefusedCall) else outcomes.read_told(results, "pull")
-            known = replace(known, told_on_sell=told, carried=_carried(venue, results))
+            known = replace(known, told_on_sell=told, carried=_read_carried(venue, results))
         found[one.number] = known
     return tuple(found)
 
@@ -122,7 +122,7 @@ async def _ask(
         return [Missing("node", fault.message)] * len(asked)
 
 
-def _carried(
+def _read_carried(
     venue: VenueTrial, results: Results | Missing | RefusedCall, at: Size | None = None
 ) -> Carried | RefusedCall | Missing | None:
     if not venue.place.venue.keeps_by_hook():
@@ -152,11 +152,11 @@ def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> P
     size = cheapest.main_size()
     assert size is not None
     env, probe = run.environments[0], _whole(run, size)
-    amount, bought = _amount_raw(run, cheapest, size, env), _bought(cheapest, probe)
+    amount, bought = _amount_raw(run, cheapest, size, env), _buy_of_probe(cheapest, probe)
     return probe_plans.sell_plan(cheapest.place, run.setting, env, probe, amount, bought, venue.place)
 
 
-def _crossed(
+def _read_crossed(
     run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, results: Results | Missing | RefusedCall
 ) -> CellOutcome:
     cheapest = _cheapest(venues)
@@ -166,7 +166,7 @@ def _crossed(
     if isinstance(results, RefusedCall):
         return replace(results, step="sell")
     env, probe, policy = run.environments[0], _whole(run, size), run.means.policy
-    bought = _bought(cheapest, probe)
+    bought = _buy_of_probe(cheapest, probe)
     return outcomes.read_sell(results, cheapest.place, env, probe, bought, policy, venue.place)
 
 
@@ -198,7 +198,7 @@ def _probes(run: CheckSession, venue: VenueTrial, size: Size) -> list[Probe]:
 _OTHERS: tuple[Size, ...] = ("thousandth", "large")
 
 
-def _bought(venue: VenueTrial, probe: Probe) -> CompletedBuy:
+def _buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
     """What this probe's own environment bought; where only the other one was tried, what that did."""
     bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
     assert bought is not None
@@ -222,7 +222,7 @@ def _amount_raw(run: CheckSession, venue: VenueTrial, size: Size, environment: E
 def _sell_plan(run: CheckSession, venue: VenueTrial, probe: Probe) -> Plan:
     env = _trader(run, venue, probe)
     amount = _amount_raw(run, venue, probe.size, env)
-    return probe_plans.sell_plan(venue.place, run.setting, env, probe, amount, _bought(venue, probe))
+    return probe_plans.sell_plan(venue.place, run.setting, env, probe, amount, _buy_of_probe(venue, probe))
 
 
 def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
@@ -251,7 +251,7 @@ def _cell(
     if isinstance(results, RefusedCall):
         return Cell(probe, replace(results, step="sell"))
     env = _trader(run, venue, probe)
-    bought = _bought(venue, probe)
+    bought = _buy_of_probe(venue, probe)
     read = outcomes.read_sell(
         results, venue.place, env, probe, bought, run.means.policy, handed_raw=reached_raw
     )

@@ -57,12 +57,12 @@ class CheckSession:
         """One trip for plans in which something is done and later sold. What counts blocks, and the node
         cannot let as many pass, is not asked: it would show another face than it does on the chain. Raises
         NodeFault."""
-        known = [self._uncounted(place, plan) for place, plan in plans]
+        known = [self._block_gap(place, plan) for place, plan in plans]
         asked = [one for one, gap in zip(plans, known, strict=True) if gap is None]
         found = iter((await self.ask([], asked))[1] if asked else [])
         return [next(found) if gap is None else gap for gap in known]
 
-    def _uncounted(self, place: VenuePlace, plan: Plan) -> Missing | None:
+    def _block_gap(self, place: VenuePlace, plan: Plan) -> Missing | None:
         parties = (self.token, place.venue.hook or self.token, place.venue.quote_address)
         gap = next((self.block_dependent[one] for one in parties if one in self.block_dependent), None)
         waits = self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
@@ -76,7 +76,7 @@ class CheckSession:
         Many plans go in several requests at once. A venue with a stranger's hook is asked apart: it can
         answer with megabytes, and then it is refused, and nothing else suffers.
         """
-        groups = _grouped(plans)
+        groups = _group_plans(plans)
         calls = [[self.request(plans[number][1]) for number in group.numbers] for group in groups]
         sent = [first, *calls] if first else calls
         told = await self.means.node.batches(sent, self.meter)
@@ -117,7 +117,7 @@ class _Group:
         return Missing("token", fault.message)
 
 
-def _grouped(plans: list[tuple[VenuePlace, Plan]]) -> list[_Group]:
+def _group_plans(plans: list[tuple[VenuePlace, Plan]]) -> list[_Group]:
     strange: dict[VenuePlace, list[int]] = {}
     plain: list[int] = []
     for number, (place, _) in enumerate(plans):

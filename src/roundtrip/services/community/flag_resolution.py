@@ -57,7 +57,7 @@ async def look(ctx: Context, prices: TokenPricing = PRICES) -> LookedAt:
             if one.flag.id not in dropped
         ]
     newest_s = stands.block.timestamp_s
-    return LookedAt(tuple(_ended(one, newest_s) for one in found), newest_s)
+    return LookedAt(tuple(_review_at_end(one, newest_s) for one in found), newest_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class _Look:
     proof: FlagProof | None = None
 
 
-def _ended(one: _Look, newest_s: int) -> FlagReview:
+def _review_at_end(one: _Look, newest_s: int) -> FlagReview:
     """With what its time makes of it where nothing else did."""
     flag = one.flag
     known = [at_s for at_s in (flag.week.answered_s, one.answered_s) if at_s is not None]
@@ -187,7 +187,7 @@ async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, no
     else:
         event = flag_calls.runs(flag.state, flag.seen_s, now, ends_s)
     if event in ("proved", "held"):
-        moved = await _moved(ctx, connection, flag)
+        moved = await _read_trades(ctx, connection, flag)
         if flag.kind == "dead" and not moved.fallen_by_others():
             event = None
         if flag.kind == "runs" and not moved.risen_by_others():
@@ -196,7 +196,7 @@ async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, no
     return _Look(flag, answered_s=now.at_s, event=event, seen=now, proof=proof)
 
 
-async def _moved(ctx: Context, connection: asyncpg.Connection, flag: WaitingFlag) -> TradedSinceFlag:
+async def _read_trades(ctx: Context, connection: asyncpg.Connection, flag: WaitingFlag) -> TradedSinceFlag:
     """Who traded it since it was flagged; the deployer and his kin do not count."""
     token_id = await id_of(connection, flag.token)
     assert token_id is not None

@@ -73,12 +73,12 @@ async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[
                     "bad_input",
                     f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
                 ) from None
-            said = _said(wallet, own)
+            said = _mark_text(wallet, own)
         wallets = await marks.count(connection, mite.id)
     return Answered(Marked(said, wallet, own.name, own.mark, wallets))
 
 
-def _said(wallet: str, own: marks.OwnWalletMark) -> str:
+def _mark_text(wallet: str, own: marks.OwnWalletMark) -> str:
     called = [] if own.name is None else [f'call it "{own.name}"']
     marked = [] if own.mark is None else [f"mark it {own.mark}"]
     return (

@@ -63,8 +63,8 @@ async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[
         today = await store.made_since(connection, mite.id, day)
     return Answered(
         OwnFlags(
-            waiting=[_kept(one) for one in every if token is None or one.token == token],
-            settled=[_kept(one) for one in settled],
+            waiting=[_present_flag(one) for one in every if token is None or one.token == token],
+            settled=[_present_flag(one) for one in settled],
             open_now=len(every),
             made_today=today,
             most_open=MOST_OPEN,
@@ -73,7 +73,7 @@ async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[
     )
 
 
-def _kept(one: OwnFlag) -> FlagKept:
+def _present_flag(one: OwnFlag) -> FlagKept:
     return FlagKept(
         id=one.id,
         token=present_token(Label(one.token, one.symbol, one.name, None, None)),

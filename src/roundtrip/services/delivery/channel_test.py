@@ -29,7 +29,7 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answer
     that are tried to be set. Raises CallerFault (bad_input), LimitReached, ServiceFull."""
     async with accounts(ctx) as connection:
         found = _own(await channels.channel(connection, params.id), params, mite)
-        new = _kept(found)
+        new = _as_new(found)
         tried_at = await count_attempt(ctx, connection, mite, new)
     tested = await send_test(ctx, mite, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -38,7 +38,7 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answer
         await channels.lock_mite(connection, mite.id)
         # As it is by now: it may have been set anew, or removed, while the test was under way.
         before = _own(await channels.channel(connection, params.id, lock=True), params, mite)
-        again = replace(_kept(before), proven=tested.proven, took_ms=tested.took_ms)
+        again = replace(_as_new(before), proven=tested.proven, took_ms=tested.took_ms)
         await channels.set_again(connection, before.id, again, now)
         await deliveries.hurry(connection, before.id, now)
         kept = await channels.channel(connection, before.id)
@@ -60,5 +60,5 @@ def _own(found: Channel | None, params: ChannelParams, mite: Mite) -> Channel:
     return found
 
 
-def _kept(channel: Channel) -> NewChannel:
+def _as_new(channel: Channel) -> NewChannel:
     return NewChannel(channel.kind, channel.target, channel.shown, channel.secret, channel.target_hash)

@@ -52,7 +52,7 @@ async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[C
     told = [present_channel(one) for one in found]
     failing = sum(one.state == "failing" for one in told)
     off = sum(one.state == "off" for one in told)
-    text = f"{_counted(len(told))} of {MOST_CHANNELS}."
+    text = f"{_count_text(len(told))} of {MOST_CHANNELS}."
     if failing:
         text += f" {failing} failed the last time and will be tried again."
     if off:
@@ -60,14 +60,14 @@ async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[C
     return Answered(Channels(text, told, link))
 
 
-def _counted(count: int) -> str:
+def _count_text(count: int) -> str:
     return "No channel" if count == 0 else "One channel" if count == 1 else f"{count} channels"
 
 
 async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answered[WebhookSet]:
     """Sends a test, and keeps the target where that arrives. Raises CallerFault (bad_input), LimitReached,
     ServiceFull."""
-    aim = _aimed(ctx, params.url)
+    aim = _parse_target(ctx, params.url)
     secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
     new = _new(ctx, aim, secret)
     async with accounts(ctx) as connection:
@@ -103,7 +103,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     return Answered(WebhookSet(text, present_channel(kept), secret, secret is not None, same is not None))
 
 
-def _aimed(ctx: Context, url: str) -> Target:
+def _parse_target(ctx: Context, url: str) -> Target:
     try:
         return target(url, ctx.outward.loopback)
     except BadTarget as error:
@@ -116,7 +116,7 @@ def _new(ctx: Context, aim: Target, secret: str | None) -> NewChannel:
     sealed = seal.seal(aim.url, ctx.entropy())
     if secret is not None:
         signing = seal.seal(secret, ctx.entropy())
-        return NewChannel("webhook", sealed, _shown(aim), signing, seal.hash_of(aim.url))
+        return NewChannel("webhook", sealed, _mask_target(aim), signing, seal.hash_of(aim.url))
     found = _DISCORD_ID.search(urlsplit(aim.url).path)
     assert found is not None
     # Without its token: with another one it is the same webhook.
@@ -124,7 +124,7 @@ def _new(ctx: Context, aim: Target, secret: str | None) -> NewChannel:
     return NewChannel("discord", sealed, told, None, seal.hash_of(told))
 
 
-def _shown(aim: Target) -> str:
+def _mask_target(aim: Target) -> str:
     """Enough to know it again: the rest is often a secret."""
     parts = urlsplit(aim.url)
     beginning = parts.path[:_SHOWN_OF_PATH]

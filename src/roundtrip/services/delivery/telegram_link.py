@@ -42,10 +42,10 @@ def _code(secret: bytes, mite_id: int, made: int, window: int) -> str:
 async def link(ctx: Context, started: Started) -> str:
     """Makes the chat a channel where the code is good; what the chat is told of it. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        return await _linked(ctx, connection, started)
+        return await _link_chat(ctx, connection, started)
 
 
-async def _linked(ctx: Context, connection: asyncpg.Connection, started: Started) -> str:
+async def _link_chat(ctx: Context, connection: asyncpg.Connection, started: Started) -> str:
     found = _CODE.fullmatch(started.code)
     if found is None:
         return NO_CODE

@@ -43,7 +43,7 @@ async def balances(
     """Of ``who``, of the launch's buyers, of places, and of some by chance, as of the block ``at``. Where the
     book does not go so far, nothing is held against it: then nobody knows what the logs would say. Raises
     NodeFault when the node did not answer, ServiceFull."""
-    asked = _asked(book, who, Random(ctx.entropy()))  # noqa: S311
+    asked = _wallets_to_read(book, who, Random(ctx.entropy()))  # noqa: S311
     found = held_against(book, at, supply_raw, await _read(ctx, book, asked, at, meter))
     if not found.drifts:
         return found
@@ -60,7 +60,7 @@ async def _read(
     return await views_of(ctx.node, book.beginning.token, wallets, wallets, at, limit, ctx.chain_id, meter)
 
 
-def _asked(book: HolderBook, who: Iterable[Address], chance: Random) -> set[Address]:
+def _wallets_to_read(book: HolderBook, who: Iterable[Address], chance: Random) -> set[Address]:
     """Who may matter: these, where it lies, who bought first, and some by chance."""
     wallets, launch = book.wallets, book.launch()
     buyers = () if launch is None else launch.buys

@@ -72,7 +72,7 @@ async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counte
     """The token's book, up to ``found.head`` where its state is not ``reading``: then a job goes on with it.
     The caller holds the token's lock. Raises NodeFault, ReadFailed (holders_failed), ServiceFull
     (holders_busy, holders_budget, holders_no_archive, busy)."""
-    opened, forget = await _opened(ctx, found)
+    opened, forget = await _reopen(ctx, found)
     if opened is not None and opened.state == "capped":
         return opened
     if opened is not None and opened.state == "reading":
@@ -80,7 +80,7 @@ async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counte
         return opened
     try:
         with _place(ctx, found, opened), _or_as_before(ctx, found, opened):
-            opened = opened or await _begun(ctx, found, AT_ONCE)
+            opened = opened or await _begin_book(ctx, found, AT_ONCE)
             opened, broken = await _brought_on(ctx, found, opened, AT_ONCE, clock)
     except _BegunLate:
         # The job has more time for it.
@@ -105,12 +105,12 @@ async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) 
     """One piece of a busy token. What was folded before a fault is a piece, too. Raises as ``read``."""
     async with ctx.books.alone(token):
         found = await source(ctx, token, Meter())
-        opened, forget = await _opened(ctx, found)
+        opened, forget = await _reopen(ctx, found)
         if opened is not None and opened.state == "capped":
             return Piece(None, None, done=True)
         with _or_as_before(ctx, found, opened) as is_again:
             if opened is None or not opened.is_begun:
-                opened = await _begun(ctx, found, PIECE)
+                opened = await _begin_book(ctx, found, PIECE)
                 # Who asks meanwhile does not wait for this piece.
                 ctx.books.put(token, opened)
             before = opened.book.block
@@ -155,7 +155,7 @@ def _or_as_before(ctx: Context, found: TokenSource, opened: Open | None) -> Iter
 # --- what is there already -------------------------------------------------------------------------
 
 
-async def _opened(ctx: Context, found: TokenSource) -> tuple[Open | None, str | None]:
+async def _reopen(ctx: Context, found: TokenSource) -> tuple[Open | None, str | None]:
     """The book as it was left, None where there is none or it is of no use any more; then, with the hash of
     the block that it was kept for. One that is only to be read again is still in memory."""
     opened = ctx.books.get(found.token)
@@ -210,7 +210,7 @@ class _Gone(ReadFailed):
     """The node has let go what comes next."""
 
 
-async def _begun(ctx: Context, found: TokenSource, bounds: ReadBounds) -> Open:
+async def _begin_book(ctx: Context, found: TokenSource, bounds: ReadBounds) -> Open:
     """A book with nothing in it. Raises NodeFault, ReadFailed, ServiceFull (holders_no_archive)."""
     try:
         async with asyncio.timeout(bounds.patience_s):
@@ -263,7 +263,7 @@ async def _brought_on(
             is_gone = True
         gone = opened.book.block
         ctx.books.drop(found.token)
-        opened = await _begun(ctx, found, bounds)
+        opened = await _begin_book(ctx, found, bounds)
         if is_gone:
             # Behind it: what is before may be given, and would lead there again.
             await _begin_later(ctx, found, opened, gone.number + 1)

@@ -75,7 +75,7 @@ async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRe
         return await _of_all(ctx, found, opened, meter)
 
 
-def _gathered(
+def _collect_record(
     ctx: Context,
     found: TokenSource,
     at: BlockRef,
@@ -116,11 +116,11 @@ async def _of_launch(ctx: Context, found: TokenSource, opened: Open, meter: Mete
     is_sure = launch is not None and await _is_sure(ctx, book, meter)
     told = HolderInputs(book, found.supply_raw, {}, False, book.beginning.maker if is_sure else None, {})
     if launch is None:
-        return _gathered(ctx, found, at, told, None, "reading")
+        return _collect_record(ctx, found, at, told, None, "reading")
     held = await balances(ctx, book, at, found.supply_raw, (), meter)
     told = replace(told, supply_raw=held.supply_raw, balances=held.told)
     told = await _with_kin(ctx, told, launch, (), held, meter)
-    return _gathered(ctx, found, at, told, launch, "reading")
+    return _collect_record(ctx, found, at, told, launch, "reading")
 
 
 # --- when it is read -------------------------------------------------------------------------------
@@ -148,7 +148,7 @@ async def _of_all(ctx: Context, found: TokenSource, opened: Open, meter: Meter) 
     why = _why(opened, held, await _is_unread(ctx, found, opened))
     status = "partial" if why else read_status(opened.state, opened.pruned)
     return replace(
-        _gathered(ctx, found, at, told, launch, status, why),
+        _collect_record(ctx, found, at, told, launch, status, why),
         winners=winners,
         crowd=crowd,
         disagreement=disagreement(told) if book.block == at and not opened.pruned else None,

@@ -77,17 +77,17 @@ async def kin(
     aged = {wallet for wallet, had in before.items() if had is False}
     unknown = [wallet for wallet in wanted if wallet not in came]
     if unknown:
-        searched = await _searched(ctx, unknown[:MOST_SEARCHED], head)
+        searched = await _search_archive(ctx, unknown[:MOST_SEARCHED], head)
         came |= searched
         aged |= searched.keys()
         await _remember(ctx, index.stands, came, [one for one in unknown if one not in index.came])
     wallets = {wallet: _wallet(book, wallet, came, aged, contracts.get(wallet)) for wallet in wanted}
     funders = {one.funder for one in wallets.values() if one.funder is not None}
     families = await _families(ctx, index.stands, funders, head, meter)
-    return Kin(wallets, families, _funded(index, came))
+    return Kin(wallets, families, _funding_blocks(index, came))
 
 
-def _funded(index: "_Index", came: Came) -> dict[Address, int]:
+def _funding_blocks(index: "_Index", came: Came) -> dict[Address, int]:
     """In which block each was sent its first eth, by whoever is its funder: what an archive told is older
     than what the index saw of it."""
     start_number = 0 if index.stands is None else index.stands.start_number
@@ -154,7 +154,7 @@ async def _from_index(ctx: Context, book: HolderBook, wanted: Collection[Address
     return _Index(stands, found, funded)
 
 
-async def _searched(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Came:
+async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Came:
     """What an archive tells of them; who is not there could not be found out in time, or for what the day has
     for reading holders: it is thousands of calls, and no check is to go without them."""
     found: dict[Address, StoredOrigin | None] = {}

@@ -54,7 +54,7 @@ def present(gathered: HolderRecord) -> TokenHolders:
         transfers_read=gathered.transfers_read,
         token=held_token(gathered),
         market_cap_usd=market_cap_usd(gathered),
-        holders=_counted(gathered, found),
+        holders=_present_counts(gathered, found),
         top=[_top_holder(gathered, one) for one in found.top],
         launch=launch_answer(gathered),
         snipers=_snipers(gathered, found),
@@ -129,7 +129,7 @@ def entry(gathered: HolderRecord, entry_cap_micro_usd: int | None) -> tuple[floa
 # --- holders ---------------------------------------------------------------------------------------
 
 
-def _counted(gathered: HolderRecord, found: HolderFindings) -> HoldersCounted | None:
+def _present_counts(gathered: HolderRecord, found: HolderFindings) -> HoldersCounted | None:
     shares = found.shares
     if shares is None:
         return None

@@ -93,10 +93,10 @@ async def _source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
         raise CallerFault("not_a_token", "There is no token at this address.")
     if isinstance(launch, Missing) or isinstance(facts.decimals, Missing):
         raise NodeFault("it did not tell what the token is")
-    spot, pools = await _indexed(ctx, token)
+    spot, pools = await _read_index(ctx, token)
     venues = _venues(ctx, trip, launch, pools)
     return TokenSource(
-        head=await _settled(ctx, head.block),
+        head=await _settled_block(ctx, head.block),
         trip=trip,
         decimals=facts.decimals or 0,
         supply_raw=facts.total_supply_raw,
@@ -109,7 +109,7 @@ async def _source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     )
 
 
-async def _settled(ctx: Context, head: BlockRef) -> BlockRef:
+async def _settled_block(ctx: Context, head: BlockRef) -> BlockRef:
     """The block that is read up to. Raises NodeFault."""
     if not ctx.books.behind_blocks:
         return head
@@ -119,7 +119,7 @@ async def _settled(ctx: Context, head: BlockRef) -> BlockRef:
     return found[0]
 
 
-async def _indexed(ctx: Context, token: Address) -> tuple[LaunchSpot | None, list[PoolPlace]]:
+async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, list[PoolPlace]]:
     """What the index knows of its launch and of its places. Raises ServiceFull (busy): read without a place
     that is known, its trades would be told as gifts."""
     async with looking(ctx) as (connection, _):
@@ -134,14 +134,14 @@ def _venues(
 ) -> dict[str, Quoted]:
     """Every place where it trades or traded, as far as anybody knows."""
     token, contracts = trip.run.token, ctx.contracts
-    found = {pool.at: _quoted(pool.kind, token, _other(pool, token)) for pool in pools}
+    found = {pool.at: _quoted_side(pool.kind, token, _other(pool, token)) for pool in pools}
     tried = [tried.place.venue for tried in trip.data.venues]
     for venue in (*trip.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
         at = venue.pool if venue.pool is not None else venue.pool_id
         if at is not None and at not in found:
-            found[at] = _quoted(venue.kind, token, venue.quote_address)
+            found[at] = _quoted_side(venue.kind, token, venue.quote_address)
     if isinstance(launch, LaunchRecord) and launch.curve not in found:
-        found[launch.curve] = _quoted(launchpad_curve.KIND, token, launch.quote_address)
+        found[launch.curve] = _quoted_side(launchpad_curve.KIND, token, launch.quote_address)
     return found
 
 
@@ -155,7 +155,7 @@ def _other(pool: PoolPlace, token: Address) -> Address:
     return pool.quote if pool.token == token else pool.token
 
 
-def _quoted(kind: VenueKind, token: Address, quote: Address) -> Quoted:
+def _quoted_side(kind: VenueKind, token: Address, quote: Address) -> Quoted:
     return Quoted(kind, token < quote, quote)
 
 
@@ -244,7 +244,7 @@ async def _maker(ctx: Context, found: TokenSource, first: BlockRef | None) -> Ma
 
 async def _launcher(ctx: Context, found: TokenSource, launch: LaunchRecord | PoolLaunch) -> Maker:
     spot = found.spot
-    creators = {await _paid(ctx, found), await _sender(ctx, spot)} - {None, launch.deployer}
+    creators = {await _tax_receiver(ctx, found), await _sender(ctx, spot)} - {None, launch.deployer}
     others = tuple(sorted(one for one in creators if one is not None))
     return Maker(launch.deployer, "launchpad", others, None if spot is None else spot.tx_hash)
 
@@ -256,7 +256,7 @@ async def made_by(ctx: Context, found: TokenSource, known: Maker) -> Maker:
     return told if told is not None and told.deployer == known.deployer else known
 
 
-async def _paid(ctx: Context, found: TokenSource) -> Address | None:
+async def _tax_receiver(ctx: Context, found: TokenSource) -> Address | None:
     """Whom the launchpad pays the creator's tax; None: nobody, or nobody that is told. Raises NodeFault."""
     calls = launchpad.launch_calls(found.token, ctx.contracts)
     if not calls or not isinstance(found.launch, LaunchRecord):

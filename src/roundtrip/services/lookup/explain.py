@@ -71,7 +71,7 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
     if found is None:
         raise CallerFault("not_found", _NOT_FOUND)
     sent, mined = found
-    said = await _said(ctx, mined)
+    said = await _decode_logs(ctx, mined)
     known = await from_index(ctx, said)
     from_itself(said, known, ctx.contracts)
     around, to_has_code = await _ask(ctx, sent, mined, said, known, meter)
@@ -83,15 +83,15 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
     if mined is None or around is None:
         answer = _pending(ctx, told)
     elif not mined.succeeded:
-        answer = _failed(ctx, told, mined, await read_reason(ctx.node, sent, around, meter))
+        answer = _explain_failed(ctx, told, mined, await read_reason(ctx.node, sent, around, meter))
     else:
-        answer = await _happened(ctx, told, mined, around, meter)
+        answer = await _explain_mined(ctx, told, mined, around, meter)
     # What is in no block yet is in one in a moment.
     ttl_ms = ctx.policy.node_fault_ttl_ms if mined is None else ctx.policy.answer_ttl_ms
     return Answered(answer, ttl_ms=ttl_ms, meter=meter)
 
 
-async def _said(ctx: Context, mined: Mined | None) -> list[tuple[int, Said]]:
+async def _decode_logs(ctx: Context, mined: Mined | None) -> list[tuple[int, Said]]:
     """What its logs tell, in order."""
     decode, beside = Decoder(ctx.contracts), AccountEventReader(ctx.contracts)
     found: list[tuple[int, Said]] = []
@@ -133,7 +133,7 @@ async def _ask(
 # --- what went through -----------------------------------------------------------------------------
 
 
-async def _happened(
+async def _explain_mined(
     ctx: Context, told: _ExplainFacts, mined: Mined, around: Around, meter: Meter
 ) -> Explanation:
     sent, contracts = told.sent, ctx.contracts
@@ -157,7 +157,7 @@ async def _happened(
     account = await asyncio.to_thread(account_of, doing, told.known.markets)
     whose = _whose(sent, account)
     came = nets(doing.said, contracts.weth)
-    moved, eth_by = await _moved(ctx, told, doing, account, whose, came, mined, around, meter)
+    moved, eth_by = await _eth_moves(ctx, told, doing, account, whose, came, mined, around, meter)
     others = [
         _wallet_moves(ctx, told, wallet, _with_eth(doing, account, wallet, came))
         for wallet in dict.fromkeys([*account.accounts, *account.losers, *account.recipients])
@@ -189,7 +189,7 @@ def _whose(sent: Sent, account: TransactionAccount) -> Address | None:
     return account.accounts[0] if len(account.accounts) == 1 else None
 
 
-async def _moved(
+async def _eth_moves(
     ctx: Context,
     told: _ExplainFacts,
     doing: TransactionFacts,
@@ -248,7 +248,7 @@ def _amount(ctx: Context, told: _ExplainFacts, moved: MovedAsset) -> AssetAmount
 # --- what failed, and what is in no block ----------------------------------------------------------
 
 
-def _failed(ctx: Context, told: _ExplainFacts, mined: Mined, reason: str | None) -> Explanation:
+def _explain_failed(ctx: Context, told: _ExplainFacts, mined: Mined, reason: str | None) -> Explanation:
     sent, around = told.sent, told.around
     assert around is not None
     tried = call_text(told.words, sent, "tried")

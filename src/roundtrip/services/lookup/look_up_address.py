@@ -57,7 +57,7 @@ class _AddressRecord:
 
 async def what_address(ctx: Context, query: str, address: Address, meter: Meter) -> LookUpAnswer:
     """What it is. Raises NodeFault and ServiceFull where that could not be found out."""
-    known = await _known(ctx, address)
+    known = await _read_address(ctx, address)
     head, limit = ctx.heads.current().block, ctx.policy.read_gas_limit
     asked = Whereabouts()
     views = token_question(address, asked, head, limit)
@@ -70,7 +70,7 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
     if known.pool is not None and known.pool_label is not None:
         return pool_found(ctx, known.at, query, known.pool, known.pool_label, known.pool_launch, known.record)
     if known.launch is not None:
-        return _launched(ctx, query, known, known.launch, label)
+        return _answer_launch(ctx, query, known, known.launch, label)
     if address in _NOBODYS:
         return look_up_answer(ctx, known.at, query, "nothing", [_NOBODYS[address]], address)
     if int(address, 16) <= _LAST_PRECOMPILE:
@@ -92,7 +92,7 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
     return look_up_answer(ctx, known.at, query, "contract", said, address)
 
 
-async def _known(ctx: Context, address: Address) -> _AddressRecord:
+async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
     async with reading(ctx) as (connection, stands):
         own_id = await addresses.id_of(connection, address)
         ids = [] if own_id is None else [own_id]
@@ -123,7 +123,7 @@ async def _known(ctx: Context, address: Address) -> _AddressRecord:
     )
 
 
-def _launched(
+def _answer_launch(
     ctx: Context, query: str, known: _AddressRecord, launch: LaunchFound, label: Label
 ) -> LookUpAnswer:
     said = [f"{asset_text(ctx, label)} is a token from the launchpad.", launch_text(launch, known.record)]

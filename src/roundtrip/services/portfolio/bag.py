@@ -45,13 +45,13 @@ async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> Answere
     """The same of a wallet. Raises ServiceFull (busy)."""
     meter = Meter()
     async with reading(ctx) as (connection, stands):
-        known = await _known(connection, wallet, stands)
+        known = await _read_bag(connection, wallet, stands)
     read = await _read(ctx, wallet, known, values, meter)
     answer = present(ctx.chain_id, wallet, known, read, ctx.policy)
     return Answered(answer, counted=read.head is not None or not known.held, meter=meter)
 
 
-async def _known(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> BagRecord:
+async def _read_bag(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> BagRecord:
     # Who stands in no fact has a number that nobody has.
     wallet_id = await addresses.id_of(connection, wallet) or 0
     held = await bag_changes.list_held(connection, wallet_id, MOST_HELD + 1)

@@ -52,7 +52,7 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> P
         held = [holding_of(one, at, one.position.held_raw, 0, one.slot) for one in kept]
         valued = await valuing(ctx, head, held, meter)
     positions = [
-        _listed(one, value, found.symbols.get(one.position.token))
+        _present_position(one, value, found.symbols.get(one.position.token))
         for one, value in zip(kept, valued, strict=True)
     ]
     known_wei = sum(value.wei for value in valued if not isinstance(value, Missing | RefusedCall))
@@ -79,12 +79,14 @@ async def _read(ctx: Context, mite: Mite, at: datetime, block_number: int) -> _A
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            return await _told(connection, mite, at, block_number)
+            return await _read_account(connection, mite, at, block_number)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def _told(connection: asyncpg.Connection, mite: Mite, at: datetime, block_number: int) -> _AccountRead:
+async def _read_account(
+    connection: asyncpg.Connection, mite: Mite, at: datetime, block_number: int
+) -> _AccountRead:
     page = await read_page(connection, mite, None, at, block_number)
     week = await store.week(connection, mite.id, _monday(at))
     return _AccountRead(
@@ -96,7 +98,7 @@ def _monday(at: datetime) -> datetime:
     return datetime.fromtimestamp(practice.monday_s(int(at.timestamp())), UTC)
 
 
-def _listed(kept: StoredPosition, value: Valued, symbol: str | None) -> PositionListed:
+def _present_position(kept: StoredPosition, value: Valued, symbol: str | None) -> PositionListed:
     position, worth_wei, why = kept.position, None, None
     if isinstance(value, RefusedCall):
         why = why_refused(value)

@@ -66,10 +66,10 @@ async def buy(
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
     named = once_for(once, "practice_buy", token, eth_wei)
     asked = TradeRequest(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
-    return await run_or_repeat(ctx, asked, twice(partial(_bought, ctx, asked, eth_wei, means, meter)))
+    return await run_or_repeat(ctx, asked, twice(partial(_buy, ctx, asked, eth_wei, means, meter)))
 
 
-async def _bought(
+async def _buy(
     ctx: Context, asked: TradeRequest, eth_wei: int, means: BuyPricing, meter: Meter
 ) -> PracticeBought:
     page = await begin(ctx, asked)

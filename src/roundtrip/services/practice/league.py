@@ -104,7 +104,7 @@ async def league(ctx: Context, params: LeagueParams) -> Answered[League]:
         podium = await boards.board(connection, began_s - WEEK_S, who, PODIUM)
         tokens = await _labels(connection, [*entries, *podium])
     answer = League(
-        text=_said(who, began_s, entered, entries, podium, tokens),
+        text=_league_text(who, began_s, entered, entries, podium, tokens),
         chain_id=ctx.chain_id,
         who=who,
         week_start=when(began_s),
@@ -154,7 +154,7 @@ _WHOM: dict[Who, str] = {"all": "mite", "agents": "agent", "people": "mite witho
 _WHOMS: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites without an agent's tag"}
 
 
-def _said(
+def _league_text(
     who: Who,
     began_s: int,
     entered: Entered,

@@ -115,7 +115,7 @@ async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Stru
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            answered = await _answered(connection, asked)
+            answered = await _earlier_answer(connection, asked)
             if answered is not None:
                 return answered
             return await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
@@ -123,7 +123,7 @@ async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Stru
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def _answered(connection: asyncpg.Connection, asked: TradeRequest) -> msgspec.Struct | None:
+async def _earlier_answer(connection: asyncpg.Connection, asked: TradeRequest) -> msgspec.Struct | None:
     if asked.once is None:
         return None
     found = await store.repeat(connection, asked.mite.id, asked.once.key_hash)
@@ -145,7 +145,7 @@ async def book_trade(ctx: Context, asked: TradeRequest, page: AccountPage, fill:
     raises."""
     async with accounts(ctx) as connection:
         await store.lock(connection, asked.mite.id, practice.open_account(int(asked.at.timestamp())))
-        answered = await _answered(connection, asked)
+        answered = await _earlier_answer(connection, asked)
         if answered is not None:
             return answered  # type: ignore[return-value]
         now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
@@ -196,7 +196,7 @@ async def mark_failed(ctx: Context, asked: TradeRequest, held_raw: int) -> None:
     """All that is held was to be sold, ``held_raw``, and that failed, which may be for now. Where it fails
     again a week after the first time, or later, it is stuck. What is no more held as it was is left as it
     is."""
-    await _mark(ctx, asked, partial(_failed, asked, held_raw))
+    await _mark(ctx, asked, partial(_mark_failed, asked, held_raw))
 
 
 async def _mark(
@@ -216,7 +216,7 @@ def _stuck(asked: TradeRequest, kept: StoredPosition) -> StoredPosition:
     return replace(kept, position=replace(kept.position, is_stuck=True), stuck_at=asked.at)
 
 
-def _failed(asked: TradeRequest, held_raw: int, kept: StoredPosition) -> StoredPosition:
+def _mark_failed(asked: TradeRequest, held_raw: int, kept: StoredPosition) -> StoredPosition:
     if kept.position.held_raw != held_raw:
         return kept
     first = kept.failed_at or asked.at

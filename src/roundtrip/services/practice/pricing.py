@@ -126,7 +126,7 @@ async def price_buy(
     )
     sizes = [earlier_wei + buying.eth_wei, *([earlier_wei] if earlier_wei else [])]
     tried = await rehearse_each(desk, [_amounts(desk, wei) for wei in sizes], meter)
-    whole = _chosen(desk, tried[0], sizes[0], buying.at)
+    whole = _choose_venue(desk, tried[0], sizes[0], buying.at)
     before = _chosen_before(desk, tried[1], earlier_wei, buying.at) if earlier_wei else None
     running, paying, looking = Meter(), Meter(), Meter()
     final, payable_raw, slot = await at_once(
@@ -166,7 +166,7 @@ def _amounts(desk: TradeBuilder, wei: int) -> Amounts:
     return {venue: raw for venue, raw in found.items() if raw}
 
 
-def _chosen(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
+def _choose_venue(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
     """Where a position is, while it sells there: whoever could choose anew would buy where it is cheap and
     sell where it is dear. Else where a real buy of so much would go. Raises CallerFault and NodeFault."""
     amounts = _amounts(desk, wei)
@@ -192,7 +192,7 @@ def _done(found: Rehearsed | CallerFault | Missing) -> Rehearsed:
 
 def _chosen_before(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
     try:
-        return _chosen(desk, tried, wei, at)
+        return _choose_venue(desk, tried, wei, at)
     except CallerFault as fault:
         said = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
         raise CallerFault("would_fail", said) from fault

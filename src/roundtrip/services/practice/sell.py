@@ -73,10 +73,10 @@ async def sell(
     share, token = Decimal(repr(float(params.percent))), address(params.token)
     named = once_for(once, "practice_sell", token, share.normalize())
     asked = TradeRequest(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
-    return await run_or_repeat(ctx, asked, twice(partial(_sold, ctx, asked, share, means, meter)))
+    return await run_or_repeat(ctx, asked, twice(partial(_sell, ctx, asked, share, means, meter)))
 
 
-async def _sold(
+async def _sell(
     ctx: Context, asked: TradeRequest, share: Decimal, means: SellPricing, meter: Meter
 ) -> PracticeSold:
     page = await begin(ctx, asked)

@@ -21,10 +21,10 @@ async def practice_trades(ctx: Context, params: Nothing, mite: Mite) -> Answered
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
         found = await store.trades(connection, mite.id, MOST)
-    return Answered(PracticeTrades(_text(found), [_listed(one) for one in found]))
+    return Answered(PracticeTrades(_text(found), [_present_trade(one) for one in found]))
 
 
-def _listed(one: KeptTrade) -> TradeListed:
+def _present_trade(one: KeptTrade) -> TradeListed:
     is_traded, is_closed = one.side in ("buy", "sell"), one.profit_wei is not None
     has_token = one.token is not None
     return TradeListed(

@@ -62,15 +62,15 @@ class OwnToken:
         if (known is None or self.clock() - known.begun_s >= READ_EVERY_S) and len(self._reads) < _MOST_READS:
             self._begin(wallet, known)
         reading = self._reads.get(wallet)
-        if reading is not None and self._told(wallet) is None:
+        if reading is not None and self._known_holder(wallet) is None:
             await asyncio.wait({reading}, timeout=self.first_wait_s)
-        return self._told(wallet) or False
+        return self._known_holder(wallet) or False
 
     async def settle(self) -> None:
         """Waits for what is under way."""
         await asyncio.gather(*self._reads.values())
 
-    def _told(self, wallet: Address) -> bool | None:
+    def _known_holder(self, wallet: Address) -> bool | None:
         known = self._wallets.get(wallet)
         if known is None or known.told_s is None or self.clock() - known.told_s >= BELIEVED_S:
             return None

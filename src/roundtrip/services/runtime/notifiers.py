@@ -126,7 +126,7 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> PostRe
             return await _to_telegram(outward, to, message)
         aim = target(outward.seal().unseal(to.target), outward.loopback)
         if to.kind == "discord":
-            body, headers = discord.message(*_said(message))
+            body, headers = discord.message(*_chat_rows(message))
         else:
             assert to.secret is not None
             body, headers = webhook.message(
@@ -144,10 +144,10 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> PostRe
 async def _to_telegram(outward: Outward, to: To, message: Message) -> PostReply:
     if outward.bot is None:
         raise NotTried("no Telegram bot is configured")
-    return await outward.bot.telegram.tell(int(to.target), *_said(message))
+    return await outward.bot.telegram.tell(int(to.target), *_chat_rows(message))
 
 
-def _said(message: Message) -> tuple[list[str], list[str | None]]:
+def _chat_rows(message: Message) -> tuple[list[str], list[str | None]]:
     """The rows as chats show them: texts and links."""
     return [row.text for row in message.rows], [row.link for row in message.rows]
 

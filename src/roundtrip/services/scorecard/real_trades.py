@@ -89,7 +89,7 @@ async def found_by_index(
     plain = await _plain(connection, token, first)
     if len(plain) > MOST_WALLETS:
         plain = plain[: MOST_WALLETS // 2] + plain[-MOST_WALLETS // 2 :]
-    return [await _found(connection, token, verdict, said, one) for one in plain]
+    return [await _read_prior(connection, token, verdict, said, one) for one in plain]
 
 
 async def _plain(
@@ -109,7 +109,7 @@ async def _plain(
     return found
 
 
-async def _found(
+async def _read_prior(
     connection: asyncpg.Connection,
     token: Token,
     verdict: StoredVerdict,
@@ -136,7 +136,7 @@ async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Met
     """What its own receipt says of it; None: it is none of a plain wallet. Raises NodeFault, also where the
     node does not have it."""
     trade = found.trade
-    mined = await _mined(ctx, trade.tx_hash, meter)
+    mined = await _read_mined(ctx, trade.tx_hash, meter)
     sender, done, number = mined
     if not done.succeeded or number != trade.block_number:
         raise NodeFault("its receipt is not that of the trade")
@@ -157,7 +157,7 @@ async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Met
     return _real(found, left_raw, await _cost(ctx, token, found, left_raw, meter))
 
 
-async def _mined(ctx: Context, tx_hash: TxHash, meter: Meter) -> tuple[Address, Mined, int]:
+async def _read_mined(ctx: Context, tx_hash: TxHash, meter: Meter) -> tuple[Address, Mined, int]:
     told = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
     if told is None or told[1] is None or told[0].block is None:
         raise NodeFault("it does not have a transaction that the index knows")
@@ -192,7 +192,7 @@ async def _price_after(
     ctx: Context, token: Address, tx_hash: TxHash, trade: IndexedTrade, meter: Meter
 ) -> Fraction | None:
     """The price that the pool was left at by a transaction."""
-    _, done, _ = await _mined(ctx, tx_hash, meter)
+    _, done, _ = await _read_mined(ctx, tx_hash, meter)
     decode = Decoder(ctx.contracts)
     told = [decode(log) for _, log in done.logs]
     swaps = [one for one in told if isinstance(one, Swapped) and one.at == trade.at]

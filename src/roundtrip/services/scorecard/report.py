@@ -77,7 +77,7 @@ async def report_verdict(
     async with accounts(ctx) as connection:
         before = await reports.find_report(connection, mite.id, token, tx_hash)
         if before is None:
-            with _bounded():
+            with _bound_reports():
                 await reports.check_room(connection, mite.id, day)
     if before is not None:
         return Answered(_answer(before, again=True))
@@ -90,7 +90,7 @@ async def report_verdict(
         token, tx_hash, params.cleaned_note(), why_open, weighed.evidence_id(), next_at
     )
     async with accounts(ctx) as connection:
-        with _bounded():
+        with _bound_reports():
             added = await reports.add_report(connection, mite.id, kept, now, day)
         for one in weighed.wrong if added else ():
             await store.settle_by(connection, one, now)
@@ -101,7 +101,7 @@ async def report_verdict(
 
 
 @contextlib.contextmanager
-def _bounded() -> Iterator[None]:
+def _bound_reports() -> Iterator[None]:
     try:
         yield
     except reports.TooManyReports:

@@ -147,7 +147,7 @@ async def weigh_report(
     if why_open is not None:
         return ReviewedReport(why_open=why_open, spoken_of=spoken_of)
     if not mined.succeeded:
-        return await _failed(ctx, token, tried, cases, values, meter)
+        return await _review_failed_sell(ctx, token, tried, cases, values, meter)
     wrong: list[Scored] = []
     for case in cases:
         if _is_marked(case, wrong):
@@ -193,7 +193,7 @@ async def _why_none(
     return None if plain else failed_sells.NOT_PLAIN
 
 
-async def _failed(
+async def _review_failed_sell(
     ctx: Context,
     token: Address,
     tried: Tried,

@@ -90,7 +90,7 @@ async def settle(ctx: Context, receipts: Receipts = by_receipt) -> Settled:
         waited = await store.due(connection, now, MOST_AGAIN)
         cases += [await _again(ctx, connection, stands, verdict, tries) for verdict, tries in waited]
     meter = Meter()
-    found = [await _scored(ctx, case, now, receipts, meter) for case in cases]
+    found = [await _score_case(ctx, case, now, receipts, meter) for case in cases]
     more = len(waited) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
     scored = tuple(one for one in found if isinstance(one, Scored))
     untold = tuple(one for one in found if isinstance(one, MissingReceipt))
@@ -170,7 +170,7 @@ async def case_of(
     return replace(case, found=tuple(found), turned=turned, token=token)
 
 
-async def _scored(
+async def _score_case(
     ctx: Context, case: ScorecardCase, now: datetime, receipts: Receipts, meter: Meter
 ) -> Scored | MissingReceipt:
     """``Untold``: a receipt is waited for."""

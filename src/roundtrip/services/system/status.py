@@ -121,7 +121,7 @@ async def service_status(ctx: Context, params: Nothing) -> Answered[ServiceStatu
         async with looking(ctx) as (connection, stands):
             waits = await _backlog(connection, stands, ctx.now_s())
             index = "never" if stands is None else "followed"
-            followed = None if stands is None else await _followed(connection, stands, head)
+            followed = None if stands is None else await _index_status(connection, stands, head)
     except ServiceFull:
         followed, waits = None, None
         index = "unread"
@@ -161,7 +161,7 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 1)
 
 
-async def _followed(connection: asyncpg.Connection, stands: Cursor, head: BlockRef | None) -> IndexStatus:
+async def _index_status(connection: asyncpg.Connection, stands: Cursor, head: BlockRef | None) -> IndexStatus:
     at_s = stands.block.timestamp_s
     knows = head is not None and not is_node_behind(head, stands.block)
     blocks = max(0, head.number - stands.block.number) if knows and head is not None else None

@@ -60,7 +60,7 @@ async def _buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade
     chosen = best_buy(desk, tried, amounts)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return _answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
+    return _as_answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
 
 
 async def _sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
@@ -74,7 +74,7 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTra
     chosen = best_sell(desk, tried)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return _answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
+    return _as_answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
 
 
 # --- trip 1 ----------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _sold_raw(desk: TradeBuilder, params: PrepareSellParams, share: Decimal | No
 # --- the answer ------------------------------------------------------------------------------------
 
 
-def _answered(desk: TradeBuilder, final: Final, meter: Meter) -> Answered[PreparedTrade]:
+def _as_answered(desk: TradeBuilder, final: Final, meter: Meter) -> Answered[PreparedTrade]:
     answer = present(desk, final)
     by_node = answer.verdict.code == "unproven" and final.lost_by_node()
     return Answered(answer, counted=not by_node, meter=meter)

@@ -39,7 +39,7 @@ def present(desk: TradeBuilder, final: Final) -> PreparedTrade:
         token=TokenOf(desk.token(), symbol(desk), desk.decimals),
         venue=TradeVenue(venue.kind, venue.pool or venue.pool_id, name),
         spend=_amount(desk, desk.paid_in(venue), done.written.amount_raw),
-        expect=_expected(desk, final),
+        expect=_expected_amount(desk, final),
         slippage_bps=final.slippage_bps,
         valid_until=datetime.fromtimestamp(desk.deadline_s, UTC),
         refused=refused is not None,
@@ -69,7 +69,7 @@ def _amount(desk: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
     return amount(raw, asset, desk.decimals, symbol(desk), desk.ctx.contracts)
 
 
-def _expected(desk: TradeBuilder, final: Final) -> ExpectedAmount:
+def _expected_amount(desk: TradeBuilder, final: Final) -> ExpectedAmount:
     asset = desk.comes_in(final.done.written.place.venue)
     came, least = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
     return ExpectedAmount(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)

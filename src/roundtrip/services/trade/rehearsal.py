@@ -112,7 +112,7 @@ async def rehearse(desk: TradeBuilder, amounts: Amounts, meter: Meter) -> Rehear
 async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
     """Several trades, each alone on the same block, beside one check."""
     run, checking, trading = desk.opened.run, Meter(), Meter()
-    written = [_written(desk, amounts) for amounts in trades]
+    written = [_write_trades(desk, amounts) for amounts in trades]
     plans = [
         (one.place, plan)
         for whole, small in written
@@ -123,7 +123,7 @@ async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter)
         run_sell_round(desk.opened, checking), replace(run, meter=trading).ask([], plans)
     )
     meter.add(checking, trading)
-    results = iter([_joined(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)])
+    results = iter([_join_results(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)])
     judgement = judge(evidence, desk.ctx.policy)
     return [
         Rehearsals(
@@ -136,7 +136,7 @@ async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter)
     ]
 
 
-def _written(desk: TradeBuilder, amounts: Amounts) -> tuple[list[Written], list[Written]]:
+def _write_trades(desk: TradeBuilder, amounts: Amounts) -> tuple[list[Written], list[Written]]:
     """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
     places = {tried.place.venue: tried.place for tried in desk.opened.venues_to_sell_on()}
     terms = Terms(0, desk.deadline_s)
@@ -156,7 +156,7 @@ def _written(desk: TradeBuilder, amounts: Amounts) -> tuple[list[Written], list[
     return whole, small
 
 
-def _joined(
+def _join_results(
     before: Results | Missing | RefusedCall, ran: Results | Missing | RefusedCall
 ) -> Results | Missing:
     """The reads before and the run. What a stranger's hook flooded is its own doing."""
@@ -209,7 +209,7 @@ def best_buy(
 
 def _by_check(desk: TradeBuilder, tried: Rehearsals) -> list[Venue]:
     """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
-    chosen = _chosen(tried)
+    chosen = _decided_venue(tried)
     return sorted(tradable(desk.opened), key=lambda venue: (venue != chosen, not sells(desk, tried, venue)))
 
 
@@ -238,12 +238,12 @@ def _weight(desk: TradeBuilder, one: Rehearsed, raw: int, tried: Rehearsals | No
     """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
     check's, wins only by a margin."""
     venue, margin = one.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
-    if tried is not None and venue == _chosen(tried):
+    if tried is not None and venue == _decided_venue(tried):
         return raw * BPS
     return raw * (BPS - margin * venue.rival_hook() - (0 if tried is None else margin))
 
 
-def _chosen(tried: Rehearsals) -> Venue | None:
+def _decided_venue(tried: Rehearsals) -> Venue | None:
     """The venue that decided the check."""
     best = tried.judgement.best
     return tried.evidence.venues[best].venue if best is not None else None

@@ -186,12 +186,12 @@ async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter, gas: 
     that opens."""
     if not tokens:
         return []
-    first = await _sold(own, tokens, (), meter, gas)
+    first = await _sell_back(own, tokens, (), meter, gas)
     closed = tuple(one.brought for one in first if one.has_closed_curve())
-    return await _sold(own, tokens, closed, meter, gas) if closed else first
+    return await _sell_back(own, tokens, closed, meter, gas) if closed else first
 
 
-async def _sold(
+async def _sell_back(
     own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter, gas: int
 ) -> list[SoldBack]:
     ways = [_ways(own, token, token in closed, gas // len(tokens)) for token in tokens]
@@ -199,10 +199,10 @@ async def _sold(
         one
         for token, (own_ways, _) in zip(tokens, ways, strict=True)
         for way in own_ways
-        for one in _asked(own, token, way)
+        for one in _plan_runs(own, token, way)
     ]
     meters = [Meter() for _ in tokens]
-    waits = (_told(token, asked, own_meter) for token, own_meter in zip(tokens, meters, strict=True))
+    waits = (_run_plans(token, asked, own_meter) for token, own_meter in zip(tokens, meters, strict=True))
     told = [one for found in await at_once(*waits) for one in found]
     meter.add(*meters)
     return [
@@ -211,7 +211,7 @@ async def _sold(
     ]
 
 
-async def _told(
+async def _run_plans(
     token: Brought, asked: list[_SellBackRun], meter: Meter
 ) -> list[Results | Missing | RefusedCall]:
     """By the token's own run: another token's knows nothing of what this one's code may do."""
@@ -263,7 +263,7 @@ def _way(token: Brought, tried: VenueTrial, closed: bool) -> Way:
     return Way(tried, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
 
 
-def _asked(own: WalletCalls, token: Brought, way: Way) -> list[_SellBackRun]:
+def _plan_runs(own: WalletCalls, token: Brought, way: Way) -> list[_SellBackRun]:
     run = token.opened.run
     policy, setting = run.means.policy, run.setting
     # Of what shrinks with time it is known what is held at the round delays.

@@ -57,7 +57,7 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
         case = _case(ctx, ctx.heads.current(), params, calls, meter)
-        judged = await _judged(case)
+        judged = await _judge_calls(case)
         if judged.outcome.code == "tx_reverts":
             case, judged = await _at_newest(case, judged)
     except NodeFault as fault:
@@ -78,7 +78,7 @@ async def _at_newest(case: WalletCase, judged: "_Judged") -> tuple[WalletCase, "
     drawn = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
     setting = replace(case.setting, market=newest.market)
     later = replace(case, head=newest, environment=replace(drawn, buyer=case.wallet), setting=setting)
-    again = await _judged(later)
+    again = await _judge_calls(later)
     return (case, judged) if again.outcome.missing is TOO_DEAR else (later, again)
 
 
@@ -103,7 +103,7 @@ class _Judged:
     tokens: int = 1
 
 
-async def _judged(case: WalletCase) -> _Judged:
+async def _judge_calls(case: WalletCase) -> _Judged:
     value_wei = sum(call.value_wei for call in case.calls)
     if value_wei > PLENTY_WEI:
         too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
@@ -161,7 +161,7 @@ async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[Wall
     )
     if not received_tokens(case, real):
         found = ()
-    changed = Changed(_gone(real), _come(real), False, _lost_bps(case, whole, real))
+    changed = Changed(_gives_something(real), _gets_something(real), False, _lost_bps(case, whole, real))
     outcome = judge_trade(real, found, changed, case.ctx.policy)
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
@@ -175,11 +175,11 @@ _OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it d
 # --- what was paid ---------------------------------------------------------------------------------
 
 
-def _gone(ran: Ran) -> bool:
+def _gives_something(ran: Ran) -> bool:
     return bool(ran.items) or any(one.raw < 0 for one in ran.moved)
 
 
-def _come(ran: Ran) -> bool:
+def _gets_something(ran: Ran) -> bool:
     return any(one.raw > 0 for one in ran.moved)
 
 
@@ -224,7 +224,7 @@ def _worth_wei(case: WalletCase, whole: Whole, one: BalanceChange) -> int | None
 
 def _lost_bps(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
     """Where only money came: what is lost of what was spent for it; None where that has no price."""
-    if received_tokens(case, ran) or not _gone(ran) or not _come(ran) or ran.items:
+    if received_tokens(case, ran) or not _gives_something(ran) or not _gets_something(ran) or ran.items:
         return None
     gone = [_worth_wei(case, whole, one) for one in ran.moved if one.raw < 0]
     come = [_worth_wei(case, whole, one) for one in ran.moved if one.raw > 0]

@@ -318,7 +318,7 @@ def read_rehearsal(
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
     if ran.has_reverted():
-        return _failed(desk, written, ran)
+        return _trade_fault(desk, written, ran)
     gone, come = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
     asked = results.get("ask-0")
     told = abi.uint_at(asked.data, 0) if asked is not None and asked.ok else None
@@ -329,11 +329,11 @@ def read_rehearsal(
     if asked is not None and not told:
         return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
     token = next(one for one in ran.moved if one.asset == desk.token())
-    left_raw = _left(results, look) if len(written.calls) > 1 else 0
+    left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
     return Rehearsed(written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1))
 
 
-def _left(results: Results, look: WatchedAssets) -> int:
+def _allowance_left(results: Results, look: WatchedAssets) -> int:
     found = results["after-pair-0"] if look.pairs else None
     return (abi.uint_at(found.data, 0) or 0) if found is not None and found.ok else 0
 
@@ -345,7 +345,7 @@ def _change(ran: Ran, asset: Address) -> int:
 _TOO_LITTLE = "That little buys less than the token's least unit."
 
 
-def _failed(desk: TradeBuilder, written: Written, ran: Ran) -> CallerFault:
+def _trade_fault(desk: TradeBuilder, written: Written, ran: Ran) -> CallerFault:
     """A curve refuses to sell nothing; anything else is a trade that would fail."""
     reason = next(call.reason for call in ran.calls if not call.ok)
     on_curve = written.place.venue.is_curve

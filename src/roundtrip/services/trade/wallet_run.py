@@ -102,13 +102,13 @@ async def _together(
 ) -> tuple[R, dict[Address, BuyRoundResult | Missing]]:
     """The run, and trip 1 of these tokens' checks, at once."""
     own, meters = Meter(), [Meter() for _ in tokens]
-    opening = (_opened(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
+    opening = (_open_check(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
     ran, found = await at_once(main(own), at_once(*opening))
     case.meter.add(own, *meters)
     return ran, dict(zip(tokens, found, strict=True))
 
 
-async def _opened(case: WalletCase, token: Address, meter: Meter) -> BuyRoundResult | Missing:
+async def _open_check(case: WalletCase, token: Address, meter: Meter) -> BuyRoundResult | Missing:
     try:
         return await start_check(case.ctx, case.head, token, meter)
     except NodeFault as fault:
@@ -178,7 +178,7 @@ async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _First:
         raise NodeFault(f"it does not answer for chain {case.ctx.chain_id}")
     reads = _results(case, before, told[0])
     once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told[1])))
-    touched = tuple(address for one in told[2:] for address in _touched(one))
+    touched = tuple(address for one in told[2:] for address in _touched_contracts(one))
     if isinstance(once.ran, Ran) and once.ran.has_reverted():
         once = await _with_more_gas(case, look, reads, meter)
     gas = _number(estimate)
@@ -209,7 +209,9 @@ async def _touched_by_dear(case: WalletCase, ran: Ran) -> tuple[Address, ...] | 
         return None
     pinned = {"blockHash": case.head.block.hash}
     asked = [_access_list(case, call, pinned, used * 3 // 2) for call, used in dear]
-    return tuple(a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched(answer))
+    return tuple(
+        a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched_contracts(answer)
+    )
 
 
 def _plans(case: WalletCase, own: WalletCalls, look: AssetsToWatch) -> tuple[Plan, Plan]:
@@ -251,7 +253,7 @@ async def known_run(
         told: list[msgspec.Raw | RpcError] = []
         for answers in await case.ctx.node.batches(_requests(calls, look), meter):
             if isinstance(answers, NodeFault):
-                return WalletRun(SingleRun(_lost(answers), Hints(), frozenset()), own, look)
+                return WalletRun(SingleRun(_missing_of(answers), Hints(), frozenset()), own, look)
             told += answers
         first, *rest = (_results(case, plan, one) for plan, one in zip(plans, told, strict=True))
         runs = [
@@ -275,7 +277,7 @@ def _requests(calls: list[RpcCall], look: AssetsToWatch) -> list[list[RpcCall]]:
     return [[call] for call in calls] if much else [calls]
 
 
-def _lost(fault: NodeFault) -> Missing:
+def _missing_of(fault: NodeFault) -> Missing:
     """Of what answers with more than can be read the calls are the cause."""
     return Missing("token" if isinstance(fault, CodeFault) else "node", fault.message)
 
@@ -341,7 +343,7 @@ class _AccessList(msgspec.Struct, rename="camel"):
     access_list: list[_Entry] = []
 
 
-def _touched(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:
+def _touched_contracts(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:
     """Every contract that a call touches, from nodes that tell; each call alone, on the pinned state."""
     if isinstance(answer, RpcError):
         return ()

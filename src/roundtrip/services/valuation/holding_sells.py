@@ -223,14 +223,14 @@ def _control(
     plan = case.control(place)
     if isinstance(plan, Missing):
         return Control(plan, ())
-    gap = _uncounted(case, place, plan, told, launch)
+    gap = _block_gap(case, place, plan, told, launch)
     if gap is not None:
         return Control(gap, ())
     whole_raw = case.before_raw + case.amount_raw
     return holding_plans.read_control(_results(told, ("control", place)), place, plan, case.slot, whole_raw)
 
 
-def _uncounted(
+def _block_gap(
     case: HoldingCase,
     place: VenuePlace,
     plan: Plan,
@@ -267,7 +267,7 @@ def _value(
         if isinstance(held_raw, Missing):
             tried.append(held_raw)
             continue
-        sold = _sold(place, one, held_raw, told, ("sell", amount_raw, place, number))
+        sold = _read_sell(place, one, held_raw, told, ("sell", amount_raw, place, number))
         least_bps = case.means.policy.sellable_share_bps
         tried.append(holding_plans.worth_raw(sold, control, least_bps))
     best = next((one for one in tried if isinstance(one, int)), None)
@@ -275,7 +275,7 @@ def _value(
     return best if best is not None else refused or next(iter(tried), NO_HOLDER)
 
 
-def _sold(
+def _read_sell(
     place: VenuePlace, seller: Seller, held_raw: int, told: Mapping[Hashable, Told], key: tuple[Hashable, ...]
 ) -> CellOutcome:
     """As the seller stands; with eth for gas where he has too little."""
@@ -326,7 +326,7 @@ def settle(case: HoldingCase, one: HoldingSells) -> tuple[int, Venue] | RefusedC
     most, if it is not to be sold in one place. So parts of a holding bring together what the whole does."""
     if case.amount_raw <= 0:
         return NOTHING
-    at = _allowed(case, one)
+    at = _sells_that_count(case, one)
     if not at:
         gaps = [state for state in one.states.values() if isinstance(state, Missing)]
         return gaps[0] if gaps else _nowhere(case)
@@ -334,7 +334,7 @@ def settle(case: HoldingCase, one: HoldingSells) -> tuple[int, Venue] | RefusedC
     whole = {place: _in_wei(case, place, at[place][0]) for place in ranked}
     best = _best(whole)
     if case.before_raw <= 0:
-        return best if not isinstance(best, tuple) else _paid(best[0], best[1])
+        return best if not isinstance(best, tuple) else _proceeds(best[0], best[1])
     before = {place: _in_wei(case, place, at[place][1]) for place in ranked}
     gap = next((value for value in before.values() if isinstance(value, Missing)), None)
     first = _best(before)
@@ -342,10 +342,10 @@ def settle(case: HoldingCase, one: HoldingSells) -> tuple[int, Venue] | RefusedC
         return TOO_MUCH if isinstance(best, RefusedCall) and isinstance(first, tuple) else best
     if gap is not None or not isinstance(first, tuple):
         return gap or Missing("token", "what was sold just before does not sell by itself")
-    return _paid(best[0] - first[0], best[1])
+    return _proceeds(best[0] - first[0], best[1])
 
 
-def _allowed(
+def _sells_that_count(
     case: HoldingCase, one: HoldingSells
 ) -> dict[VenuePlace, tuple[int | RefusedCall | Missing, ...]]:
     """What counts of what was tried: the place where it is to be sold; where that is over, the others, if it
@@ -366,7 +366,7 @@ def _nowhere(case: HoldingCase) -> RefusedCall | Missing:
     return NO_PLACE if case.complete else Missing("node", "it is not known where it trades")
 
 
-def _paid(wei: int, place: VenuePlace) -> tuple[int, Venue] | RefusedCall:
+def _proceeds(wei: int, place: VenuePlace) -> tuple[int, Venue] | RefusedCall:
     return (wei, place.venue) if wei > 0 else NOTHING
 
 

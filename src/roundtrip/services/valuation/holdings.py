@@ -80,10 +80,10 @@ async def worth(
         told = await one_round(ctx, head, again, meter)
         for n in again:
             first[n] = first[n].with_more(read_sells(cases[n], more[n], told[n]))
-    return [_valued(case, one) for case, one in zip(cases, first, strict=True)]
+    return [_value_of(case, one) for case, one in zip(cases, first, strict=True)]
 
 
-def _valued(case: HoldingCase, one: HoldingSells) -> Valued:
+def _value_of(case: HoldingCase, one: HoldingSells) -> Valued:
     value = settle(case, one)
     return Worth(*value) if isinstance(value, tuple) else value
 
@@ -97,7 +97,7 @@ async def _cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell
         read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders) for token in short
     )
     holders = dict(zip(short, [told.holders for told in await at_once(*waits)], strict=True))
-    known = {(one.token, one.at): _known(ctx, one.token, one.at) for one in holdings}
+    known = {(one.token, one.at): _read_places(ctx, one.token, one.at) for one in holdings}
     cases = []
     for number, one in enumerate(holdings):
         drawn = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)
@@ -128,7 +128,7 @@ class _KnownPlaces(TypedDict):
     complete: bool
 
 
-def _known(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
+def _read_places(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
     """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that. Others
     can open pools beyond every bound: ``at`` is among them all the same."""
     book = ctx.heads.book

@@ -48,10 +48,10 @@ async def one_round(
     too large to read, those in it are asked once more, each token by itself."""
     told: dict[int, dict[Hashable, Told]] = {number: {} for number in asked}
     units = [unit for number, requests in asked.items() for unit in _units(number, requests)]
-    groups = _packed(units)
-    apart = await _asked(ctx, head, groups, told, meter)
+    groups = _pack_units(units)
+    apart = await _ask_groups(ctx, head, groups, told, meter)
     if apart:
-        await _asked(ctx, head, [[unit] for unit in apart], told, meter)
+        await _ask_groups(ctx, head, [[unit] for unit in apart], told, meter)
     return told
 
 
@@ -65,7 +65,7 @@ def _units(number: int, requests: Sequence[BatchRequest]) -> list[_Unit]:
     return found + [_Unit(number, tuple(own), True) for own in strange.values()]
 
 
-def _packed(units: list[_Unit]) -> list[list[_Unit]]:
+def _pack_units(units: list[_Unit]) -> list[list[_Unit]]:
     groups: list[list[_Unit]] = []
     room = 0
     for unit in (one for one in units if not one.alone):
@@ -77,7 +77,7 @@ def _packed(units: list[_Unit]) -> list[list[_Unit]]:
     return groups + [[unit] for unit in units if unit.alone]
 
 
-async def _asked(
+async def _ask_groups(
     ctx: Context,
     head: ChainHead,
     groups: list[list[_Unit]],

@@ -30,7 +30,7 @@ async def wallet_history(ctx: Context, params: WalletParams) -> Answered[WalletH
     wallet = params.wallet()
     came = await _came(ctx, wallet)
     async with reading(ctx) as (connection, stands):
-        known = await _known(connection, ctx, wallet, stands, came.origin)
+        known = await _read_record(connection, ctx, wallet, stands, came.origin)
     head, views = await _views(ctx, wallet, known)
     answer = present(ctx.chain_id, wallet, came, known, None if head is None else head.block.number, views)
     policy = ctx.policy
@@ -49,7 +49,7 @@ async def _came(ctx: Context, wallet: Address) -> Came:
     return Came(None, "searching" if searched else "unknown")
 
 
-async def _known(
+async def _read_record(
     connection: asyncpg.Connection, ctx: Context, wallet: Address, stands: Cursor, origin: StoredOrigin | None
 ) -> WalletRecord:
     now_s = stands.block.timestamp_s

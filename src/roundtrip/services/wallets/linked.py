@@ -33,12 +33,12 @@ async def linked_wallets(ctx: Context, params: WalletParams) -> Answered[LinkedW
     wallet = params.wallet()
     machinery = ctx.contracts.all_addresses() | ENTRY_POINTS | BURN_ADDRESSES
     async with reading(ctx) as (connection, stands):
-        gathered = await _gathered(connection, wallet, stands, machinery)
+        gathered = await _read_record(connection, wallet, stands, machinery)
     contracts = await _contracts(ctx, gathered)
     return Answered(present(ctx.chain_id, gathered, contracts, MOST_LINKED), ctx.policy.answer_ttl_ms)
 
 
-async def _gathered(
+async def _read_record(
     connection: asyncpg.Connection, wallet: Address, stands: Cursor, machinery: frozenset[Address]
 ) -> LinkedRecord:
     """All that the index knows of it, and of whoever may be linked to it."""
@@ -63,7 +63,7 @@ async def _gathered(
         other: SameTokens(one.shared, len(buys), traded[wallet_id], traded[other], one.weight_bps)
         for other, one in beside.items()
     }
-    shown = await _shown(connection, money, same, beside, machinery | {wallet})
+    shown = await _best_candidates(connection, money, same, beside, machinery | {wallet})
     token_ids = {shared.token_id for one in shown for shared in one.tokens}
     labels = await tokens.labels(connection, token_ids)
     return replace(found, funder=funder, tokens_compared=len(buys), candidates=shown, labels=labels)
@@ -101,7 +101,7 @@ async def _funder(
     return found
 
 
-async def _shown(
+async def _best_candidates(
     connection: asyncpg.Connection,
     money: Mapping[int, list[Money]],
     same: Mapping[int, SameTokens],

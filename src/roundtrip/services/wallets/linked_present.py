@@ -67,7 +67,7 @@ def present(
     linked: list[LinkedWallet] = []
     if not contracts[gathered.wallet]:
         wallets = [one for one in gathered.candidates if contracts[one.address] is False]
-        linked = _linked(gathered, wallets, standing == "links")[:most]
+        linked = _present_linked(gathered, wallets, standing == "links")[:most]
     return LinkedWallets(
         text=" ".join(_text(gathered, contracts[gathered.wallet] is not False, standing, linked)),
         chain_id=chain_id,
@@ -91,7 +91,7 @@ def standing_of(funder: Funder, is_contract: bool) -> Standing:
     return "contract" if is_contract else "links"
 
 
-def _linked(gathered: LinkedRecord, wallets: list[Candidate], by_funder: bool) -> list[LinkedWallet]:
+def _present_linked(gathered: LinkedRecord, wallets: list[Candidate], by_funder: bool) -> list[LinkedWallet]:
     found = []
     for one in wallets:
         reached = one.score(by_funder)

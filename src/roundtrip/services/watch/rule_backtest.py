@@ -42,10 +42,10 @@ async def tested_and_times(ctx: Context, params: RuleParams, mite: Mite) -> tupl
     """The same, and when each hit that was counted was, seconds since 1970, the newest first."""
     rule = parse(params.rule)
     with ctx.replays.one(mite.id):
-        return await _tested(ctx, rule, mite)
+        return await _test_rule(ctx, rule, mite)
 
 
-async def _tested(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
+async def _test_rule(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
     async with reading(ctx) as (connection, stands):
         wallet = await wallet_of(connection, rule)
         notes = [await unseen_text(connection, rule)]

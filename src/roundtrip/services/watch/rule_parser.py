@@ -69,11 +69,11 @@ def parse(text: str) -> Rule:
     try:
         tree = _PARSER.parse(text.translate(_LOWER))
     except UnexpectedCharacters as fault:
-        raise _refused(text, cast(int, fault.pos_in_stream), _expected(fault.allowed)) from None
+        raise _refusal_at(text, cast(int, fault.pos_in_stream), _expected_text(fault.allowed)) from None
     except UnexpectedToken as fault:
         # The end has no place of its own there, but that of the token before it.
         at = len(text) if fault.token.type == "$END" else int(fault.token.start_pos or 0)
-        raise _refused(text, at, _expected(fault.expected)) from None
+        raise _refusal_at(text, at, _expected_text(fault.expected)) from None
     return _rule(text, tree)
 
 
@@ -104,10 +104,10 @@ def _over(text: str, number: Token, unit: Token) -> Over:
     known, at = cast(Unit, str(unit)), int(number.start_pos or 0)
     decimals, (whole, _, fraction) = DECIMALS[known], number.partition(".")
     if len(fraction) > decimals:
-        raise _refused(text, at, f"at most {decimals} digits after the point for {known}")
+        raise _refusal_at(text, at, f"at most {decimals} digits after the point for {known}")
     raw = int(whole + fraction.ljust(decimals, "0"))
     if raw >= BELOW[known] * 10**decimals:
-        raise _refused(text, at, f"a number below {BELOW[known]} for {known}")
+        raise _refusal_at(text, at, f"a number below {BELOW[known]} for {known}")
     return Over(known, raw)
 
 
@@ -117,7 +117,7 @@ def _tokens(part: Tree[Token] | Token) -> list[Token]:
     return cast("list[Token]", part.children)
 
 
-def _expected(terminals: set[str]) -> str:
+def _expected_text(terminals: set[str]) -> str:
     """The same in words."""
     words = [said for name, said in _EXPECTED.items() if name in terminals]
     if "SHARE" in terminals:
@@ -127,13 +127,13 @@ def _expected(terminals: set[str]) -> str:
     return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _refused(text: str, at: int, expected: str) -> CallerFault:
+def _refusal_at(text: str, at: int, expected: str) -> CallerFault:
     """``at``: so many characters stand before it."""
-    said = f"At character {at + 1}: expected {expected}, found {_found(text[at:])}. {_FORM}"
+    said = f"At character {at + 1}: expected {expected}, found {_found_word(text[at:])}. {_FORM}"
     return CallerFault("bad_input", said)
 
 
-def _found(rest: str) -> str:
+def _found_word(rest: str) -> str:
     """The word that ``rest`` begins with. It is a stranger's: cleaned and cut."""
     words = rest.split(maxsplit=1)
     if not words:

@@ -27,7 +27,7 @@ async def list_rules(ctx: Context, params: Nothing, mite: Mite) -> Answered[Rule
         follows = await watches.follows_of(connection, mite.id)
     answer = RulesListed(
         text=_list_text(len(rules), sum(one.hits for one in rules), len(follows)),
-        rules=[_listed(one) for one in rules],
+        rules=[_present_rule(one) for one in rules],
         follows=[FollowListed(one.wallet, one.name or None, one.made_at) for one in follows],
     )
     return Answered(answer)
@@ -54,7 +54,9 @@ async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
         f"Rule {made.id} stands: of what happens after block {made.from_number} you are told when "
         f"{when_it_tells(rule, made.wallet)}.",
     )
-    return Answered(RuleMade(**msgspec.structs.asdict(_listed(made)), text=" ".join(filter(None, said))))
+    return Answered(
+        RuleMade(**msgspec.structs.asdict(_present_rule(made)), text=" ".join(filter(None, said)))
+    )
 
 
 async def delete_rule(ctx: Context, params: RuleIdParams, mite: Mite) -> Answered[RuleDropped]:
@@ -66,7 +68,7 @@ async def delete_rule(ctx: Context, params: RuleIdParams, mite: Mite) -> Answere
     return Answered(RuleDropped(f"Rule {params.id} is dropped: it tells of nothing any more.", params.id))
 
 
-def _listed(standing: watches.KeptRule) -> RuleListed:
+def _present_rule(standing: watches.KeptRule) -> RuleListed:
     return RuleListed(
         id=standing.id,
         rule=standing.rule.text(),

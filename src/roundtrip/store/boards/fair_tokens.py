@@ -41,7 +41,7 @@ def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str
 """
 
 
-def _found(among: str) -> str:
+def _fair_sql(among: str) -> str:
     """Those of ``among`` (token_id) that are fair. $1 at_s, $2 young_s, $3 least_buyers, $4 most_funded, $5
     how many buyers to look at (NULL: all), $6 of tokens with so many positions at least."""
     kin = is_kin(
@@ -87,12 +87,12 @@ HAVING count(DISTINCT CASE
 
 
 # $7 from_s, $8 tokens found already
-_FOUND_CLOSED = _found("""
+_FOUND_CLOSED = _fair_sql("""
     SELECT token_id FROM facts.closing WHERE at_s > $7 EXCEPT (
         SELECT token_id FROM facts.fair_token UNION ALL SELECT unnest($8::int[])
     )""")
 # $7 the token
-_FOUND_ONE = _found("SELECT $7::int AS token_id")
+_FOUND_ONE = _fair_sql("SELECT $7::int AS token_id")
 
 
 async def found_closed(

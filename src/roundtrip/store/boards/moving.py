@@ -146,13 +146,13 @@ def _flow(row: asyncpg.Record) -> MoneyFlow:
         row["sells"],
         tuple(row["buyers"]),
         row["sellers"],
-        _checked(row["verdict_code"], row["verdict_level"], row["checked_at"]),
-        _checked(row["deep_code"], row["deep_level"], row["deep_at"]),
-        _checked(row["decided_code"], row["decided_level"], row["decided_at"]),
+        _as_checked(row["verdict_code"], row["verdict_level"], row["checked_at"]),
+        _as_checked(row["deep_code"], row["deep_level"], row["deep_at"]),
+        _as_checked(row["decided_code"], row["decided_level"], row["decided_at"]),
     )
 
 
-def _checked(code: str | None, level: str, at: datetime) -> Checked | None:
+def _as_checked(code: str | None, level: str, at: datetime) -> Checked | None:
     return None if code is None else Checked(code, level, at.timestamp())
 
 

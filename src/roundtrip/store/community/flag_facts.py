@@ -191,7 +191,7 @@ async def liquidity_gone(
 ) -> list[RemovedLiquidity]:
     """By the wallets that changed a pool's liquidity after block ``number``, which was of that second."""
     rows = await connection.fetch(_LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS)
-    return [_gone(row) for row in rows]
+    return [_read_removed(row) for row in rows]
 
 
 async def deployer_sold(
@@ -199,10 +199,10 @@ async def deployer_sold(
 ) -> RemovedLiquidity | None:
     """The same of what the token's deployer sold of it; None: he traded none."""
     rows = await connection.fetch(_SOLD, token_id, at_s, number, settled_s)
-    return _gone(rows[0]) if rows else None
+    return _read_removed(rows[0]) if rows else None
 
 
-def _gone(row: asyncpg.Record) -> RemovedLiquidity:
+def _read_removed(row: asyncpg.Record) -> RemovedLiquidity:
     return RemovedLiquidity(
         row["wallet_id"],
         int(row["settled"]),

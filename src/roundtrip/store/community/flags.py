@@ -269,7 +269,7 @@ async def list_proved(connection: asyncpg.Connection, token: Address | None, mos
         None if token is None else as_bytes(token),
         most,
     )
-    return [_shown(row) for row in rows]
+    return [_read_shown(row) for row in rows]
 
 
 async def still_waiting(connection: asyncpg.Connection, token: Address, most: int) -> list[Shown]:
@@ -280,10 +280,10 @@ async def still_waiting(connection: asyncpg.Connection, token: Address, most: in
         as_bytes(token),
         most,
     )
-    return [_shown(row) for row in rows]
+    return [_read_shown(row) for row in rows]
 
 
-def _shown(row: asyncpg.Record) -> Shown:
+def _read_shown(row: asyncpg.Record) -> Shown:
     proof = None
     if row["settled_by"] is not None:
         tx_hash = None if row["settled_tx"] is None else TxHash(as_text(row["settled_tx"]))

@@ -111,13 +111,13 @@ async def first(connection: asyncpg.Connection, most: int) -> list[Public]:
     )
     wallets = dict.fromkeys(row["wallet"] for row in rows)
     found = [
-        Public(as_address(wallet), _said(rows, wallet, "name"), _said(rows, wallet, "mark"))
+        Public(as_address(wallet), _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark"))
         for wallet in wallets
     ]
     return sorted(found, key=lambda one: (-one.people, one.wallet))
 
 
-def _said(rows: Iterable[asyncpg.Record], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
+def _mark_counts(rows: Iterable[asyncpg.Record], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
     own = [row for row in rows if row["wallet"] == wallet and row["what"] == what]
     return tuple(MarkCount(row["said"], row["people"]) for row in own)
 
@@ -159,4 +159,6 @@ async def of_wallet(connection: asyncpg.Connection, wallet: Address) -> Public:
         as_bytes(wallet),
         MOST_SAID,
     )
-    return Public(wallet, _said(rows, as_bytes(wallet), "name"), _said(rows, as_bytes(wallet), "mark"))
+    return Public(
+        wallet, _mark_counts(rows, as_bytes(wallet), "name"), _mark_counts(rows, as_bytes(wallet), "mark")
+    )

@@ -97,7 +97,7 @@ async def origins_of(
     for row in await connection.fetch(_ORIGINS, [as_bytes(wallet) for wallet in set(wallets)]):
         searched = None
         if row["searched_number"] is not None:
-            told = _made(row["older_number"], row["older_s"], row["older_funder"])
+            told = _as_origin(row["older_number"], row["older_s"], row["older_funder"])
             searched = OlderOrigin(told, row["searched_number"])
         sure = _sure(searched, _origin(row), row["start_number"])
         if sure is not None:
@@ -117,10 +117,10 @@ def _sure(
 
 
 def _origin(row: asyncpg.Record) -> StoredOrigin | None:
-    return _made(row["first_number"], row["first_s"], row["funder"])
+    return _as_origin(row["first_number"], row["first_s"], row["funder"])
 
 
-def _made(first_number: int | None, first_s: int | None, funder: bytes | None) -> StoredOrigin | None:
+def _as_origin(first_number: int | None, first_s: int | None, funder: bytes | None) -> StoredOrigin | None:
     if first_number is None or first_s is None:
         return None
     return StoredOrigin(first_number, first_s, None if funder is None else as_address(funder))

@@ -166,7 +166,7 @@ def fills_of(
     """The trades of these keys that are kept, some at a time: key after key, and those of a key in the order
     of the chain. In a transaction, in which others may be asked between them."""
     given = list(keys)
-    return _traded(
+    return _fills_in_batches(
         connection,
         f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"
         f" ON trade.trader_id = given.wallet AND pool.token_id = given.token {_IN_ORDER}",
@@ -185,7 +185,7 @@ def fills_of_wallets(
 ) -> AsyncIterator[list[PositionFill]]:
     """The same of the wallets from ``first`` to before ``end``, of that time (seconds, the last one not in
     it)."""
-    return _traded(
+    return _fills_in_batches(
         connection,
         f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3"
         f" AND trade.at_s >= $4 AND trade.at_s < $5 {_IN_ORDER}",
@@ -196,7 +196,7 @@ def fills_of_wallets(
     )
 
 
-async def _traded(
+async def _fills_in_batches(
     connection: asyncpg.Connection, statement: str, *given: object
 ) -> AsyncIterator[list[PositionFill]]:
     some: list[PositionFill] = []

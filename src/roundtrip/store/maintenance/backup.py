@@ -143,7 +143,7 @@ async def restore(url: str, file: Path) -> None:
             raise BackupError("this database is not empty: restore into a new one")
         with gzip.open(file) as source:
             async with connection.transaction():
-                await _filled(connection, _Lines(source))
+                await _fill_tables(connection, _Lines(source))
         await connection.execute("ANALYZE")
     except (asyncpg.PostgresError, ValueError) as error:
         raise BackupError(f"the rows of the file do not fit, and nothing was restored: {error}") from error
@@ -195,9 +195,9 @@ class _Lines:
 _NOT_WHOLE = "the file is no whole backup, and nothing was restored"
 
 
-async def _filled(connection: asyncpg.Connection, lines: _Lines) -> None:
+async def _fill_tables(connection: asyncpg.Connection, lines: _Lines) -> None:
     """Our tables as they were at that migration, and the file's rows in them."""
-    known = await _begun(connection, await lines.next())
+    known = await _make_tables(connection, await lines.next())
     whole = False
     while line := await lines.next():
         if copied := _COPY.fullmatch(line):
@@ -222,7 +222,7 @@ async def _filled(connection: asyncpg.Connection, lines: _Lines) -> None:
         raise BackupError("the file is of other migrations than it says, and nothing was restored")
 
 
-async def _begun(connection: asyncpg.Connection, line: bytes) -> list[int]:
+async def _make_tables(connection: asyncpg.Connection, line: bytes) -> list[int]:
     """Makes the tables that the first line is of; the migrations that they took."""
     number = line.removeprefix(_HEAD).strip()
     if not line.startswith(_HEAD) or not number.isdigit():

@@ -150,7 +150,7 @@ async def open_positions(connection: asyncpg.Connection, mite_id: int) -> list[S
         " ORDER BY opened_at, token",
         mite_id,
     )
-    return [_kept(row) for row in rows]
+    return [_read_position(row) for row in rows]
 
 
 async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: StoredPosition) -> None:
@@ -180,7 +180,7 @@ async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: Stor
     )
 
 
-def _kept(row: asyncpg.Record) -> StoredPosition:
+def _read_position(row: asyncpg.Record) -> StoredPosition:
     slot = None if row["slot_layout"] is None else Slot(row["slot_layout"], int(row["slot_base"]))
     position = PracticePosition(
         as_address(row["token"]),

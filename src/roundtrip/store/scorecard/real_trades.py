@@ -74,11 +74,11 @@ async def read_trades(
             statement, token_id, after_number, *span_s, raw[0], raw[1], most // 2,
             [as_bytes(one) for one in in_eth], list(sides), None if tx_hash is None else as_bytes(tx_hash),
         )  # fmt: skip
-        found.update(((row["block_number"], row["log_index"]), _traded(row)) for row in rows)
+        found.update(((row["block_number"], row["log_index"]), _read_trade(row)) for row in rows)
     return [found[spot] for spot in sorted(found)]
 
 
-def _traded(row: asyncpg.Record) -> IndexedTrade:
+def _read_trade(row: asyncpg.Record) -> IndexedTrade:
     return IndexedTrade(
         row["trader_id"], as_address(row["wallet"]), row["buys"], row["block_number"], row["log_index"],
         row["at_s"], TxHash(as_text(row["tx_hash"])), int(row["token_raw"]), int(row["quote_raw"]),

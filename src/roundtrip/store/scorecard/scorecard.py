@@ -299,10 +299,10 @@ async def mistakes(connection: asyncpg.Connection, before: tuple[int, int] | Non
         *(before or (2**31 - 1, 2**62)),
         most,
     )
-    return [_scored(row) for row in rows]
+    return [_read_scored(row) for row in rows]
 
 
-def _scored(row: asyncpg.Record) -> Scored:
+def _read_scored(row: asyncpg.Record) -> Scored:
     score = VerdictScore(
         row["outcome"], cast(Cause, row["cause"]), row["by_number"], row["by_s"],
         None if row["by_tx"] is None else TxHash(as_text(row["by_tx"])),

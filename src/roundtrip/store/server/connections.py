@@ -91,15 +91,15 @@ class _Acquiring:
         self._name = name
 
     async def __aenter__(self) -> asyncpg.Connection:
-        return await self._measured(self._acquiring.__aenter__())
+        return await self._acquire_measured(self._acquiring.__aenter__())
 
     async def __aexit__(self, *given: Any) -> None:
         await self._acquiring.__aexit__(*given)
 
     def __await__(self) -> Generator[Any, None, asyncpg.Connection]:
-        return self._measured(self._acquiring).__await__()
+        return self._acquire_measured(self._acquiring).__await__()
 
-    async def _measured(self, acquiring: Awaitable[asyncpg.Connection]) -> asyncpg.Connection:
+    async def _acquire_measured(self, acquiring: Awaitable[asyncpg.Connection]) -> asyncpg.Connection:
         began_s, ended = time.perf_counter(), "failed"
         with self._measures.span("database", self._name) as span:
             try:

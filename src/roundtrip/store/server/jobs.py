@@ -247,7 +247,7 @@ async def finish(connection: asyncpg.Connection, job: Job) -> bool:
 async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, error: str) -> bool:
     """The job failed and is run again at ``run_at``, also where it was wished for meanwhile: what failed just
     now would fail again. False: it is no longer ours. ``error`` is kept for people: cleaned by the caller."""
-    return await _changed(
+    return await _changes_row(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = $3, last_error = $4,"
         " again_at = NULL, lane = NULL WHERE id = $1 AND claim = $2",
@@ -261,7 +261,7 @@ async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, e
 async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error: str) -> bool:
     """The job failed for the last time and is kept for people; where it was wished for meanwhile it begins
     anew instead. False: it is no longer ours."""
-    return await _changed(
+    return await _changes_row(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"
         " tries = CASE WHEN again_at IS NULL THEN tries ELSE 0 END,"
@@ -277,7 +277,7 @@ async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error
 async def renew(connection: asyncpg.Connection, job: Job, until: datetime) -> bool:
     """It is ours until then. False: it no longer is, or it is being written just now, which is not waited
     for: as long as that lasts nobody else can take it."""
-    return await _changed(
+    return await _changes_row(
         connection,
         "UPDATE jobs.job SET claimed_until = $3 WHERE id ="
         " (SELECT id FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE SKIP LOCKED)",
@@ -292,7 +292,7 @@ async def forget_failed(connection: asyncpg.Connection, before: datetime) -> Non
     await connection.execute("DELETE FROM jobs.job WHERE failed_at < $1", before)
 
 
-async def _changed(connection: asyncpg.Connection, statement: str, *given: object) -> bool:
+async def _changes_row(connection: asyncpg.Connection, statement: str, *given: object) -> bool:
     """Whether it changed a row."""
     done: str = await connection.execute(statement, *given)
     return done != "UPDATE 0"

@@ -39,7 +39,7 @@ async def ensure(connection: asyncpg.Connection, table: Daily, first_s: int, las
     Nobody who reads or writes the table waits: LIKE takes ACCESS SHARE of it and ATTACH PARTITION takes SHARE
     UPDATE EXCLUSIVE, where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.
     """
-    first, last = _known(table, day_of(first_s)), day_of(last_s)
+    first, last = _check_table(table, day_of(first_s)), day_of(last_s)
     wanted = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     if not await _missing(connection, table, wanted):
         return
@@ -65,7 +65,7 @@ async def drop_before(connection: asyncpg.Connection, table: Daily, day: date) -
 
     DETACH ... CONCURRENTLY would lock nobody out, but cannot be part of a transaction and may stop half-way.
     """
-    _known(table, day)
+    _check_table(table, day)
     old = [one for one in await days(connection, table) if one < day]
     if not old:
         return []
@@ -99,7 +99,7 @@ async def _set_lock_timeout(connection: asyncpg.Connection, value: str) -> None:
     await connection.execute("SELECT set_config('lock_timeout', $1, true)", value)
 
 
-def _known(table: Daily, day: date) -> date:
+def _check_table(table: Daily, day: date) -> date:
     if table not in DAILY:
         raise ValueError(f"{table} is not cut into days")
     return day

@@ -210,7 +210,7 @@ class EmbeddedPostgres:
         (program,) = [file for file in files if file.parts[-2:] == ("bin", "postgres")]
         paths = [Path(str(file.locate())) for file in files]
         # A umask at the installation may have taken from others what the owner may do.
-        usable = all(self._allowed(path, path.stat().st_mode >> 6 & 0o5) for path in paths)
+        usable = all(self._may_access(path, path.stat().st_mode >> 6 & 0o5) for path in paths)
         if usable and all(self._reachable(folder.resolve()) for folder in {path.parent for path in paths}):
             return Path(str(program.locate())).resolve().parent
         copy, partial = self.home / f"pgbin-{importlib.metadata.version(_WHEEL)}", self.home / "pgbin-partial"
@@ -225,13 +225,13 @@ class EmbeddedPostgres:
             partial.rename(copy)
         return (copy / program).parent
 
-    def _allowed(self, path: Path, bits: int) -> bool:
+    def _may_access(self, path: Path, bits: int) -> bool:
         status = path.stat()
         shift = 6 if status.st_uid == self._uid else 3 if status.st_gid == self._gid else 0
         return not self._root or (status.st_mode >> shift) & bits == bits
 
     def _reachable(self, path: Path) -> bool:
-        return all(self._allowed(part, 0o1) for part in (path, *path.parents))
+        return all(self._may_access(part, 0o1) for part in (path, *path.parents))
 
     async def _lock(self, name: str, seconds: float) -> None:
         self._locks.append(os.open(self.home / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))

@@ -157,7 +157,7 @@ async def minutes(
         " AS given (kind, source_id, minute, mite_id) USING (kind, source_id, minute, mite_id)",
         *_columns(list(keys)),
     )
-    return _counted(rows)
+    return _read_counts(rows)
 
 
 async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
@@ -182,7 +182,7 @@ async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, Mi
 async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
     """Takes away what was counted in that minute and later, and gives it."""
     rows = await connection.fetch("DELETE FROM accounts.alert_minute WHERE minute >= $1 RETURNING *", minute)
-    return _counted(rows)
+    return _read_counts(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,7 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
     )
     return [
         UntoldMinute(key, counted, row["name"], _address(row["wallet"]), _address(row["token"]))
-        for (key, counted), row in zip(_counted(rows).items(), rows, strict=True)
+        for (key, counted), row in zip(_read_counts(rows).items(), rows, strict=True)
     ]
 
 
@@ -247,7 +247,7 @@ def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int]
     )
 
 
-def _counted(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, MinuteCount]:
+def _read_counts(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, MinuteCount]:
     return {
         MinuteKey(row["kind"], row["source_id"], row["minute"], row["mite_id"]): MinuteCount(
             row["raised"], row["beyond"], row["told"]

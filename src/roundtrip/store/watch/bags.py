@@ -69,7 +69,7 @@ async def sold_up_to(connection: asyncpg.Connection, sales: Sequence[Happening])
     """How much of the token whoever sold had ever sold when each of these was done, itself in it; None: not
     known."""
     found: list[int | None] = [None] * len(sales)
-    for row in await connection.fetch(_SOLD, *_given(sales)):
+    for row in await connection.fetch(_SOLD, *_columns_of(sales)):
         found[row["nth"] - 1] = int(row["sold_raw"])
     return found
 
@@ -232,7 +232,7 @@ async def _kept_by(
     return ledgers
 
 
-def _given(
+def _columns_of(
     happenings: Sequence[Happening],
 ) -> tuple[list[bytes], list[bytes], list[int], list[int], list[int]]:
     return (

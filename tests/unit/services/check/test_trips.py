@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import CompletedBuy, EnvironmentBuy, Missing, RefusedCall
 from roundtrip.services.check.sell_round import choose_venues
-from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _grouped
+from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _group_plans
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
 from unit.domain.builders import ABSENT, LIQUID, NODE
@@ -69,20 +69,20 @@ def plans(*venues: Venue) -> list[tuple[VenuePlace, Plan]]:
 
 def test_many_plans_go_in_several_requests() -> None:
     count = 2 * MOST_PLANS_A_REQUEST + 1
-    groups = _grouped(plans(*(pool(n % 5) for n in range(count))))
+    groups = _group_plans(plans(*(pool(n % 5) for n in range(count))))
     assert [number for group in groups for number in group.numbers] == list(range(count))
     assert max(len(group.numbers) for group in groups) == MOST_PLANS_A_REQUEST
 
 
 def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:
     plain, first, second = pool(1), pool(2, hook=True), pool(3, hook=True)
-    groups = _grouped(plans(plain, first, plain, second, first))
+    groups = _group_plans(plans(plain, first, plain, second, first))
     assert [group.numbers for group in groups] == [(0, 2), (1, 4), (3,)]
     assert [group.strange for group in groups] == [False, True, True]
 
 
 def test_who_answers_with_megabytes_is_refused_if_he_is_a_strangers_hook() -> None:
-    plain, strange = _grouped(plans(pool(1), pool(2, hook=True)))
+    plain, strange = _group_plans(plans(pool(1), pool(2, hook=True)))
     assert isinstance(strange.outcome_of_fault(NodeAnswerTooLarge("too much")), RefusedCall)
     told = plain.outcome_of_fault(NodeAnswerTooLarge("too much"))
     assert isinstance(told, Missing)

@@ -48,17 +48,17 @@ _TRY = Operation(
 )
 
 
-def _seen(channels: Answers) -> str:
+def _fingerprint(channels: Answers) -> str:
     """Setting a webhook again gives it another secret, and is an arrival there."""
     return " ".join(f"{one['id']}@{one['lastDeliveredAt']}" for one in channels["channels"])
 
 
 ROOM = Room(
     "channels", "Channels", {"channels": "list_channels", "log": _LOG},
-    also=lambda answers, _: {"seen": _seen(answers["channels"])},
+    also=lambda answers, _: {"seen": _fingerprint(answers["channels"])},
 )  # fmt: skip
 ACTS = (
-    Act("set_webhook", "channels", ("url",), seen=("list_channels", _seen)),
+    Act("set_webhook", "channels", ("url",), seen=("list_channels", _fingerprint)),
     Act("remove_channel", "channels", ("id",), frozenset({"id"})),
     Act(_TRY, "channels", ("id",), frozenset({"id"})),
     Act(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),
