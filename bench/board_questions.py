@@ -11,7 +11,7 @@ from typing import Any
 
 import asyncpg
 
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
 from roundtrip.services.boards.graduating_soon import graduating_soon
@@ -21,7 +21,7 @@ from roundtrip.services.boards.winners import winners
 from roundtrip.services.check.index_facts import load_known_venues
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_schema import LookUpParams
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
@@ -163,7 +163,7 @@ async def _one_row(ctx: Context, at: Address) -> object:
 
 async def _places(ctx: Context, at: Address) -> object:
     # Begun at block 1: what was before it the index tells.
-    book = Book(ctx.contracts, 0)
+    book = VenueIndex(ctx.contracts, 0)
     await load_known_venues(book, ctx.pool, ctx.contracts, at)
     return book
 
@@ -178,12 +178,12 @@ async def _labels(ctx: Context, token_ids: list[int]) -> object:
         return await tokens.labels(connection, token_ids)
 
 
-def board(handler: Callable[[Context, Nothing], Awaitable[Answered[Any]]]) -> Ask:
+def board(handler: Callable[[Context, Nothing], Awaitable[UseCaseAnswer[Any]]]) -> Ask:
     """A board's use case."""
     return lambda ctx, _: handler(ctx, Nothing())
 
 
-def about(handler: Callable[[Context, WalletParams], Awaitable[Answered[Any]]]) -> Ask:
+def about(handler: Callable[[Context, WalletParams], Awaitable[UseCaseAnswer[Any]]]) -> Ask:
     """A use case about a wallet."""
     return lambda ctx, at: handler(ctx, WalletParams(at))
 

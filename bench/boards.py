@@ -30,7 +30,7 @@ import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead, Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.rates import Rates
@@ -168,7 +168,7 @@ async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
     print(", ".join(f"{count:,.0f} {what}" for what, count in rows.items()))
     async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=30) as pool:
         node, contracts = QuietNode(), ROBINHOOD.contracts
-        heads = StillHeads(node, CHAIN_ID, contracts, book=Book(contracts), dialect=ANVIL)
+        heads = StillHeads(node, CHAIN_ID, contracts, book=VenueIndex(contracts), dialect=ANVIL)
         heads.stand(stands.block)
         yield Filled(
             scale.trades,

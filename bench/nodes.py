@@ -14,7 +14,7 @@ import time
 import aiohttp
 import uvloop
 
-from roundtrip.chain.rpc.client import Asks, Node, RpcCall
+from roundtrip.chain.rpc.client import Node, RpcCall, RpcNode
 from roundtrip.chain.rpc.endpoints import Hedging, NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from support.nodes import QuirkyNode
@@ -40,7 +40,7 @@ class MemoryNode(QuirkyNode):
         return [{"jsonrpc": "2.0", "id": call["id"], "result": hex(CHAIN_ID)} for call in body]
 
 
-async def times_ms(node: Asks, reads: int) -> list[float]:
+async def times_ms(node: RpcNode, reads: int) -> list[float]:
     """Of small reads one after another."""
     found = []
     for _ in range(reads):
@@ -71,7 +71,7 @@ async def measure(reads: int) -> None:
                 nodes = Nodes([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
                 if name == "two, not hedged":
                     nodes.hedging = Unhedged()
-                asked: Asks = Node(first.url, session) if name == "one node" else nodes
+                asked: RpcNode = Node(first.url, session) if name == "one node" else nodes
                 found = await times_ms(asked, reads)
                 rows.setdefault(name, []).append((found, len(second.sent)))
     middle = {name: sorted(runs, key=lambda run: p95(run[0]))[1] for name, runs in rows.items()}

@@ -20,7 +20,7 @@ from eth_abi.abi import encode
 from vyper.compiler import compile_from_file_input
 from vyper.compiler.input_bundle import FilesystemInputBundle
 
-from roundtrip.chain.rpc.client import REVERTED, Asks, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import BY_KIND, abi, amm_v3, amm_v4, erc20
@@ -61,7 +61,7 @@ class Answer(NamedTuple):
     said: str = ""
 
 
-Technique = Callable[[Asks, Contracts, Case, Meter], Awaitable[Answer]]
+Technique = Callable[[RpcNode, Contracts, Case, Meter], Awaitable[Answer]]
 _ORDER: tuple[Level, ...] = ("ok", "warn", "unknown", "danger")
 
 
@@ -103,7 +103,7 @@ def helper_at_caller(runtime: str) -> Technique:
     """``runtime``: the contract's code."""
     overrides = {_CALLER: {"code": runtime, "balance": hex(_RICH_WEI)}}
 
-    async def ask(node: Asks, contracts: Contracts, case: Case, meter: Meter) -> Answer:
+    async def ask(node: RpcNode, contracts: Contracts, case: Case, meter: Meter) -> Answer:
         calls = [
             _paid_call(
                 {"to": _CALLER, "data": selector(_ROUND_TRIP) + _plan(case, venue, contracts, _CALLER).hex()},
@@ -123,7 +123,7 @@ def helper_in_creation(creation: str) -> Technique:
     packed = bytes.fromhex("d694" + _CALLER[2:] + "80")
     made = Address("0x" + abi.keccak(packed)[12:].hex())
 
-    async def ask(node: Asks, contracts: Contracts, case: Case, meter: Meter) -> Answer:
+    async def ask(node: RpcNode, contracts: Contracts, case: Case, meter: Meter) -> Answer:
         calls = [
             _paid_call(
                 {"data": creation + _plan(case, venue, contracts, made).hex(), "value": hex(_VALUE_WEI)},
@@ -191,7 +191,7 @@ def _of_helper(told: bytes | None) -> Answer:
 # --- the exchange's quoters ------------------------------------------------------------------------
 
 
-async def quoter(node: Asks, contracts: Contracts, case: Case, meter: Meter) -> Answer:
+async def quoter(node: RpcNode, contracts: Contracts, case: Case, meter: Meter) -> Answer:
     """Two trips: the second sells what the first one bought."""
     quoted = [venue for venue in case.venues if venue.kind != "launchpad_curve"]
     if not quoted:
@@ -207,7 +207,7 @@ async def quoter(node: Asks, contracts: Contracts, case: Case, meter: Meter) -> 
     return _best([_of_quotes(*three) for three in zip(spent, bought, back, strict=True)])
 
 
-async def _quoted(node: Asks, calls: list[Call], meter: Meter) -> list[int]:
+async def _quoted(node: RpcNode, calls: list[Call], meter: Meter) -> list[int]:
     """What comes out by each; 0 where it refuses."""
     answers = await node.batch([_eth_call(call) for call in calls], meter)
     return [int.from_bytes((_bytes(answer) or b"")[:32], "big") for answer in answers]
@@ -232,7 +232,7 @@ def _of_quotes(spent_raw: int, bought_raw: int, back_raw: int) -> Answer:
 # --- a transfer to a dead address ------------------------------------------------------------------
 
 
-async def transfer(node: Asks, contracts: Contracts, case: Case, meter: Meter) -> Answer:
+async def transfer(node: RpcNode, contracts: Contracts, case: Case, meter: Meter) -> Answer:
     """Two trips: what the holder has, and its transfer."""
     pools = [venue.pool or contracts.v4_pool_manager for venue in case.venues]
     holders = pools if case.holder is None else [case.holder]
@@ -255,7 +255,7 @@ def _of_transfer(told: bytes | None) -> Answer:
 # --- bytecode --------------------------------------------------------------------------------------
 
 
-async def selectors(node: Asks, contracts: Contracts, case: Case, meter: Meter) -> Answer:
+async def selectors(node: RpcNode, contracts: Contracts, case: Case, meter: Meter) -> Answer:
     """Says of every token with one of these functions that it is a trap, as scanners do."""
     (answer,) = await node.batch([RpcCall("eth_getCode", [case.token, "latest"])], meter)
     code = _bytes(answer)

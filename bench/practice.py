@@ -20,7 +20,7 @@ from typing import get_args
 import asyncpg
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD
@@ -53,7 +53,7 @@ def context(pool: asyncpg.Pool) -> Context:
         chain_id=CHAIN_ID,
         contracts=contracts,
         node=node,
-        heads=Heads(node, CHAIN_ID, contracts, book=Book(contracts), dialect=ANVIL),
+        heads=Heads(node, CHAIN_ID, contracts, book=VenueIndex(contracts), dialect=ANVIL),
         policy=POLICY,
         pool=pool,
         rates=Rates(node, contracts),

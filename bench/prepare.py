@@ -32,7 +32,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
 from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams
 from roundtrip.services.trade.simulate import simulate
@@ -131,7 +131,7 @@ class Wallets:
 
 # --- one row ---------------------------------------------------------------------------------------------
 
-UseCase = Callable[[Context], Awaitable[Answered[Any]]]
+UseCase = Callable[[Context], Awaitable[UseCaseAnswer[Any]]]
 
 
 @dataclass(frozen=True, slots=True)

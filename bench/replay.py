@@ -27,7 +27,7 @@ from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.postgres import EmbeddedPostgres
-from roundtrip.store.watch.happenings import IndexedBlock, Replayed, read_happenings, replay_rule
+from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult, read_happenings, replay_rule
 
 from . import index_filler
 from .made_cast import DAY_S, Cast, Scale
@@ -172,8 +172,8 @@ async def rules(connection: asyncpg.Connection) -> list[Asked]:
 
 
 async def worst_s(
-    doing: Callable[[], Awaitable[Replayed]], times: int = TIMES
-) -> tuple[float, Replayed | None]:
+    doing: Callable[[], Awaitable[ReplayResult]], times: int = TIMES
+) -> tuple[float, ReplayResult | None]:
     """The longest of so many times, and what came out; None: it took longer than a minute."""
     found, worst = None, 0.0
     for _ in range(times):
@@ -205,7 +205,7 @@ async def ask(dsn: str, scale: Scale, only: list[str]) -> None:
             if only and not any(word in asked.kind for word in only):
                 continue
 
-            async def once(watch: Watch = asked.watch) -> Replayed:
+            async def once(watch: Watch = asked.watch) -> ReplayResult:
                 async with connection.transaction():
                     return await replay_rule(connection, contracts, watch, after_s, to)
 

@@ -22,7 +22,7 @@ import msgspec
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.span_stream import spans
 from roundtrip.chain.blocks.spans import check_answers, read_span
-from roundtrip.chain.rpc.client import Asks, Meter, Node, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 
@@ -45,7 +45,7 @@ def calls_of(first: int, last: int) -> list[RpcCall]:
     ]
 
 
-async def plainly(node: Asks, first: int, last: int) -> None:
+async def plainly(node: RpcNode, first: int, last: int) -> None:
     """The same calls, their JSON read and nothing checked."""
     _decoded(await node.batch(calls_of(first, last), budgeted=False))
 

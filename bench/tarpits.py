@@ -41,7 +41,7 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.delivery.channels import set_webhook
 from roundtrip.services.delivery.channels_schema import WebhookParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Outward
+from roundtrip.services.runtime.notifiers import Notifiers
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.server import jobs
@@ -107,7 +107,7 @@ class House:
     """What setting, telling and sending need of a context."""
 
     pool: asyncpg.Pool
-    outward: Outward
+    outward: Notifiers
     measures: Measures = field(default_factory=Measures)
 
     @property
@@ -313,7 +313,7 @@ async def main(seconds: float, folder: Path) -> int:
             await migrate(connection)
         loopback = frozenset(f"127.0.0.1:{port}" for port in ports)
         async with Poster(loopback) as poster:
-            house = House(pool, Outward(poster, lambda: Seal(b"k" * 32), loopback=loopback))
+            house = House(pool, Notifiers(poster, lambda: Seal(b"k" * 32), loopback=loopback))
             worker = Worker(house.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
             working = asyncio.create_task(worker.run())
             try:

@@ -9,7 +9,7 @@ from aiohttp import web
 from roundtrip.channels import discord
 from roundtrip.channels.post import Poster, PostReply
 from roundtrip.channels.targets import BadTarget, Target, target
-from roundtrip.channels.telegram import Started, Telegram
+from roundtrip.channels.telegram import StartedChat, Telegram
 from support.discord import PATH, discord_api
 from support.telegram import TOKEN, TelegramApi, telegram_api
 
@@ -90,12 +90,12 @@ async def test_who_sent_a_code_is_found_among_the_rest() -> None:
         await api.says(3, "/start code-2", kind="group")
         await api.says(4, "/start")
         found, newest = await telegram.read_started(0, 0)
-        assert found == [Started(first, 2, "code-1_A", "Ann Lee")]
+        assert found == [StartedChat(first, 2, "code-1_A", "Ann Lee")]
         await api.says(5, "/start two words")
         await api.happens({"edited_message": {"text": "/start code-3"}})
         second = await api.says(6, "/start@stand_in_bot code-4")
         found, newest = await telegram.read_started(newest, 0)
-        assert (found, newest) == ([Started(second, 6, "code-4", "Ann Lee")], second)
+        assert (found, newest) == ([StartedChat(second, 6, "code-4", "Ann Lee")], second)
         assert await telegram.read_started(newest, 0) == ([], newest)
 
 
@@ -106,12 +106,12 @@ async def test_an_update_of_another_shape_is_got_past() -> None:
         await api.happens({"message": {"chat": {"id": "x"}, "text": 5}})
         third = await api.says(2, "/start code")
         found, newest = await telegram.read_started(0, 0)
-        assert (found, newest) == ([Started(third, 2, "code", "Ann Lee")], third)
+        assert (found, newest) == ([StartedChat(third, 2, "code", "Ann Lee")], third)
 
 
 async def test_updates_that_are_huge_are_got_past() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        telegram, after, found = reach(api, poster), 0, list[Started]()
+        telegram, after, found = reach(api, poster), 0, list[StartedChat]()
         for number in range(9):
             await api.says(number, "\u202e" * 4096, reply_to_message={"text": "\u202e" * 4096})
         last = await api.says(9, "/start code")
@@ -127,7 +127,7 @@ async def test_an_update_is_waited_for() -> None:
         waiting = asyncio.ensure_future(reach(api, poster).read_started(0, 25))
         await api.polled()
         number = await api.says(2, "/start code")
-        assert await waiting == ([Started(number, 2, "code", "Ann Lee")], number)
+        assert await waiting == ([StartedChat(number, 2, "code", "Ann Lee")], number)
 
 
 async def test_a_longer_wait_than_a_posts_is_a_wait_all_the_same() -> None:

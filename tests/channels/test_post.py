@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from roundtrip.channels.dns import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups, NoTurn
-from roundtrip.channels.post import NotTried, Poster, PostReply
+from roundtrip.channels.post import Poster, PostNotTried, PostReply
 from roundtrip.channels.targets import target
 from support.receiver import PATIENCE_S, answer, receiver, then_silent
 
@@ -208,7 +208,7 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
         assert [reply.error for reply in replies if isinstance(reply, PostReply)] == [
             "its name leads to no address"
         ] * MOST_THREADS_OF_ONE
-        with pytest.raises(NotTried, match="no turn"):
+        with pytest.raises(PostNotTried, match="no turn"):
             await poster.post(target("https://late.evil.example/"), b"", {})
     slow.may.set()
 

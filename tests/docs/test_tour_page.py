@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from roundtrip.api.operations.catalog import tools
-from roundtrip.cli.tour import Walked, demo, place_for, walked_on
+from roundtrip.cli.tour import TourWalk, demo, place_for, walked_on
 from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.tour.page import call, heading
 from roundtrip.tour.redact import fits, shape, shorten, stable
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.timeout(400)
 
 
 @pytest.fixture(scope="module")
-async def walked(places: DevnetFolders, built: Built) -> AsyncIterator[Walked]:
+async def walked(places: DevnetFolders, built: Built) -> AsyncIterator[TourWalk]:
     with place_for(places) as var:
         async with demo(var) as running:
             found = await walked_on(running, built, lambda tool: None)
@@ -48,14 +48,14 @@ def test_every_tool_has_one_step_and_one_section() -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_a_tool_answers_and_has_something_to_show(walked: Walked, tool: str) -> None:
+def test_a_tool_answers_and_has_something_to_show(walked: TourWalk, tool: str) -> None:
     (told,) = [one for one in walked.told if one.step.tool == tool]
     assert has_something(told.step, told.answer)
     assert told.said
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_the_page_has_the_call_and_an_answer_of_its_shape(walked: Walked, tool: str) -> None:
+def test_the_page_has_the_call_and_an_answer_of_its_shape(walked: TourWalk, tool: str) -> None:
     (told,) = [one for one in walked.told if one.step.tool == tool]
     section = sections()[tool]
     assert section.startswith(f"{heading(told)}\n\n{told.step.why}\n")
@@ -75,7 +75,7 @@ def _without_said(found: object) -> object:
     return [_without_said(one) for one in found] if isinstance(found, list) else found
 
 
-def test_no_secret_is_on_the_page(walked: Walked) -> None:
+def test_no_secret_is_on_the_page(walked: TourWalk) -> None:
     for page in (walked.page(), PAGE.read_text()):
         assert not re.search(r"rt_[0-9A-Za-z]{20,}|whsec_[0-9A-Za-z+/=]+", page)
         assert walked.key not in page

@@ -19,7 +19,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence, Missing
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.check.schema import present
@@ -56,7 +56,7 @@ def documents() -> dict[str, bytes]:
 def line(name: str, evidence: Evidence) -> str:
     """One row of the table."""
     judgement = judge(evidence, POLICY)
-    flags = ", ".join(raised_flags(Judged(evidence, judgement, POLICY))) or "-"
+    flags = ", ".join(raised_flags(JudgedCheck(evidence, judgement, POLICY))) or "-"
     trade = present(evidence, judgement, POLICY, 0.0).trade
     loss = "-" if trade is None or trade.round_trip_loss_bps is None else str(trade.round_trip_loss_bps)
     verdict = judgement.verdict

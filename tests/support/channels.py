@@ -13,7 +13,7 @@ import msgspec
 from roundtrip.channels.post import PostReply
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import Target
-from roundtrip.channels.telegram import Started
+from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
@@ -21,7 +21,7 @@ from roundtrip.domain.watch.alerts import Alert, Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Bot, Outward
+from roundtrip.services.runtime.notifiers import Bot, Notifiers
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
@@ -88,7 +88,7 @@ class Servers:
 class Chats:
     """Telegram. ``updates``: who starts the bot, one list a question; then nobody does, for ever."""
 
-    updates: list[list[Started]] = field(default_factory=list)
+    updates: list[list[StartedChat]] = field(default_factory=list)
     told: list[tuple[int, Sequence[str]]] = field(default_factory=list)
     links: list[Sequence[str | None]] = field(default_factory=list)
     reply: PostReply = OK
@@ -104,7 +104,7 @@ class Chats:
     async def name(self) -> str | None:
         return self.called
 
-    async def read_started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
+    async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]:
         self.asked_after.append(after)
         if not self.updates:
             self.idle.set()
@@ -127,8 +127,8 @@ class Street:
     measures: Measures = field(default_factory=Measures)
 
     @property
-    def outward(self) -> Outward:
-        return Outward(self.servers, lambda: Seal(self.key), Bot(self.chats) if self.has_bot else None)
+    def outward(self) -> Notifiers:
+        return Notifiers(self.servers, lambda: Seal(self.key), Bot(self.chats) if self.has_bot else None)
 
     @property
     def ctx(self) -> Context:

@@ -14,8 +14,8 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
-from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey
-from roundtrip.store.accounts.credit_holds import Hold
+from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
+from roundtrip.store.accounts.credit_holds import CreditHold
 
 
 @dataclass
@@ -77,13 +77,13 @@ class Counts:
     writes: int = 0
     asked: int = 0
     balances: dict[int, Balance] = field(default_factory=dict)
-    holds: dict[UUID, Hold] = field(default_factory=dict)
+    holds: dict[UUID, CreditHold] = field(default_factory=dict)
     moving_fault: Exception | None = None
     is_moved: bool = False
     moves: int = 0
 
     async def write(
-        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]:
         """One at a time, in order; hand-backs first."""
         self.writes += 1
@@ -115,7 +115,7 @@ class Counts:
         return LiveKey(owner, has_room, not has_room and owner.id in self.balances)
 
     async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         """One at a time, in order; what goes back first."""
         self.moves += 1
@@ -131,7 +131,7 @@ class Counts:
             raise self.moving_fault
         return given
 
-    def _held(self, wanted: Hold, now_ms: int) -> bool:
+    def _held(self, wanted: CreditHold, now_ms: int) -> bool:
         has = self.balances.get(wanted.mite_id)
         if has is None:
             return False

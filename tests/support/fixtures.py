@@ -14,7 +14,7 @@ import pytest
 import redis
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Node
 from roundtrip.chain.rpc.dialect import ANVIL, Dialect
 from roundtrip.chain.simulate.rates import Rates
@@ -157,7 +157,9 @@ async def context_for(
     async with aiohttp.ClientSession() as session:
         node = Node(node_url, session, timeout_s)
         contracts = contracts_from(built.contracts)
-        heads = Heads(node, CHAIN_ID, contracts, market_age_s=0.0, book=Book(contracts), dialect=dialect)
+        heads = Heads(
+            node, CHAIN_ID, contracts, market_age_s=0.0, book=VenueIndex(contracts), dialect=dialect
+        )
         draws = itertools.count()
         yield Context(
             chain_id=CHAIN_ID,

@@ -9,7 +9,7 @@ from uuid import UUID
 import asyncpg
 
 from roundtrip.chain.blocks.heads import ChainHead, Heads
-from roundtrip.chain.rpc.client import Asks, Meter
+from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.rates import Rates
@@ -24,7 +24,7 @@ from roundtrip.jobs.kinds.names import names
 from roundtrip.services.community.flag_resolution import look
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.services.valuation.spot_quote import ProbeBuy, Probed, TokenPricing
 from roundtrip.store.boards import winners
 from roundtrip.store.community import flags
@@ -98,7 +98,7 @@ class Quotes:
         found = self.pays_at.get(holding.at, self.pays.get(holding.token))
         if found is None:
             return Missing("node", "it was asked in vain")
-        return Worth(found, VENUE) if isinstance(found, int) else found
+        return SellValue(found, VENUE) if isinstance(found, int) else found
 
     def prices(self) -> TokenPricing:
         return TokenPricing(self.probe_buy, self.slot_of, self.worth)
@@ -121,7 +121,7 @@ class Ground:
         self.ctx = Context(
             chain_id=4663,
             contracts=NETWORK,
-            node=cast(Asks, None),
+            node=cast(RpcNode, None),
             heads=cast(Heads, self),
             policy=POLICY,
             pool=self.pool,

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from aiohttp import web
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
@@ -35,7 +35,7 @@ def over(ctx: Context, *urls: str | NodeUrl, timeout_s: float = 20.0, **options:
     """The same context over several nodes instead, in this order; its head is not known yet."""
     given = [NodeUrl(url) if isinstance(url, str) else url for url in urls]
     nodes = Nodes(given, node_of(ctx).session, ctx.chain_id, timeout_s, **options)
-    heads = Heads(nodes, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=Book(ctx.contracts))
+    heads = Heads(nodes, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=VenueIndex(ctx.contracts))
     return replace(ctx, node=nodes, heads=heads, rates=Rates(nodes, ctx.contracts))
 
 

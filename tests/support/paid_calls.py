@@ -20,8 +20,8 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.store.accounts.credit_holds import Hold
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.store.accounts.credit_holds import CreditHold
 
 from .counting import Balance, Drawn, Wall, hashed, key_of, mite
 from .counting import Counts as Ledger
@@ -43,7 +43,7 @@ class Waits(Ledger):
         self.go.set()
 
     async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         self.came.set()
         await self.go.wait()
@@ -62,8 +62,8 @@ class Said(msgspec.Struct, frozen=True):
     text: str
 
 
-async def say(call: HandlerCall[Params]) -> Answered[Said]:
-    return Answered(Said(call.params.address), ttl_ms=1_000)
+async def say(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
+    return UseCaseAnswer(Said(call.params.address), ttl_ms=1_000)
 
 
 PLAIN = Operation("say", "Say", "Says.", Params, Said, say)

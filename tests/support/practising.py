@@ -18,7 +18,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.services.practice import buy, sell
 from roundtrip.services.practice.schema import PracticeBuyParams, PracticeSellParams
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.league import LeagueEligibility
 from support.keys import Person, key_for, mite_of_key
@@ -55,7 +55,7 @@ async def counts(
 class Appraiser:
     """Says what it is told to of every holding; ``asked``: each of its trips."""
 
-    says: Valued = field(default_factory=lambda: Worth(UNIT, VENUE))
+    says: Valued = field(default_factory=lambda: SellValue(UNIT, VENUE))
     asked: list[list[HoldingToSell]] = field(default_factory=list)
 
     async def __call__(

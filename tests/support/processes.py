@@ -14,7 +14,7 @@ from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
-from roundtrip.store.accounts.credit_holds import Hold
+from roundtrip.store.accounts.credit_holds import CreditHold
 
 from .counting import Drawn, Wall, key_of
 
@@ -32,7 +32,7 @@ class Faulty(Credits):
     is_dying: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         fault, self.fault = self.fault, None
         given: set[UUID] = set()

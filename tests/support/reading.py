@@ -12,7 +12,7 @@ import pytest
 
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.holders.first_block import FirstBlock
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.jobs.engine.worker import Worker
@@ -21,7 +21,7 @@ from roundtrip.services.holders import book_reader, sources
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.handlers import token_holders
 from roundtrip.services.holders.schema import HoldersParams
-from roundtrip.services.runtime.book_cache import Books
+from roundtrip.services.runtime.book_cache import BookCache
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import BookHead
@@ -48,7 +48,7 @@ class Process:
 
     def __post_init__(self) -> None:
         self.node = Recording(self.ctx.node)
-        self.ctx = replace(self.ctx, node=self.node, books=Books())
+        self.ctx = replace(self.ctx, node=self.node, books=BookCache())
 
     async def asked(self, token: str) -> dict[str, Any]:
         """The whole answer, but for when it was asked."""
@@ -164,7 +164,7 @@ def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
     """The node has all old states: the token's first block is known without its logs."""
     number = held.deeds[0].block_number
 
-    async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock:
+    async def first_block(node: RpcNode, token: Address, high: BlockRef) -> FirstBlock:
         ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
         return FirstBlock(number, ref)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import NodeFault
 
 Answer = msgspec.Raw | RpcError
@@ -22,7 +22,7 @@ class Recording:
     """In front of ``node``. ``spans``: first and last block of every range of logs that was asked for by
     numbers. ``instead``: what is answered to a call in the node's place; None: what the node says."""
 
-    node: Asks
+    node: RpcNode
     spans: list[tuple[int, int]] = field(default_factory=list)
     instead: Callable[[RpcCall], Answer | None] = says_nothing_else
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import asyncpg
 
-from roundtrip.chain.blocks.head_feed import Feed, Hint
+from roundtrip.chain.blocks.head_feed import Feed, HeadHint
 from roundtrip.store.index import cursor
 from roundtrip.sync.run import Following, Sync
 from support.scripted_chain import ScriptedChain
@@ -23,22 +23,22 @@ class Hints:
 
     def __init__(self) -> None:
         self._newest = -1
-        self._removed: Hint | None = None
+        self._removed: HeadHint | None = None
         self._news = asyncio.Event()
 
     def newest(self) -> int:
         return self._newest
 
-    async def next(self, after: int) -> Hint:
+    async def next(self, after: int) -> HeadHint:
         while self._removed is None and self._newest <= after:
             self._news.clear()
             await self._news.wait()
-        hint, self._removed = self._removed or Hint(self._newest, 0.0), None
+        hint, self._removed = self._removed or HeadHint(self._newest, 0.0), None
         return hint
 
     def say(self, number: int, removed: bool = False) -> None:
         self._newest = number
-        self._removed = Hint(number, 0.0, removed=True) if removed else self._removed
+        self._removed = HeadHint(number, 0.0, removed=True) if removed else self._removed
         self._news.set()
 
 

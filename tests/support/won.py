@@ -11,7 +11,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.market.fairness import Fairness, WalletOrigin
 from roundtrip.domain.market.winners import SPANS, ClosedToken, RankedWinner, TokenStart, Wallets, board
-from roundtrip.store.boards.winners import Ranked
+from roundtrip.store.boards.winners import RankedClosings
 from roundtrip.store.index import cursor
 from roundtrip.store.server.hex import as_address, as_bytes
 from support.tables import emptied
@@ -75,7 +75,7 @@ class Facts:
 
         return board(self.of(span), counts)
 
-    def told(self, rows: Iterable[Ranked]) -> list[tuple[object, ...]]:
+    def told(self, rows: Iterable[RankedClosings]) -> list[tuple[object, ...]]:
         """What was counted elsewhere, as ``plain`` has winners."""
         return [
             (

@@ -21,7 +21,7 @@ from roundtrip.api.request.request_ids import request_id
 from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, SharedAnswers, TookTooLong
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import reach
 from roundtrip.services.support.wallet_params import WalletParams
 
@@ -64,7 +64,7 @@ class ErrorAnswer(msgspec.Struct, frozen=True):
     error: ErrorDetail
 
 
-class Named(RoundtripError):
+class TracedFailure(RoundtripError):
     """What was not the caller's doing: the message names a request id that the log knows."""
 
     def __init__(self, code: str, message: str, request: str, retry_after_s: int | None = None) -> None:
@@ -73,7 +73,7 @@ class Named(RoundtripError):
         self.request_id = request
 
 
-class Unexpected(Named):
+class Unexpected(TracedFailure):
     """A fault of ours that nobody foresaw."""
 
     def __init__(self, request: str | None = None) -> None:
@@ -82,9 +82,9 @@ class Unexpected(Named):
 
 def with_request_id(error: RoundtripError, request: str | None = None) -> RoundtripError:
     """The error as its caller is told it: with the request's id, where it was not his doing."""
-    if error.status < 500 or isinstance(error, Named):
+    if error.status < 500 or isinstance(error, TracedFailure):
         return error
-    return Named(error.code, error.message, request or request_id(), error.retry_after_s)
+    return TracedFailure(error.code, error.message, request or request_id(), error.retry_after_s)
 
 
 def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> DoorReply:
@@ -151,7 +151,7 @@ class Dispatch:
     def _record_failure(self, error: RoundtripError, operation: AnyOperation, door: Door) -> None:
         """Counts it, and puts down in the log what was our doing; of what nobody foresaw that is done."""
         self.ctx.measures.count("errors", operation.name, error.code)
-        if isinstance(error, Named) and not isinstance(error, Unexpected):
+        if isinstance(error, TracedFailure) and not isinstance(error, Unexpected):
             self.failures.tell(error, operation.name, door)
 
     async def _run(
@@ -243,7 +243,7 @@ class Dispatch:
             question += f" from block {least}"
         return await self.shared.get(question, make, asker)
 
-    async def _in_time(self, answering: Awaitable[Answered[Any]]) -> Answered[Any]:
+    async def _in_time(self, answering: Awaitable[UseCaseAnswer[Any]]) -> UseCaseAnswer[Any]:
         """Whoever waits for it waits no longer, and its place is free again."""
         deadline = asyncio.timeout(self.deadline_s)
         try:

@@ -18,9 +18,9 @@ import coincurve
 
 from roundtrip.chain.blocks.head_feed import Feed
 from roundtrip.chain.blocks.heads import Heads, newest
-from roundtrip.chain.blocks.venue_index import READ_AGAIN_BLOCKS, Book
-from roundtrip.chain.doctor import DoctorRounds, Finding, Patient, examine
-from roundtrip.chain.holders.origins import Never
+from roundtrip.chain.blocks.venue_index import READ_AGAIN_BLOCKS, VenueIndex
+from roundtrip.chain.doctor import DoctorRounds, DoctorSubject, Finding, examine
+from roundtrip.chain.holders.origins import NothingReached
 from roundtrip.chain.rpc import bulkhead
 from roundtrip.chain.rpc.background import beside
 from roundtrip.chain.rpc.bulkhead import Bulkhead
@@ -40,8 +40,8 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.proof_file import Claim, ProofFinding
-from roundtrip.services.check.proof_replay import Trusted, verify_claim
-from roundtrip.services.runtime.book_cache import Books, reading_budget
+from roundtrip.services.check.proof_replay import TrustedSetting, verify_claim
+from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import check_key
 from roundtrip.services.wallets.origins import find_out
@@ -152,7 +152,7 @@ async def context(
         urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
         node = _node(settings, urls, session, measures=measures)
         patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
-        book = Book(contracts, look_back_blocks)
+        book = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
             node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s,
             oldest_s=_oldest_s(settings),
@@ -161,8 +161,10 @@ async def context(
             node.speaks = _speaks(heads)
         await stack.enter_async_context(heads.following())
 
-        def patient() -> Patient:
-            return Patient(node, heads, contracts, CHAIN_ID, time.time(), time.monotonic, thorough=False)
+        def patient() -> DoctorSubject:
+            return DoctorSubject(
+                node, heads, contracts, CHAIN_ID, time.time(), time.monotonic, thorough=False
+            )
 
         rounds = await stack.enter_async_context(DoctorRounds(patient).going())
         yield Context(
@@ -176,7 +178,7 @@ async def context(
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
-            books=Books(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
+            books=BookCache(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
             service_id=hashlib.sha256(drawn).hexdigest()[:16],
             outward=out,
             measures=measures,
@@ -236,13 +238,13 @@ async def _examine_node(settings: Settings, network: Network, one: NodeUrl) -> l
         with contextlib.suppress(RoundtripError):
             await heads.refresh()
         now = (time.time(), time.monotonic)
-        return await examine(Patient(node, heads, network.contracts, network.chain_id, *now))
+        return await examine(DoctorSubject(node, heads, network.contracts, network.chain_id, *now))
 
 
 async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) -> list[ProofFinding]:
     """What holds of a proof, under the contracts of ``network`` and the policy of this release; without a url
     no node is asked."""
-    trusted = Trusted(network.chain_id, network.contracts, POLICY)
+    trusted = TrustedSetting(network.chain_id, network.contracts, POLICY)
     if rpc_url is None:
         return await verify_claim(claim, trusted)
     async with aiohttp.ClientSession() as session:
@@ -298,7 +300,7 @@ async def forgotten(database_url: str) -> None:
 
 async def found_origin(
     settings: Settings, network: Network, database_url: str, wallet: Address
-) -> StoredOrigin | Never | None:
+) -> StoredOrigin | NothingReached | None:
     """Where a wallet comes from, as far as the database or the nodes tell. Raises NodeFault, ServiceFull."""
     await migrate_database(database_url)
     connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)

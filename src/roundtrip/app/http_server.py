@@ -27,7 +27,7 @@ from roundtrip.api.documents.tool_schemas import tools_json
 from roundtrip.api.http.app import Lost, create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
-from roundtrip.api.server.overload import Pressure
+from roundtrip.api.server.overload import RunLimit
 from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, spare_files
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
@@ -36,14 +36,14 @@ from roundtrip.config.resources import LIBRARIES
 from roundtrip.config.settings import Settings
 from roundtrip.console.app import console_routes
 from roundtrip.console.support.static_files import LibraryMissing
-from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
+from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address
 from roundtrip.services.accounts.credits import opening
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.holder_tier import IsHolder, OwnToken, nobody_holds
+from roundtrip.services.runtime.holder_tier import HolderTier, IsHolder, nobody_holds
 from roundtrip.services.runtime.newest_block import is_newest
 
 from .recursion_limit import bound_recursion
@@ -100,7 +100,7 @@ def application(settings: Settings, ctx: Context) -> Starlette:
         minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store, service=ctx.service_id)
         across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
     gate = gate_over(ctx, minutes)
-    pressure = Pressure(settings.most_checks_at_once, time.monotonic)
+    pressure = RunLimit(settings.most_checks_at_once, time.monotonic)
     shared = SharedAnswers(
         time.monotonic,
         settings.most_checks_at_once,
@@ -163,7 +163,7 @@ def _is_holder(settings: Settings, ctx: Context) -> IsHolder:
     if settings.own_token is None:
         return nobody_holds
     own, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
-    return OwnToken(own, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
+    return HolderTier(own, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
 
 
 def _payments(settings: Settings) -> Payments | None:
@@ -177,7 +177,7 @@ def _allowances(settings: Settings) -> Allowances:
         anonymous=CallAllowance(settings.anon_per_minute),
         key=CallAllowance(settings.key_per_minute, settings.key_per_day),
         holder=CallAllowance(settings.holder_per_minute, settings.holder_per_day),
-        address=OfAddress(
+        address=AddressAllowance(
             keyed=settings.keyed_per_address,
             requests=settings.requests_per_address,
             accounts=settings.accounts_per_address,

@@ -13,7 +13,7 @@ from roundtrip.channels.targets import BadTarget, target
 from roundtrip.channels.telegram import Telegram
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
-from roundtrip.services.runtime.notifiers import Bot, Outward
+from roundtrip.services.runtime.notifiers import Bot, Notifiers
 
 
 class BadSetting(CannotRun):
@@ -21,7 +21,7 @@ class BadSetting(CannotRun):
 
 
 @contextlib.asynccontextmanager
-async def outward(settings: Settings) -> AsyncIterator[Outward]:
+async def outward(settings: Settings) -> AsyncIterator[Notifiers]:
     """What talks to the servers of people who are told something. Raises BadSetting."""
     loopback = frozenset(settings.webhook_loopback)
     for place in settings.webhook_loopback:
@@ -31,7 +31,7 @@ async def outward(settings: Settings) -> AsyncIterator[Outward]:
         bot = None
         if settings.telegram_token is not None:
             bot = Bot(Telegram(poster, settings.telegram_token, settings.telegram_url))
-        yield Outward(
+        yield Notifiers(
             poster, functools.cache(lambda: Seal(secret_key(settings))), bot, loopback, settings.public_url
         )
 

@@ -107,7 +107,7 @@ class Child:
 
 
 @dataclass(eq=False, slots=True)
-class _Place:
+class _ChildPlace:
     """Where one child is replaced by the next; ``changing``: held by whoever replaces it."""
 
     child: Child
@@ -142,7 +142,7 @@ class Supervisor:
         self._program = tuple(program)
         self._wait = wait
         self._rolls = {signal.SIGUSR1} if on_terminal else {signal.SIGUSR1, signal.SIGHUP}
-        self._places: list[_Place] = []
+        self._places: list[_ChildPlace] = []
         self._is_started = False
         self._living: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -200,7 +200,7 @@ class Supervisor:
     async def _work(self, started: Callable[["Supervisor"], None]) -> None:
         everybody = [role for role in self._roles for _ in range(role.count)]
         children = [await self._start(role, place) for place, role in enumerate(everybody)]
-        self._places = [_Place(child) for child in children]
+        self._places = [_ChildPlace(child) for child in children]
         for child, is_ready in zip(
             children, await asyncio.gather(*(child.is_ready() for child in children)), strict=True
         ):
@@ -211,7 +211,7 @@ class Supervisor:
         started(self)
         await asyncio.gather(*(self._keep(place) for place in self._places))
 
-    async def _keep(self, place: _Place) -> None:
+    async def _keep(self, place: _ChildPlace) -> None:
         """Replaces what ends by itself."""
         failures = 0
         while True:

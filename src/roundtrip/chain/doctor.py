@@ -36,7 +36,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class DoctorSubject:
     """What is looked at. ``now_s``: our clock, in seconds since 1970; ``clock``: counts seconds."""
 
     node: Node | Nodes
@@ -53,7 +53,7 @@ class Patient:
         return self.heads.current().block
 
 
-async def _chain(patient: Patient) -> list[Finding]:
+async def _chain(patient: DoctorSubject) -> list[Finding]:
     (answer,) = await patient.node.batch([RpcCall("eth_chainId", [])], budgeted=False)
     told = quantity(answer)
     if told != patient.chain_id:
@@ -65,7 +65,7 @@ async def _chain(patient: Patient) -> list[Finding]:
     return [Finding("chain id", "works", str(told))]
 
 
-async def _clock(patient: Patient) -> list[Finding]:
+async def _clock(patient: DoctorSubject) -> list[Finding]:
     apart_s = int(patient.now_s) - patient.block().timestamp_s
     said = f"the newest block is {abs(apart_s)} s {'behind' if apart_s >= 0 else 'ahead of'} our clock"
     if abs(apart_s) <= _MOST_APART_S:
@@ -76,7 +76,7 @@ async def _clock(patient: Patient) -> list[Finding]:
 _MOST_APART_S = 60
 
 
-async def _code(patient: Patient) -> list[Finding]:
+async def _code(patient: DoctorSubject) -> list[Finding]:
     named = patient.contracts.by_name()
     at = {"blockHash": patient.block().hash}
     answers = await patient.node.batch(
@@ -122,7 +122,7 @@ _LINKS = (
 )
 
 
-async def _links(patient: Patient) -> list[Finding]:
+async def _links(patient: DoctorSubject) -> list[Finding]:
     at, contracts = {"blockHash": patient.block().hash}, patient.contracts
     calls = [
         RpcCall("eth_call", [{"to": getattr(contracts, of), "data": abi.selector(view)}, at])
@@ -147,7 +147,7 @@ async def _links(patient: Patient) -> list[Finding]:
     return [Finding("links", "works", f"all {len(_LINKS)} contracts name each other as configured")]
 
 
-async def _simulation(patient: Patient) -> list[Finding]:
+async def _simulation(patient: DoctorSubject) -> list[Finding]:
     head = patient.heads.current()
     found = await probe(patient.node, head.block, head.base_fee_wei)
     said = f"speaks as {found.dialect.name}; two blocks, code and balance overrides"
@@ -166,7 +166,7 @@ async def _simulation(patient: Patient) -> list[Finding]:
 _DEPTHS = (128, 5_000, 100_000, 1_000_000)
 
 
-async def _archive(patient: Patient) -> list[Finding]:
+async def _archive(patient: DoctorSubject) -> list[Finding]:
     head = patient.block().number
     deep = [depth for depth in _DEPTHS if depth < head]
     calls = [RpcCall("eth_getBalance", [patient.contracts.weth, hex(head - depth)]) for depth in deep]
@@ -182,7 +182,7 @@ _RANGES = (1_000, 10_000, 100_000)
 _WORKING_RANGE = 10_000
 
 
-async def _logs(patient: Patient) -> list[Finding]:
+async def _logs(patient: DoctorSubject) -> list[Finding]:
     head, served = patient.block().number, 0
     said = "no range is served"
     for blocks in _RANGES if patient.thorough else (_WORKING_RANGE,):
@@ -205,7 +205,7 @@ async def _logs(patient: Patient) -> list[Finding]:
 _BATCHES = (10, 100, 500)
 
 
-async def _batches(patient: Patient) -> list[Finding]:
+async def _batches(patient: DoctorSubject) -> list[Finding]:
     taken = 0
     for size in _BATCHES:
         try:
@@ -227,7 +227,7 @@ _POLLED = "nothing is lost: the newest block is polled for"
 _HEARD_WITHIN_S = 5.0
 
 
-async def _nodes(patient: Patient) -> list[Finding]:
+async def _nodes(patient: DoctorSubject) -> list[Finding]:
     if not isinstance(patient.node, Nodes):
         return []
     states = patient.node.state()
@@ -239,7 +239,7 @@ async def _nodes(patient: Patient) -> list[Finding]:
     return [Finding("nodes", "in part" if left else "missing", "; ".join(ill), costs)]
 
 
-async def _websocket(patient: Patient) -> list[Finding]:
+async def _websocket(patient: DoctorSubject) -> list[Finding]:
     if not isinstance(patient.node, Node):
         return []
     url = "ws" + patient.node.url.removeprefix("http")
@@ -265,7 +265,7 @@ class DoctorCheck:
     only."""
 
     what: str
-    how: Callable[[Patient], Awaitable[list[Finding]]]
+    how: Callable[[DoctorSubject], Awaitable[list[Finding]]]
     costs: str
     heavy: bool = False
 
@@ -286,7 +286,7 @@ NEEDED = frozenset({"chain id", "contracts", "links", "eth_simulateV1"})
 """Without these no check can be made."""
 
 
-async def examine(patient: Patient) -> list[Finding]:
+async def examine(patient: DoctorSubject) -> list[Finding]:
     """Every finding, in order. What the node refuses is a finding, never an exception."""
     found: list[Finding] = []
     for look in LOOKS:
@@ -309,7 +309,7 @@ class DoctorRounds:
     """Looks now and then while the service runs, so that nothing is missing silently. ``patient`` as it is
     when it is called."""
 
-    def __init__(self, patient: Callable[[], Patient]) -> None:
+    def __init__(self, patient: Callable[[], DoctorSubject]) -> None:
         self._patient = patient
         self._found: tuple[Finding, ...] = ()
 

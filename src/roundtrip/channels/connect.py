@@ -34,11 +34,11 @@ class NotGlobal(OSError):
     """The address that was about to be connected to is not one of the internet."""
 
 
-class TooMuch(aiohttp.ClientError):
+class AnswerTooLarge(aiohttp.ClientError):
     """More came than any answer takes."""
 
 
-class _Bounded(ResponseHandler):
+class _BoundedHandler(ResponseHandler):
     """Hangs up on whoever says more than ``MOST_HEARD``."""
 
     _heard = 0
@@ -48,7 +48,7 @@ class _Bounded(ResponseHandler):
         if self._heard <= MOST_HEARD:
             super().data_received(data)
         elif self.transport is not None:
-            self.set_exception(TooMuch())
+            self.set_exception(AnswerTooLarge())
             self.transport.abort()
 
 
@@ -56,7 +56,7 @@ class _Connector(aiohttp.TCPConnector):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         # aiohttp has no public way to bound it; the floods of tests/channels tell should this one close.
-        self._factory: Any = functools.partial(_Bounded, loop=self._loop)
+        self._factory: Any = functools.partial(_BoundedHandler, loop=self._loop)
 
 
 def session(

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from .address_policy import is_global
-from .connect import NotGlobal, TooMuch, session
+from .connect import AnswerTooLarge, NotGlobal, session
 from .dns import Lookups, NoTurn
 from .targets import Target
 
@@ -23,7 +23,7 @@ MOST_READ = 16 * 1024
 _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
-class NotTried(Exception):
+class PostNotTried(Exception):
     """Nothing was sent, for a reason of ours; the text says it."""
 
 
@@ -111,7 +111,7 @@ class Poster:
             reply = await self._send(asked, to, body, headers, most_read, limit_s)
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, NoTurn):
-                raise NotTried("there was no turn to look the name up") from None
+                raise PostNotTried("there was no turn to look the name up") from None
             reply = PostReply(None, _why(error, limit_s), None, 0)
         except Exception as error:  # a stranger's answer is behind it: whatever it broke, it is no answer
             reply = PostReply(None, _why(error, limit_s), None, 0)
@@ -164,7 +164,7 @@ def _why(error: Exception, limit_s: float) -> str:
 
 
 _SAID: tuple[tuple[type[Exception], str], ...] = (
-    (TooMuch, "it answered too much"),
+    (AnswerTooLarge, "it answered too much"),
     (aiohttp.ClientConnectorDNSError, "its name leads to no address"),
     (aiohttp.ClientConnectorCertificateError, "its certificate is not one to trust for that host"),
     (aiohttp.ClientSSLError, "no TLS could be agreed with it"),

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from .message_lines import lines, lines_with_links
-from .post import TIMEOUT_S, NotTried, Poster, PostReply
+from .post import TIMEOUT_S, Poster, PostNotTried, PostReply
 from .targets import Target, target
 
 _T = TypeVar("_T")
@@ -24,7 +24,7 @@ _BOT_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedChat:
     """Somebody sent the bot ``/start code`` in a chat of two. ``name``: a stranger's text."""
 
     update_id: int
@@ -54,7 +54,7 @@ class _UpdateNumber(msgspec.Struct):
     update_id: int
 
 
-class _Me(msgspec.Struct):
+class _BotName(msgspec.Struct):
     username: str = ""
 
 
@@ -102,12 +102,12 @@ class Telegram:
     async def name(self) -> str | None:
         """What the bot is called; None: it did not say."""
         try:
-            me = _result(await self._ask("getMe", {}), _Me)
-        except (OSError, NotTried):
+            me = _result(await self._ask("getMe", {}), _BotName)
+        except (OSError, PostNotTried):
             return None
         return me.username if _BOT_NAME.fullmatch(me.username) else None
 
-    async def read_started(self, after: int, wait_s: int) -> tuple[list[Started], int]:
+    async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]:
         """Who sent ``/start`` since the update ``after``, and the newest update; waits up to ``wait_s`` for
         one. Raises OSError when it could not be asked."""
         asked: dict[str, Any] = {
@@ -164,10 +164,10 @@ def _update(raw: msgspec.Raw) -> _Update:
         raise OSError("Telegram could not be asked: its answer is of another shape") from None
 
 
-def _read_start(update: _Update) -> Started | None:
+def _read_start(update: _Update) -> StartedChat | None:
     said = update.message
     found = _START.fullmatch(said.text) if said is not None else None
     if said is None or found is None or said.chat.type != "private":
         return None
     name = f"{said.chat.first_name} {said.chat.last_name}".strip()[:_MOST_NAME]
-    return Started(update.update_id, said.chat.id, found[1], name)
+    return StartedChat(update.update_id, said.chat.id, found[1], name)

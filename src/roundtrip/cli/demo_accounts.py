@@ -56,7 +56,7 @@ _log = structlog.get_logger(__name__)
 
 
 @dataclass
-class Stage:
+class DemoStage:
     """Where the cast acts. ``crowd``: the chain's side, which blocks its thread."""
 
     ctx: Context
@@ -81,7 +81,7 @@ async def run(ctx: Context, built: Built, rpc_url: str) -> None:
     over = threading.Event()
     try:
         with SyncRpc(rpc_url) as node:
-            stage = Stage(ctx, built, DemoCrowd(node, built, over))
+            stage = DemoStage(ctx, built, DemoCrowd(node, built, over))
             for name, act in ACTS:
                 try:
                     await act(stage)
@@ -92,7 +92,7 @@ async def run(ctx: Context, built: Built, rpc_url: str) -> None:
         over.set()
 
 
-async def _caught_up(stage: Stage) -> None:
+async def _caught_up(stage: DemoStage) -> None:
     """The index has the chain as it was built."""
 
     async def is_there() -> bool:
@@ -103,7 +103,7 @@ async def _caught_up(stage: Stage) -> None:
     await stage.until(is_there)
 
 
-async def _join(stage: Stage) -> None:
+async def _join(stage: DemoStage) -> None:
     """They became mites nine days ago. Nobody has their keys."""
     ctx = stage.ago(AGE_S)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -120,7 +120,7 @@ def _designations(name: str) -> Iterator[str]:
         yield designation(hashlib.sha256(f"roundtrip cast: {name} {tries}".encode()).digest(), tries)
 
 
-async def _watch(stage: Stage) -> None:
+async def _watch(stage: DemoStage) -> None:
     """They follow who will win, and have a rule."""
     token = stage.crowd.places.crowded.token
     for mite in stage.mites.values():
@@ -130,13 +130,13 @@ async def _watch(stage: Stage) -> None:
         await create_rule(stage.ctx, RuleParams(rule=f"any buying over 0.05 eth on {token}"), mite)
 
 
-async def _crowd(stage: Stage) -> None:
+async def _crowd(stage: DemoStage) -> None:
     """Visitors come, and some of them win."""
     if not await asyncio.to_thread(stage.crowd.has_come):
         await asyncio.to_thread(stage.crowd.run_crowd)
 
 
-async def _fair(stage: Stage) -> None:
+async def _fair(stage: DemoStage) -> None:
     """The index counted them: their token is fair from here on."""
 
     async def is_counted() -> bool:
@@ -145,7 +145,7 @@ async def _fair(stage: Stage) -> None:
     await stage.until(is_counted)
 
 
-async def _flag(stage: Stage) -> None:
+async def _flag(stage: DemoStage) -> None:
     """One said long ago of a launch that its deployer would sell: the chain's history proves it, which nobody
     has to wait for."""
     wallet = parse_address(actor_address(DUMPER))
@@ -163,13 +163,13 @@ async def _flag(stage: Stage) -> None:
     at_s = newest.at_s + 1
     ago_s = stands.block.timestamp_s - at_s
     now = datetime.fromtimestamp(stage.ago(ago_s).now_s(), UTC)
-    basis = flags.Basis(deployer_raw=newest.bought_raw)
+    basis = flags.FlagBasis(deployer_raw=newest.bought_raw)
     flag = flags.NewFlag(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
     async with accounts(stage.ctx) as connection:
         await flags.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
 
 
-async def _practise(stage: Stage) -> None:
+async def _practise(stage: DemoStage) -> None:
     """They buy before the crowd comes."""
     for name, mite in stage.mites.items():
         wanted = PracticeBuyParams(stage.crowd.places.crowded.token, "0.3")
@@ -177,7 +177,7 @@ async def _practise(stage: Stage) -> None:
     await mark_as_agent(stage.ctx, AgentParams(name="Early bird"), stage.mites[CAST[0]])
 
 
-async def _take_profit(stage: Stage) -> None:
+async def _take_profit(stage: DemoStage) -> None:
     """They sell in three parts what the crowd made dearer; the last keeps some."""
     token = stage.crowd.places.crowded.token
     for number, (name, mite) in enumerate(stage.mites.items()):
@@ -187,12 +187,12 @@ async def _take_profit(stage: Stage) -> None:
             await practice_sell(stage.ctx, wanted, mite, _once(stage, f"{name} sells {percent}"))
 
 
-def _once(stage: Stage, what: str) -> str:
+def _once(stage: DemoStage, what: str) -> str:
     """The key of what is done once a week: on Monday the league begins anew."""
     return f"cast {monday_s(int(stage.ctx.now_s()))} {what}"
 
 
-async def _mark(stage: Stage) -> None:
+async def _mark(stage: DemoStage) -> None:
     """They agree on two wallets, and one says what will become of a token."""
     for mite in stage.mites.values():
         await mark_wallet(stage.ctx, MarkParams(visitor(0), "Early visitor", "good"), mite)
@@ -209,12 +209,12 @@ async def _mark(stage: Stage) -> None:
         await flag_token(stage.ctx, wanted, stage.mites[CAST[1]])
 
 
-async def _deployer_leaves(stage: Stage) -> None:
+async def _deployer_leaves(stage: DemoStage) -> None:
     """A deployer sells all he bought of a token."""
     await asyncio.to_thread(stage.crowd.deployer_leaves)
 
 
-ACTS: tuple[tuple[str, Callable[[Stage], Awaitable[None]]], ...] = (
+ACTS: tuple[tuple[str, Callable[[DemoStage], Awaitable[None]]], ...] = (
     ("caught up", _caught_up),
     ("join", _join),
     ("watch", _watch),

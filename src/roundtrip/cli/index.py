@@ -7,7 +7,7 @@ import asyncpg
 import typer
 
 from roundtrip.app import build, supervisor
-from roundtrip.chain.holders.origins import Never
+from roundtrip.chain.holders.origins import NothingReached
 from roundtrip.config.networks import Network
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import RoundtripError
@@ -127,12 +127,12 @@ async def _origin(settings: Settings, network: Network, wallet: Address) -> None
         raise SystemExit(_UNKNOWN)
 
 
-def _describe_origin(wallet: Address, found: StoredOrigin | Never | None) -> str:
+def _describe_origin(wallet: Address, found: StoredOrigin | NothingReached | None) -> str:
     if found is None:
         return (
             f"{wallet}: could not be found out. The index does not reach so far, and no node's archive told."
         )
-    if isinstance(found, Never):
+    if isinstance(found, NothingReached):
         return f"{wallet} was not met up to block {found.searched_number}."
     at = datetime.fromtimestamp(found.first_s, UTC)
     by = f"funded by {found.funder}" if found.funder else "who funded it is not known"

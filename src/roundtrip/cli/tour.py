@@ -24,7 +24,7 @@ from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.node import free_port
 from roundtrip.tour.page import page
 from roundtrip.tour.redact import Placeholders, words
-from roundtrip.tour.steps import Ground
+from roundtrip.tour.steps import TourGround
 from roundtrip.tour.walk import ServiceUrls, WalkedStep, walk
 
 from .terminal import console, environment, run
@@ -39,7 +39,7 @@ _END_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Walked:
+class TourWalk:
     """What a walk was told, and the key that is not to be seen anywhere."""
 
     told: list[WalkedStep]
@@ -56,7 +56,7 @@ class Walked:
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunningDemo:
     """A demo with a receiver of alerts beside it."""
 
     place: ServiceUrls
@@ -96,23 +96,23 @@ def _built(places: world.DevnetFolders, url: str | None) -> world.Built:
 
 
 async def _write_walk(
-    demo: contextlib.AbstractAsyncContextManager[Running], built: world.Built, written: list[str]
+    demo: contextlib.AbstractAsyncContextManager[RunningDemo], built: world.Built, written: list[str]
 ) -> None:
     async with demo as running:
         walked = await walked_on(running, built, lambda tool: print(tool, flush=True))
     written.append(walked.page())
 
 
-async def walked_on(running: Running, built: world.Built, tell: Callable[[str], None]) -> Walked:
+async def walked_on(running: RunningDemo, built: world.Built, tell: Callable[[str], None]) -> TourWalk:
     """Walks the tour there. Raises as ``walk`` does."""
     wallet = DemoWallet(built, WALLET)
-    ground = Ground(built, wallet.address, running.receiver_url)
+    ground = TourGround(built, wallet.address, running.receiver_url)
     told, key = await walk(running.place, wallet, ground, tell)
     mite = re.search(r"mite-\w+", str(ground.came["my_mite"]))
     names = {running.receiver_url: RECEIVER, running.receiver_url.split("//")[1]: RECEIVER.split("//")[1]}
     if mite:
         names[mite[0]] = "<mite>"
-    return Walked(told, words(built, names), key)
+    return TourWalk(told, words(built, names), key)
 
 
 @contextlib.contextmanager
@@ -129,17 +129,17 @@ def place_for(places: world.DevnetFolders) -> Iterator[Path]:
 
 
 @contextlib.asynccontextmanager
-async def demo(var: Path) -> AsyncIterator[Running]:
+async def demo(var: Path) -> AsyncIterator[RunningDemo]:
     """``roundtrip demo`` on free ports, its files in ``var``, until the block ends; on the chain that is the
     same whenever it is built."""
     async with _receiver() as receiver_url, _demo(var, receiver_url) as url:
-        yield Running(ServiceUrls(url, _rpc_url(var)), receiver_url)
+        yield RunningDemo(ServiceUrls(url, _rpc_url(var)), receiver_url)
 
 
 @contextlib.asynccontextmanager
-async def _running_at(url: str, var: Path) -> AsyncIterator[Running]:
+async def _running_at(url: str, var: Path) -> AsyncIterator[RunningDemo]:
     async with _receiver(_RECEIVER_PORT) as receiver_url:
-        yield Running(ServiceUrls(url, _rpc_url(var)), receiver_url)
+        yield RunningDemo(ServiceUrls(url, _rpc_url(var)), receiver_url)
 
 
 def _rpc_url(var: Path) -> str:

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from roundtrip.api.dispatch import Dispatch, Named, Unexpected, with_request_id
+from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, with_request_id
 from roundtrip.api.documents.landing import FRONT, wants_page
 from roundtrip.api.http.app import Lost
 from roundtrip.api.request.callers import Callers
@@ -63,11 +63,11 @@ class PageEndpoint:
         visit = Visit(self.console, scope, session, scope["path_params"], query)
         try:
             response = await self._answer(visit, page, receive)
-        except Named as error:
+        except TracedFailure as error:
             response = _fault(visit, error)
         except RoundtripError as error:
             shown = with_request_id(error)
-            if isinstance(shown, Named):
+            if isinstance(shown, TracedFailure):
                 self.console.dispatch.failures.tell(shown, page.path, "pages")
             response = _fault(visit, shown)
         except Exception:

@@ -29,7 +29,7 @@ _LIVE_LAUNCH_PERCENT = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class PlannedLaunch:
     """A launch. Buyers stop at ``cap_raw`` of the quote; one past the threshold lets it graduate."""
 
     name: str
@@ -48,7 +48,7 @@ class ActorStep:
     what: Literal["launch", "buy", "sell", "graduate"]
     token: int
     amount: int = 0
-    wish: Wish | None = None
+    wish: PlannedLaunch | None = None
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ def _launch(market: ActorMarket, rng: Random, role: Role) -> list[ActorStep]:
     cap_bps = {"hot": 20_000, "serial": 600}.get(role) or rng.choice(_CAPS_BPS)
     tax_bps = rng.choice((0, 0, 0, 100, 300))
     symbol = (first[:2] + second[:3]).upper()
-    wish = Wish(f"{first} {second}", symbol, quote, tax_bps, threshold * cap_bps // 10_000)
+    wish = PlannedLaunch(f"{first} {second}", symbol, quote, tax_bps, threshold * cap_bps // 10_000)
     own = _amount(rng, _LARGE_MILLI[2:], quote) if role == "dumper" else 0
     if role in ("plain", "hot") and quote == "eth" and rng.randrange(2):
         own = _amount(rng, _SMALL_MILLI, quote)

@@ -74,7 +74,7 @@ def configure(watched: bool) -> None:
     last: list[Any] = [structlog.processors.format_exc_info, renderer, _scrub]
     structlog.configure(
         processors=[*first, *last],
-        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _Unfailing(sys.stderr))),
+        logger_factory=structlog.PrintLoggerFactory(cast(TextIO, _DiskSafeFile(sys.stderr))),
     )
     handler = _ToStderr()
     handler.setFormatter(
@@ -87,7 +87,7 @@ def configure(watched: bool) -> None:
     root.handlers = [*(one for one in root.handlers if not isinstance(one, _ToStderr)), handler]
 
 
-class _Unfailing:
+class _DiskSafeFile:
     """A file whose disk may be full: that costs lines, and never what they tell of."""
 
     def __init__(self, file: TextIO) -> None:
@@ -116,4 +116,4 @@ class _ToStderr(logging.StreamHandler[TextIO]):
     @property
     def stream(self) -> TextIO:  # type: ignore[override]
         """Where to."""
-        return cast(TextIO, _Unfailing(sys.stderr))
+        return cast(TextIO, _DiskSafeFile(sys.stderr))

@@ -61,13 +61,13 @@ class Collector:
         return self._follow(what, name, _NOTHING if is_root else None)
 
     @contextlib.contextmanager
-    def _follow(self, what: str, name: str, inside: Context | None) -> Iterator["_Followed"]:
+    def _follow(self, what: str, name: str, inside: Context | None) -> Iterator["_FollowedSpan"]:
         kind = _KINDS.get(what, trace.SpanKind.INTERNAL)
         # The text of an exception may hold a stranger's, or a secret: it is not told.
         with self._tracer.start_as_current_span(
             f"{what} {name}", inside, kind, record_exception=False, set_status_on_exception=False
         ) as span:
-            followed = _Followed(span)
+            followed = _FollowedSpan(span)
             try:
                 yield followed
             except BaseException as error:
@@ -151,7 +151,7 @@ class _BoundedSpans(BatchSpanProcessor):
             super().on_end(span)
 
 
-class _Followed:
+class _FollowedSpan:
     def __init__(self, span: trace.Span) -> None:
         self._span = span
 

@@ -106,11 +106,11 @@ def format_metrics(measures: Measures, told: Iterable[Metric]) -> bytes:
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     own = [*durations(measures), *counters(measures), *gauges(measures), _build()]
-    registry.register(_Given([*own, *told]))
+    registry.register(_GivenMetrics([*own, *told]))
     return generate_latest(registry)
 
 
-class _Given(Collector):
+class _GivenMetrics(Collector):
     def __init__(self, metrics: list[Metric]) -> None:
         self._metrics = metrics
 

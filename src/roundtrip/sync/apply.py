@@ -25,7 +25,7 @@ from roundtrip.venues.decode import Decoder
 from .batch import Batch
 from .fold_context import FoldContext, money
 from .insider_activity import Machinery, done_by
-from .ledger import BatchFold, BlockTold, MissingFacts, list_wanted, told_by
+from .ledger import BatchFold, BlockEvents, MissingFacts, list_wanted, told_by
 from .position_fold import fold_onto
 from .requested_jobs import RequestedJobs
 
@@ -97,7 +97,7 @@ class Writer:
         return batch.rows()
 
     async def append_older(
-        self, connection: asyncpg.Connection, at: cursor.Cursor, told: Sequence[BlockTold], end: int
+        self, connection: asyncpg.Connection, at: cursor.Cursor, told: Sequence[BlockEvents], end: int
     ) -> int:
         """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how
         many facts that were. No wallets are met, and nothing is wished for. Raises as ``append``."""
@@ -134,7 +134,7 @@ class Writer:
     # --- what was before ---------------------------------------------------------------------------
 
     async def _known_for(
-        self, connection: asyncpg.Connection, changes: int | None, told: Sequence[BlockTold], at: str
+        self, connection: asyncpg.Connection, changes: int | None, told: Sequence[BlockEvents], at: str
     ) -> FoldContext:
         """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how
         often somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""

@@ -4,15 +4,15 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.events import (
     Buyback,
-    Funded,
     LaunchEvent,
     LaunchStep,
     LiquidityChange,
-    Met,
     PoolPlace,
     Price,
     TradeEvent,
     Transfer,
+    WalletFunded,
+    WalletMet,
 )
 from roundtrip.domain.base.types import Address, BlockRef
 
@@ -35,8 +35,8 @@ class Batch:
     transfers: list[Transfer] = field(default_factory=list)
     prices: dict[tuple[Address, int], Price] = field(default_factory=dict)
     """By quote and block: a block has one of each."""
-    met: list[Met] = field(default_factory=list)
-    funded: list[Funded] = field(default_factory=list)
+    met: list[WalletMet] = field(default_factory=list)
+    funded: list[WalletFunded] = field(default_factory=list)
 
     def rows(self) -> int:
         """How many facts it adds."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roundtrip.chain.blocks.spans import NodeLied, read_refs
-from roundtrip.chain.rpc.client import Asks, RpcCall, quantity
+from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
 from roundtrip.domain.base.errors import CannotRun, NodeFault
 from roundtrip.domain.base.types import BlockRef
 
@@ -29,7 +29,7 @@ class ForkTooDeep(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Parting:
+class ForkPoint:
     """``last``: the newest block that both have; None: not one of those that are kept. ``replaced``: the node
     has another block after it; else it has none, which a node that fell behind has not either."""
 
@@ -47,7 +47,7 @@ class OtherChain(CannotRun):
         )
 
 
-async def first_hash_of(node: Asks, chain_id: int) -> str:
+async def first_hash_of(node: RpcNode, chain_id: int) -> str:
     """The hash of the node's block 0, on which its block 1 has to stand: what is written down by it decides
     later whose the database is. Raises NodeFault, also when it is of another chain."""
     (told,) = await node.batch([RpcCall("eth_chainId", [])], budgeted=False)
@@ -61,7 +61,7 @@ async def first_hash_of(node: Asks, chain_id: int) -> str:
     return first[0].hash
 
 
-async def parting(node: Asks, kept: Sequence[BlockRef], first: int) -> Parting:
+async def parting(node: RpcNode, kept: Sequence[BlockRef], first: int) -> ForkPoint:
     """``kept``: blocks that were followed, oldest first; ``first``: the first one that ever was. Raises
     NodeFault."""
     last = await _last_of_both(node, kept)
@@ -74,10 +74,10 @@ async def parting(node: Asks, kept: Sequence[BlockRef], first: int) -> Parting:
         raise NodeLied(f"its block {number + 1} does not follow its block {number}")
     if after is not None and any(block.hash == after[0].hash for block in kept[-_AT_ONCE:]):
         raise NodeLied(f"it has not its block {number + 1}, and has it")
-    return Parting(last, after is not None)
+    return ForkPoint(last, after is not None)
 
 
-async def _last_of_both(node: Asks, kept: Sequence[BlockRef]) -> BlockRef | None:
+async def _last_of_both(node: RpcNode, kept: Sequence[BlockRef]) -> BlockRef | None:
     for end in range(len(kept), 0, -_AT_ONCE):
         some = kept[max(0, end - _AT_ONCE) : end]
         # Who has none of them is no fault: his chain may be that much shorter. A first block everybody has.

@@ -24,7 +24,7 @@ class Machinery:
         return Machinery(contracts.all_addresses() | ENTRY_POINTS)
 
 
-class _Way(NamedTuple):
+class _TokenWay(NamedTuple):
     """Whose tokens, in which transaction."""
 
     tx_hash: TxHash
@@ -38,13 +38,13 @@ def done_by(
     """Every sell; every burn that is none of what was never given out; every move to somebody who may keep
     it. What a wallet sold in a transaction went through the hands of those it gave it to there: of what it
     gave to others only the rest counts as moved."""
-    sold: dict[_Way, int] = defaultdict(int)
+    sold: dict[_TokenWay, int] = defaultdict(int)
     places: dict[TxHash, set[str]] = defaultdict(set)
     deeds = []
     for trade in trades:
         if trade.buys or trade.spot.at_s < from_s:
             continue
-        sold[_Way(trade.spot.tx_hash, trade.token, trade.trader)] += trade.token_raw
+        sold[_TokenWay(trade.spot.tx_hash, trade.token, trade.trader)] += trade.token_raw
         places[trade.spot.tx_hash].add(trade.at)
         deeds.append(
             Deed("sold", trade.spot, trade.token, trade.trader, None, trade.token_raw, trade.eth_wei, True)
@@ -57,7 +57,7 @@ def done_by(
         if recipient in BURN_ADDRESSES:
             deeds.append(Deed("burned", spot, token, sender, recipient, amount_raw, None, by == sender))
         elif recipient in machinery.addresses or recipient in places.get(spot.tx_hash, ()):
-            way = _Way(spot.tx_hash, token, sender)
+            way = _TokenWay(spot.tx_hash, token, sender)
             if way in sold:
                 sold[way] -= min(sold[way], amount_raw)
         elif recipient not in (sender, token) and sender not in machinery.addresses:
@@ -65,10 +65,10 @@ def done_by(
     return deeds + list(_without_sales(moves, sold))
 
 
-def _without_sales(moves: Iterable[Transfer], sold: dict[_Way, int]) -> Iterable[Deed]:
+def _without_sales(moves: Iterable[Transfer], sold: dict[_TokenWay, int]) -> Iterable[Deed]:
     """The moves, less what of them was sold."""
     for spot, (token, sender, recipient, amount_raw), by in moves:
-        way = _Way(spot.tx_hash, token, sender)
+        way = _TokenWay(spot.tx_hash, token, sender)
         passed_raw = min(sold.get(way, 0), amount_raw)
         if passed_raw:
             sold[way] -= passed_raw

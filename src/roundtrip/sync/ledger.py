@@ -10,7 +10,6 @@ from roundtrip.domain.base.events import (
     CurveBoughtBack,
     CurveTraded,
     Event,
-    Funded,
     HookFeeTaken,
     LaunchedToken,
     LaunchEvent,
@@ -18,7 +17,6 @@ from roundtrip.domain.base.events import (
     LaunchStep,
     LiquidityChange,
     LiquidityMoved,
-    Met,
     Operated,
     PoolOpened,
     PoolPlace,
@@ -28,6 +26,8 @@ from roundtrip.domain.base.events import (
     TradeEvent,
     Transfer,
     Transferred,
+    WalletFunded,
+    WalletMet,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.domain.transaction.operations import UserOperation, account_at, operations
@@ -51,7 +51,7 @@ class LoggedEvent(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class BlockTold:
+class BlockEvents:
     """One block's transactions and what its logs tell, in order."""
 
     ref: BlockRef
@@ -68,7 +68,7 @@ class MissingFacts:
     quotes: set[Address]
 
 
-def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockTold]:
+def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockEvents]:
     """What the logs of these blocks tell, each for itself."""
     found = []
     for block in blocks:
@@ -77,11 +77,11 @@ def told_by(blocks: Iterable[BlockRead], decoder: Decoder) -> list[BlockTold]:
             event = decoder(log)
             if event is not None:
                 told.append(LoggedEvent(tx_index, log_index, event))
-        found.append(BlockTold(block.ref, block.transactions, told))
+        found.append(BlockEvents(block.ref, block.transactions, told))
     return found
 
 
-def list_wanted(blocks: Iterable[BlockTold], known: FoldContext) -> MissingFacts:
+def list_wanted(blocks: Iterable[BlockEvents], known: FoldContext) -> MissingFacts:
     """What these blocks speak of that is not known yet."""
     pools: set[str] = set()
     tokens: set[Address] = set()
@@ -117,7 +117,7 @@ class BatchFold:
         self._transfers_from_s = transfers_from_s
         self._batch = Batch(parent_hash)
         self._prices = PriceFold(known, contracts, self._batch.prices, eth_usd_pool)
-        self._block = BlockTold(BlockRef(0, "", 0), (), [])
+        self._block = BlockEvents(BlockRef(0, "", 0), (), [])
         self._last: dict[tuple[int, str], int] = {}
         self._operations: list[UserOperation] | None = None
         self._launching: set[Address] = set()
@@ -134,7 +134,7 @@ class BatchFold:
             Transferred: self._fold_transfer,
         }
 
-    def fold(self, blocks: Iterable[BlockTold], meets_wallets: bool = True) -> Batch:
+    def fold(self, blocks: Iterable[BlockEvents], meets_wallets: bool = True) -> Batch:
         """The batch of these blocks; all that is ``wanted`` is known. ``meets_wallets``: what they have of
         transactions is all of them, with who sent them."""
         for block in blocks:
@@ -176,13 +176,13 @@ class BatchFold:
         if wallet not in self._known.met:
             self._known.met.add(wallet)
             ref = self._block.ref
-            self._batch.met.append(Met(wallet, ref.number, ref.timestamp_s))
+            self._batch.met.append(WalletMet(wallet, ref.number, ref.timestamp_s))
 
     def _has_eth(self, wallet: Address, funder: Address | None) -> None:
         if wallet not in self._known.funded:
             self._known.funded.add(wallet)
             ref = self._block.ref
-            self._batch.funded.append(Funded(wallet, funder, ref.number, ref.timestamp_s))
+            self._batch.funded.append(WalletFunded(wallet, funder, ref.number, ref.timestamp_s))
 
     # --- pools and launches ------------------------------------------------------------------------
 

@@ -12,10 +12,10 @@ import structlog
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.head_feed import Feed
-from roundtrip.chain.blocks.span_stream import Forked, spans
+from roundtrip.chain.blocks.span_stream import ForkSeen, spans
 from roundtrip.chain.blocks.spans import BlockRead, NodeLied, read_refs
 from roundtrip.chain.rpc.background import is_cancelled
-from roundtrip.chain.rpc.client import Asks
+from roundtrip.chain.rpc.client import RpcNode
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, BlockRef
@@ -67,7 +67,7 @@ class Following:
     chain may have been begun anew, or become shorter. ``listening``: opens the feed, for as long as the sync
     leads."""
 
-    node: Asks
+    node: RpcNode
     feed: Feed
     chain_id: int
     contracts: Contracts
@@ -149,7 +149,7 @@ class Sync:
                 self._failures = 0
             except CursorMoved:
                 self._writer.forget()
-            except Forked:
+            except ForkSeen:
                 await self._again(self._looked)
                 self._looked = False
             except (RoundtripError, ForkTooDeep) as fault:

@@ -19,7 +19,7 @@ _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class TourGround:
     """What steps are made of: the chain as it was built, the wallet whose key it is, where its webhook goes,
     and what each tool answered by now."""
 
@@ -37,7 +37,7 @@ class TourStep:
 
     tool: str
     why: str
-    arguments: Callable[[Ground], Arguments]
+    arguments: Callable[[TourGround], Arguments]
     shows: str
     is_sent: bool = False
     varies: tuple[str, ...] = ()
@@ -49,47 +49,47 @@ def steps() -> list[tuple[TourStep, AnyOperation]]:
     return [(step, found[step.tool]) for step in STEPS if step.tool in found]
 
 
-def _nothing(ground: Ground) -> Arguments:
+def _nothing(ground: TourGround) -> Arguments:
     return {}
 
 
-def _with_arguments(**given: Any) -> Callable[[Ground], Arguments]:
+def _with_arguments(**given: Any) -> Callable[[TourGround], Arguments]:
     return lambda ground: given
 
 
-def _address(token: Callable[[Ground], str]) -> Callable[[Ground], Arguments]:
+def _address(token: Callable[[TourGround], str]) -> Callable[[TourGround], Arguments]:
     return lambda ground: {"address": token(ground)}
 
 
-def _crowded_token(ground: Ground) -> str:
+def _crowded_token(ground: TourGround) -> str:
     return places(ground.built).crowded.token
 
 
-def _sniped_token(ground: Ground) -> str:
+def _sniped_token(ground: TourGround) -> str:
     """The first launch of all, which snipers bought."""
     return next(str(one["token"]) for one in ground.built.market["tokens"] if one["kind"] == "curve")
 
 
-def _buy(ground: Ground) -> Arguments:
+def _buy(ground: TourGround) -> Arguments:
     weth, router = ground.built.contracts["weth"], ground.built.contracts["swapRouter02"]
     swap = (weth, ground.built.tokens["plain"], POOL_FEE, ground.wallet, _BUY_WEI, 0, 0)
     data = calldata(_SINGLE, swap)
     return {"from": ground.wallet, "to": router, "data": data, "value": str(_BUY_WEI)}
 
 
-def _trade_arguments(**more: Any) -> Callable[[Ground], Arguments]:
+def _trade_arguments(**more: Any) -> Callable[[TourGround], Arguments]:
     return lambda ground: {"token": ground.built.tokens["plain"], "from": ground.wallet, **more}
 
 
-def _practice_arguments(**more: Any) -> Callable[[Ground], Arguments]:
+def _practice_arguments(**more: Any) -> Callable[[TourGround], Arguments]:
     return lambda ground: {"token": _crowded_token(ground), **more}
 
 
-def _rule(ground: Ground) -> str:
+def _rule(ground: TourGround) -> str:
     return f"any buying over 0.05 eth on {ground.built.tokens['plain']}"
 
 
-def _hash(ground: Ground) -> Arguments:
+def _hash(ground: TourGround) -> Arguments:
     """Of the last trade that test_rule found: the newest of the history."""
     return {"hash": ground.came["test_rule"]["last"][0]["tx"]}
 

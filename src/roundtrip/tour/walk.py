@@ -14,7 +14,7 @@ from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.domain.base.errors import CannotRun
 
-from .steps import Answer, Arguments, Ground, TourStep, steps
+from .steps import Answer, Arguments, TourGround, TourStep, steps
 
 PATIENCE_S = 100.0
 """How long a step that only reads may have nothing to show: the demo has just started."""
@@ -49,7 +49,7 @@ class ServiceUrls:
 async def walk(
     place: ServiceUrls,
     wallet: DemoWallet,
-    ground: Ground,
+    ground: TourGround,
     tell: Callable[[str], None],
     patience_s: float = PATIENCE_S,
 ) -> tuple[list[WalkedStep], str]:
@@ -125,7 +125,7 @@ class _Caller:
 
 
 async def _take_step(
-    caller: _Caller, step: TourStep, tool: AnyOperation, ground: Ground, patience_s: float
+    caller: _Caller, step: TourStep, tool: AnyOperation, ground: TourGround, patience_s: float
 ) -> WalkedStep:
     """A step's answer, asked for again while it has nothing to show. Whatever writes is asked once."""
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s

@@ -2,7 +2,14 @@
 
 from collections.abc import Callable
 
-from roundtrip.domain.transaction.account import Allowed, AllowedAll, ItemMoved, OperationEnded, Said, Wrapped
+from roundtrip.domain.transaction.account import (
+    AllowanceGiven,
+    CollectionAllowed,
+    EthWrapped,
+    ItemMoved,
+    OperationEnded,
+    Said,
+)
 
 from . import abi
 from .base import Contracts, Log
@@ -53,14 +60,14 @@ class AccountEventReader:
             return None
         if owner is None or token is None or spender is None or amount is None or until_s is None:
             return None
-        return Allowed(token, owner, spender, amount, True, until_s)
+        return AllowanceGiven(token, owner, spender, amount, True, until_s)
 
     def _decode_wrap(self, log: Log) -> Said | None:
         """Deposit(dst indexed; wad) and Withdrawal(src indexed; wad) of weth itself."""
         account, amount = abi.topic_address(log.topics, 1), abi.uint_at(log.data, 0)
         if log.address != self._contracts.weth or len(log.topics) != 2 or account is None or amount is None:
             return None
-        return Wrapped(account, amount, log.topics[0] == DEPOSIT)
+        return EthWrapped(account, amount, log.topics[0] == DEPOSIT)
 
 
 def _decode_approval(log: Log) -> Said | None:
@@ -69,7 +76,7 @@ def _decode_approval(log: Log) -> Said | None:
     amount = abi.uint_at(log.data, 0)
     if len(log.topics) != 3 or owner is None or spender is None or amount is None:
         return None
-    return Allowed(log.address, owner, spender, amount)
+    return AllowanceGiven(log.address, owner, spender, amount)
 
 
 def _allowed_all(log: Log) -> Said | None:
@@ -78,7 +85,7 @@ def _allowed_all(log: Log) -> Said | None:
     allowed = abi.uint_at(log.data, 0, 1)
     if len(log.topics) != 3 or owner is None or operator is None or allowed is None:
         return None
-    return AllowedAll(log.address, owner, operator, allowed == 1)
+    return CollectionAllowed(log.address, owner, operator, allowed == 1)
 
 
 def _item(log: Log) -> Said | None:

@@ -7,10 +7,10 @@ from types import MappingProxyType
 from roundtrip.domain.base.events import LiquidityMoved, PoolOpened, Priced, Swapped
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
-from roundtrip.domain.check.evidence import Hop, LaunchRecord
+from roundtrip.domain.check.evidence import LaunchRecord, QuoteHop
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Decoding, Log, SwapReader, Terms, VenueListing, quote_name
+from .base import UNBOUND, Call, Contracts, Log, LogDecoder, SwapReader, TradeTerms, VenueListing, quote_name
 
 KIND: VenueKind = "amm_v3"
 
@@ -90,16 +90,16 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     return tuple(VenueListing(token, pool(token, quote, fee, contracts)) for token, quote in sides)
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """The factory's PoolCreated, and what anybody sends as a pool does: which are some is known elsewhere."""
     return (
-        Decoding(
+        LogDecoder(
             contracts.v3_factory, POOL_CREATED, partial(decode_pool_opened, factory=contracts.v3_factory)
         ),
-        Decoding(None, INITIALIZE, decode_price_set),
-        Decoding(None, SWAP, decode_swap),
-        Decoding(None, MINT, decode_mint),
-        Decoding(None, BURN, burnt),
+        LogDecoder(None, INITIALIZE, decode_price_set),
+        LogDecoder(None, SWAP, decode_swap),
+        LogDecoder(None, MINT, decode_mint),
+        LogDecoder(None, BURN, burnt),
     )
 
 
@@ -200,7 +200,7 @@ def plan_buy(
     contracts: Contracts,
     amount_raw: int,
     buyer: Address,
-    terms: Terms = UNBOUND,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Weth pools are paid in eth, which the router wraps, and what the pool does not take is refunded."""
     router = contracts.swap_router02
@@ -231,7 +231,7 @@ def plan_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
-    terms: Terms = UNBOUND,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Approve exactly what is sold, sell it, and where the pool pays weth take it out as eth."""
     router, quote, fee, least = contracts.swap_router02, venue.quote_address, venue.fee_pips, terms.min_raw
@@ -284,7 +284,7 @@ def plan_quote(
 
 
 def exact_output(
-    token_in: Address, route: tuple[Hop, ...], recipient: Address, amount_raw: int, most_raw: int
+    token_in: Address, route: tuple[QuoteHop, ...], recipient: Address, amount_raw: int, most_raw: int
 ) -> str:
     """SwapRouter02.exactOutput((bytes,address,uint256,uint256)): exactly ``amount_raw`` of where the route
     ends, for at most ``most_raw`` in. The path is written from its end to its beginning."""
@@ -304,7 +304,7 @@ def multicall(calls: list[str], deadline_s: int | None = None) -> str:
     return MULTICALL_BY + abi.word(deadline_s) + abi.word(2 * abi.WORD) + abi.bytes_array(calls)
 
 
-def plan_eth_to(contracts: Contracts, route: tuple[Hop, ...], amount_raw: int, most_wei: int) -> Call:
+def plan_eth_to(contracts: Contracts, route: tuple[QuoteHop, ...], amount_raw: int, most_wei: int) -> Call:
     """Buys exactly ``amount_raw`` of where the route from weth ends, for eth, and takes back what was not
     needed."""
     swap = exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)

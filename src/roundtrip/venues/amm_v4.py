@@ -14,7 +14,7 @@ from roundtrip.domain.base.venue import PoolFacts, Quote, Venue, VenueKind
 from roundtrip.domain.check.evidence import LaunchRecord
 
 from . import abi, erc20, permit2
-from .base import UNBOUND, Call, Contracts, Decoding, Log, SwapReader, Terms, VenueListing, quote_name
+from .base import UNBOUND, Call, Contracts, Log, LogDecoder, SwapReader, TradeTerms, VenueListing, quote_name
 
 KIND: VenueKind = "amm_v4"
 
@@ -144,13 +144,13 @@ def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[VenueListi
     )
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """The pool manager's logs of every pool, the launchpad's among them."""
     manager = contracts.v4_pool_manager
     return (
-        Decoding(manager, INITIALIZE, partial(decode_pool_opened, launchpad_hook=contracts.launchpad_hook)),
-        Decoding(manager, SWAP, decode_swap),
-        Decoding(manager, MODIFY_LIQUIDITY, decode_liquidity_move),
+        LogDecoder(manager, INITIALIZE, partial(decode_pool_opened, launchpad_hook=contracts.launchpad_hook)),
+        LogDecoder(manager, SWAP, decode_swap),
+        LogDecoder(manager, MODIFY_LIQUIDITY, decode_liquidity_move),
     )
 
 
@@ -242,7 +242,7 @@ def plan_buy(
     contracts: Contracts,
     amount_raw: int,
     buyer: Address,
-    terms: Terms = UNBOUND,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Eth goes along and what is not taken comes back; weth is wrapped by the router; other money is
     pulled by Permit2, which is allowed exactly that."""
@@ -289,7 +289,7 @@ def plan_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
-    terms: Terms = UNBOUND,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Allow exactly what is sold, pay it in, swap what arrived, take the money out."""
     settle, by_s = words(token, amount_raw, True), terms.deadline_s

@@ -67,7 +67,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TradeTerms:
     """What a trade is bound to: it reverts below ``min_raw`` of what the pool puts out, in base units of
     what it brings, and in a block later than ``deadline_s``, in seconds since 1970. None: no deadline."""
 
@@ -75,7 +75,7 @@ class Terms:
     deadline_s: int | None = None
 
 
-UNBOUND = Terms()
+UNBOUND = TradeTerms()
 """For trades that are only simulated."""
 
 
@@ -107,7 +107,7 @@ class ListingFile(Protocol):
         ...
 
 
-class Decoding(NamedTuple):
+class LogDecoder(NamedTuple):
     """How one kind of log is read. ``topic``: its first topic; ``emitter``: who must have sent it, None:
     anybody may, and who it was has to be known elsewhere. ``read`` gives None for a log that is not what its
     topic says, and never raises."""
@@ -120,7 +120,7 @@ class Decoding(NamedTuple):
 class DecodingFile(Protocol):
     """A module of this package whose logs the chain's history is made of. All of it is pure."""
 
-    def decoders(self, contracts: Contracts) -> tuple[Decoding, ...]:
+    def decoders(self, contracts: Contracts) -> tuple[LogDecoder, ...]:
         """How its logs are read. Empty: nobody sends them here."""
         ...
 
@@ -174,7 +174,7 @@ class VenueFile(ListingFile, Protocol):
         contracts: Contracts,
         amount_raw: int,
         buyer: Address,
-        terms: Terms = UNBOUND,
+        terms: TradeTerms = UNBOUND,
     ) -> tuple[Call, ...]:
         """The buyer's calls that spend ``amount_raw`` of the quote; the last one is the buy. The others
         approve exactly that."""
@@ -193,7 +193,7 @@ class VenueFile(ListingFile, Protocol):
         amount_raw: int,
         seller: Address,
         approve_raw: int | None = None,
-        terms: Terms = UNBOUND,
+        terms: TradeTerms = UNBOUND,
     ) -> tuple[Call, ...]:
         """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell. The others
         approve exactly that, or ``approve_raw``."""

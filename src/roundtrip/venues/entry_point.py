@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from roundtrip.domain.base.events import Executing, Operated
+from roundtrip.domain.base.events import Operated, OperationsBegin
 from roundtrip.domain.base.types import Address
 
 from . import abi
-from .base import Contracts, Decoding, Log
+from .base import Contracts, Log, LogDecoder
 
 ENTRY_POINTS = frozenset(
     {
@@ -25,27 +25,29 @@ USER_OPERATION_EVENT = "0x49628fd1471006c1482da88028e9ce4dbb080b815c9b0344d39e5a
 """UserOperationEvent(bytes32,address,address,uint256,bool,uint256,uint256)."""
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """Every entry point's words on when it runs operations, and on each that it ran."""
-    return tuple(Decoding(one, topic, read) for one in sorted(ENTRY_POINTS) for topic, read in _READ.items())
+    return tuple(
+        LogDecoder(one, topic, read) for one in sorted(ENTRY_POINTS) for topic, read in _READ.items()
+    )
 
 
-def decode_operation_log(log: Log) -> Executing | Operated | None:
+def decode_operation_log(log: Log) -> OperationsBegin | Operated | None:
     """What an entry point says in a log; None: it is no entry point's, or says nothing of operations."""
     read = _READ.get(log.topics[0]) if log.topics and log.address in ENTRY_POINTS else None
     return None if read is None else read(log)
 
 
-def executing(log: Log) -> Executing | None:
+def executing(log: Log) -> OperationsBegin | None:
     """BeforeExecution(). It comes once all operations are validated."""
-    return Executing(log.address) if len(log.topics) == 1 else None
+    return OperationsBegin(log.address) if len(log.topics) == 1 else None
 
 
-def executing_next(log: Log) -> Executing | None:
+def executing_next(log: Log) -> OperationsBegin | None:
     """SignatureAggregatorChanged(aggregator indexed). Operations in groups are run from here on: version 0.6
     validates them only after its BeforeExecution."""
     aggregator = abi.topic_address(log.topics, 1)
-    return Executing(log.address) if len(log.topics) == 2 and aggregator is not None else None
+    return OperationsBegin(log.address) if len(log.topics) == 2 and aggregator is not None else None
 
 
 def decode_user_operation(log: Log) -> Operated | None:
@@ -58,7 +60,7 @@ def decode_user_operation(log: Log) -> Operated | None:
     return Operated(log.address, account)
 
 
-_READ: dict[str, Callable[[Log], Executing | Operated | None]] = {
+_READ: dict[str, Callable[[Log], OperationsBegin | Operated | None]] = {
     BEFORE_EXECUTION: executing,
     SIGNATURE_AGGREGATOR_CHANGED: executing_next,
     USER_OPERATION_EVENT: decode_user_operation,

@@ -3,7 +3,7 @@
 from roundtrip.domain.base.events import Transferred
 
 from . import abi
-from .base import Contracts, Decoding, Log
+from .base import Contracts, Log, LogDecoder
 
 APPROVE = "0x095ea7b3"
 BALANCE_OF = "0x70a08231"
@@ -29,9 +29,9 @@ TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 """Transfer(address,address,uint256)."""
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """Anybody's Transfer."""
-    return (Decoding(None, TRANSFER_TOPIC, decode_transfer),)
+    return (LogDecoder(None, TRANSFER_TOPIC, decode_transfer),)
 
 
 def decode_transfer(log: Log) -> Transferred | None:

@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import LaunchPhase, LaunchRecord
 
 from . import abi
-from .base import Call, Contracts, Decoding, Log
+from .base import Call, Contracts, Log, LogDecoder
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
 HOOK_FEE_BPS = "0xea26abcf"
@@ -83,17 +83,17 @@ def steps(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
     return () if known is None else tuple((known[0], topic) for topic in topics)
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """What becomes of the factory's launches, and what the hook keeps."""
     known = of_contracts(contracts)
     if known is None:
         return ()
     factory, hook = known
     return (
-        Decoding(factory, LAUNCH_SWEPT, swept),
-        Decoding(factory, POOL_GRADUATED, decode_graduation),
-        Decoding(factory, LAUNCH_FORCE_SWEPT, decode_rescue),
-        Decoding(hook, HOOK_FEE_COLLECTED, fee_taken),
+        LogDecoder(factory, LAUNCH_SWEPT, swept),
+        LogDecoder(factory, POOL_GRADUATED, decode_graduation),
+        LogDecoder(factory, LAUNCH_FORCE_SWEPT, decode_rescue),
+        LogDecoder(hook, HOOK_FEE_COLLECTED, fee_taken),
     )
 
 

@@ -13,7 +13,7 @@ from roundtrip.domain.base.venue import PoolFacts, Venue, VenueKind
 from roundtrip.domain.check.evidence import Curve, LaunchRecord
 
 from . import abi, erc20
-from .base import UNBOUND, Call, Contracts, Decoding, Log, SwapReader, Terms, VenueListing, quote_name
+from .base import UNBOUND, Call, Contracts, Log, LogDecoder, SwapReader, TradeTerms, VenueListing, quote_name
 
 KIND: VenueKind = "launchpad_curve"
 
@@ -70,16 +70,16 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     return (VenueListing(token, curve(quote, at, contracts)),)
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """The factory's TokenLaunched, and what anybody sends as a curve does: which are curves it told."""
     factory = contracts.launchpad_factory
     if factory is None:
         return ()
     return (
-        Decoding(factory, TOKEN_LAUNCHED, decode_launch),
-        Decoding(None, CURVE_BUY, decode_buy),
-        Decoding(None, CURVE_SELL, decode_sell),
-        Decoding(None, BUYBACK_LOCKED, bought_back),
+        LogDecoder(factory, TOKEN_LAUNCHED, decode_launch),
+        LogDecoder(None, CURVE_BUY, decode_buy),
+        LogDecoder(None, CURVE_SELL, decode_sell),
+        LogDecoder(None, BUYBACK_LOCKED, bought_back),
     )
 
 
@@ -199,7 +199,7 @@ def plan_buy(
     contracts: Contracts,
     amount_raw: int,
     buyer: Address,
-    terms: Terms = UNBOUND,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Eth goes along; other money is allowed to the curve, exactly. A curve knows no deadline."""
     assert venue.pool is not None
@@ -220,7 +220,7 @@ def plan_sell(
     amount_raw: int,
     seller: Address,
     approve_raw: int | None = None,
-    terms: Terms = UNBOUND,
+    terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
     """Allow the curve exactly what is sold, sell it."""
     assert venue.pool is not None

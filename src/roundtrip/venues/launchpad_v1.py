@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import PoolLaunch
 
 from . import abi, amm_v3
-from .base import Call, Contracts, Decoding, Log, VenueListing
+from .base import Call, Contracts, Log, LogDecoder, VenueListing
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
 """Of the same name as the second generation's, with another answer."""
@@ -39,9 +39,9 @@ def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     return tuple(VenueListing(token, venue) for venue in pools if venue.pool == at)
 
 
-def decoders(contracts: Contracts) -> tuple[Decoding, ...]:
+def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
     """Every factory's TokenLaunched."""
-    return tuple(Decoding(sender, topic, decode_launch) for sender, topic in listings(contracts))
+    return tuple(LogDecoder(sender, topic, decode_launch) for sender, topic in listings(contracts))
 
 
 def decode_launch(log: Log) -> LaunchedToken | None:

@@ -9,7 +9,7 @@ from eth_utils.crypto import keccak
 
 from roundtrip.chain.wallet.signatures import hash_of
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
+from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
 from roundtrip.domain.base.errors import LimitReached, RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
@@ -32,7 +32,7 @@ from support.keys import (
 
 async def test_an_address_makes_a_few_new_accounts_a_day(shop: Context, clock: Clock) -> None:
     """A wallet that has an account already is none; another address, and the next day, have their own."""
-    few = replace(ALLOWANCES, address=OfAddress(accounts=2))
+    few = replace(ALLOWANCES, address=AddressAllowance(accounts=2))
     here, there = (replace(shop, allowances=few, address=f"address:{name}") for name in ("here", "there"))
     first = Person()
     await key_for(here, first)

@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode
 from roundtrip.devnet import deploy as chain
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -23,7 +23,7 @@ from roundtrip.domain.check.evidence import (
     PoolLaunch,
     Sold,
 )
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.deep_round import finish_check
@@ -54,7 +54,7 @@ async def most_held(ctx: Context) -> Address:
 
 
 async def deep(
-    ctx: Context, token: str, node: Asks | None = None, holders: Sequence[str] | None = None
+    ctx: Context, token: str, node: RpcNode | None = None, holders: Sequence[str] | None = None
 ) -> tuple[Evidence, Meter]:
     """A deep check. ``holders``: as if the index had told of these."""
     meter, begin = Meter(), await prepare_inputs(ctx, ctx.heads.current(), Address(token), deep=True)
@@ -184,7 +184,7 @@ async def test_code_an_insider_and_an_empty_wallet_are_not_asked(
 class Deaf:
     """Passes every request on but those of a kind, which are lost with all that is sent with them."""
 
-    node: Asks
+    node: RpcNode
     lost: Callable[[str], bool]
 
     async def batch(
@@ -289,7 +289,7 @@ def _half_gone(traded: asyncpg.Record) -> bool:
 
 def flagged(evidence: Evidence) -> set[str]:
     judgement: Judgement = judge(evidence, POLICY)
-    return set(raised_flags(Judged(evidence, judgement, POLICY))) & {"serial_deployer", "deployer_sold"}
+    return set(raised_flags(JudgedCheck(evidence, judgement, POLICY))) & {"serial_deployer", "deployer_sold"}
 
 
 async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context) -> None:

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -33,7 +33,7 @@ UNUSUAL = (
 @contextlib.asynccontextmanager
 async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
     """The same context, whose book begins near the head, over the database at ``url``."""
-    book = Book(ctx.contracts, LOOK_BACK_BLOCKS)
+    book = VenueIndex(ctx.contracts, LOOK_BACK_BLOCKS)
     heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=book, dialect=ANVIL)
     await heads.refresh()
     async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:

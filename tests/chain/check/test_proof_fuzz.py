@@ -12,7 +12,7 @@ import pytest
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.world import Built
 from roundtrip.services.check.proof_file import UnreadableProof, read_claim
-from roundtrip.services.check.proof_replay import Trusted, verify_claim
+from roundtrip.services.check.proof_replay import TrustedSetting, verify_claim
 from roundtrip.services.runtime.context import Context
 from support.nodes import node_of
 from support.serving import service
@@ -53,7 +53,7 @@ async def test_no_changed_value_passes(ctx: Context, built: Built, story: str) -
             proof = await response.json()
         chance, came = random.Random(SEED), Counter[str]()
         node = Node(node_of(ctx).url, session, 20.0)
-        trusted = Trusted(ctx.chain_id, ctx.contracts, ctx.policy, node)
+        trusted = TrustedSetting(ctx.chain_id, ctx.contracts, ctx.policy, node)
         for path in paths(proof):
             # Of the requests, which are most of it, a few.
             if path[0] == "trips" and chance.random() > 0.02:

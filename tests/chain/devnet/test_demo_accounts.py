@@ -9,7 +9,7 @@ import asyncpg
 import pytest
 
 from roundtrip.cli import demo_accounts
-from roundtrip.cli.demo_accounts import ACTS, AGE_S, CAST, Stage
+from roundtrip.cli.demo_accounts import ACTS, AGE_S, CAST, DemoStage
 from roundtrip.devnet.demo.crowd import GIVERS, WINNERS, DemoCrowd, visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
@@ -123,12 +123,12 @@ async def test_what_fails_is_logged_and_ends_it(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    async def fails(stage: Stage) -> None:
+    async def fails(stage: DemoStage) -> None:
         raise OSError("the node is gone")
 
     done: list[str] = []
 
-    async def does(stage: Stage) -> None:
+    async def does(stage: DemoStage) -> None:
         done.append("after")
 
     monkeypatch.setattr(demo_accounts, "ACTS", (("breaks", fails), ("after", does)))

@@ -239,6 +239,6 @@ async def test_what_is_read_may_stay_behind_the_head(indexed: Context, rpc: Sync
     rpc.call("anvil_mine", "0xa")
     await indexed.heads.refresh()
     head = indexed.heads.current().block.number
-    ctx = replace(indexed, books=book_cache.Books(behind_blocks=5))
+    ctx = replace(indexed, books=book_cache.BookCache(behind_blocks=5))
     answer = (await token_holders(ctx, HoldersParams(built.tokens["curve"]))).answer
     assert (answer.status, answer.block) == ("complete", head - 5)

@@ -14,7 +14,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import load
 from roundtrip.services.holders import book_reader, book_store
 from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.runtime.book_cache import MOST_READING, Books, reading_budget
+from roundtrip.services.runtime.book_cache import MOST_READING, BookCache, reading_budget
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from support.actors import ETH, MANY_GAS, Act, deeds_data
@@ -148,7 +148,7 @@ async def test_few_busy_tokens_are_taken_in(
 async def test_what_a_day_has_for_reading_ends(service: Service) -> None:
     held = launched(service.stage)
     one = service.process()
-    one.ctx = replace(one.ctx, books=Books(reading_budget(4)))
+    one.ctx = replace(one.ctx, books=BookCache(reading_budget(4)))
     fault = await refused(one, held.token)
     assert (type(fault), fault.code) == (ServiceFull, "holders_budget")
     one.ctx.books.budget.calls_per_day = 0
@@ -270,7 +270,7 @@ async def test_an_index_that_lags_behind_is_no_hindrance(holding: Holding) -> No
     assert (behind["status"], behind["transfersRead"]) == ("complete", held.transfers())
     caught_up = await holding.asked(held.token)
     await holding.forget()
-    other = replace(holding, ctx=replace(holding.ctx, books=Books()))
+    other = replace(holding, ctx=replace(holding.ctx, books=BookCache()))
     fresh = await other.asked(held.token)
     assert {**caught_up, "checkedAt": 0} == {**fresh, "checkedAt": 0}
     assert "creator" in {one["address"]: one["tags"] for one in fresh["top"]}[sender]

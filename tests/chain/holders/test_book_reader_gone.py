@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader
@@ -273,7 +273,7 @@ async def test_what_is_read_of_a_book_that_is_begun_anew_is_not_lost_by_a_fault(
     await one.asked(held.token)
     stage.pass_blocks(2 * RANGE)
     trade(held, 3, "late")
-    forks = iter([Forked(before + 1)])
+    forks = iter([ForkSeen(before + 1)])
     brought_on = book_reader._read_spans
 
     async def read_spans(*given: Any) -> Any:

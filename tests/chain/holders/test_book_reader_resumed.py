@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 import pytest
 
 from roundtrip.chain.holders.first_block import NoArchive
-from roundtrip.chain.rpc.client import Asks, Meter, RpcCall
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcNode
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.book import HolderBook, load
 from roundtrip.services.holders import book_reader, book_store, sources
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MOST_LOADING, MOST_READING, Books, reading_budget
+from roundtrip.services.runtime.book_cache import MOST_LOADING, MOST_READING, BookCache, reading_budget
 from support.reading import (
     GONE,
     NOT_TODAY,
@@ -34,7 +34,7 @@ from support.recording import Answer, Recording, filter_of, says_nothing_else
 
 
 def with_budget(process: Process, calls: int) -> None:
-    process.ctx = replace(process.ctx, books=Books(reading_budget(calls)))
+    process.ctx = replace(process.ctx, books=BookCache(reading_budget(calls)))
 
 
 # --- where it begins -------------------------------------------------------------------------------
@@ -48,7 +48,7 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
     with monkeypatch.context() as patched:
         begins: list[Address] = []
 
-        async def first_block(node: Asks, token: Address, high: BlockRef) -> None:
+        async def first_block(node: RpcNode, token: Address, high: BlockRef) -> None:
             begins.append(token)
             await asyncio.Event().wait()
 
@@ -96,7 +96,7 @@ async def test_the_calls_of_the_beginning_are_the_readings(service: Service) -> 
 async def test_so_are_those_that_search_its_first_transfer(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def first_block(node: Asks, token: Address, high: BlockRef) -> None:
+    async def first_block(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it has no states that old")
 
     monkeypatch.setattr(sources, "first_block", first_block)
@@ -313,6 +313,6 @@ def test_two_of_the_largest_books_are_held_at_once() -> None:
 
 async def test_without_a_place_nothing_is_begun(service: Service) -> None:
     held, one = launched(service.stage), service.process()
-    one.ctx = replace(one.ctx, books=Books(_reading=MOST_READING))
+    one.ctx = replace(one.ctx, books=BookCache(_reading=MOST_READING))
     fault = await refused(one, held.token)
     assert (type(fault), fault.code) == (ServiceFull, "holders_busy")

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.holders.first_block import FirstBlock, Made, NoArchive, first_block, maker_of
+from roundtrip.chain.holders.first_block import FirstBlock, NoArchive, TokenCreation, first_block, maker_of
 from roundtrip.chain.holders.views import was_made_in
-from roundtrip.chain.rpc.client import Asks, Meter, Node
+from roundtrip.chain.rpc.client import Meter, Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.config.networks import CHAIN_ID
@@ -66,7 +66,7 @@ def ref(rpc: SyncRpc, number: int) -> BlockRef:
     return BlockRef(number, block["hash"], int(block["timestamp"], 16))
 
 
-def nodes(session: aiohttp.ClientSession, url: str) -> list[Asks]:
+def nodes(session: aiohttp.ClientSession, url: str) -> list[RpcNode]:
     """One alone, and as one of several."""
     return [Node(url, session), Nodes([NodeUrl(url)], session, CHAIN_ID)]
 
@@ -84,7 +84,7 @@ async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(
                 with pytest.raises(NoArchive):
                     await first_block(node, chain.contract, chain.refs[-1])
             made = await maker_of(node, chain.contract, chain.refs[MADE])
-            assert made == Made(chain.sender, chain.tx_hash, "deployment")
+            assert made == TokenCreation(chain.sender, chain.tx_hash, "deployment")
             assert await maker_of(node, chain.contract, chain.refs[MADE - 1]) is None
 
 
@@ -102,7 +102,7 @@ async def test_who_launched_is_who_the_index_says(indexed: Context, rpc: SyncRpc
     for row in rows:
         at = ref(rpc, row["block_number"])
         made = await maker_of(indexed.node, Address(row["token"]), at)
-        assert made == Made(Address(row["sender"]), TxHash(row["tx_hash"]), "launch_tx")
+        assert made == TokenCreation(Address(row["sender"]), TxHash(row["tx_hash"]), "launch_tx")
         assert await maker_of(indexed.node, Address(row["token"]), at, TxHash(row["tx_hash"])) == made
 
 
@@ -114,7 +114,7 @@ async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: Syn
         sent = rpc.call("eth_getTransactionByHash", mint["transactionHash"])
         at = ref(rpc, int(mint["blockNumber"], 16))
         made = await maker_of(indexed.node, Address(token.lower()), at)
-        assert made == Made(Address(sent["from"].lower()), TxHash(sent["hash"]), "deployment")
+        assert made == TokenCreation(Address(sent["from"].lower()), TxHash(sent["hash"]), "deployment")
         assert sent["to"] is None
 
 

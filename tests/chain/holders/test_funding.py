@@ -8,13 +8,13 @@ import pytest
 
 from roundtrip.chain.blocks.state_witness import NoArchive
 from roundtrip.chain.holders.origins import FoundOrigin
-from roundtrip.chain.rpc.client import Asks, Budget, RpcCall
+from roundtrip.chain.rpc.client import Budget, RpcCall, RpcNode
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.holders import funding
-from roundtrip.services.runtime.book_cache import Books, reading_budget
+from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH
 from support.holding import Held, Stage
@@ -39,10 +39,10 @@ async def asked(process: Process, main: Budget, held: Held) -> tuple[dict[str, A
     return await process.asked(held.token), main.spent - before[0], own.spent - before[1]
 
 
-def an_archive(funder: str) -> Callable[[Asks, Address, int, BlockRef], Awaitable[FoundOrigin]]:
+def an_archive(funder: str) -> Callable[[RpcNode, Address, int, BlockRef], Awaitable[FoundOrigin]]:
     """One that tells of everybody that the funder paid him an hour ago."""
 
-    async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> FoundOrigin:
+    async def find_origin(node: RpcNode, wallet: Address, low: int, high: BlockRef) -> FoundOrigin:
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])] * PROBES)
         return FoundOrigin(low + 1, high.timestamp_s - BOUGHT_LATER_S, Address(funder))
 
@@ -57,7 +57,7 @@ async def test_the_search_for_origins_is_paid_by_the_budget_for_reading(
     held.one_by_one(*(held.buy(buyer, ETH // 100) for buyer in buyers))
     monkeypatch.setattr(node_of(service.base), "budget", budget)
     monkeypatch.setattr(funding, "seek_origin", an_archive(stage.wallet("funder")))
-    one.ctx = replace(one.ctx, books=Books(reading_budget(ENOUGH)))
+    one.ctx = replace(one.ctx, books=BookCache(reading_budget(ENOUGH)))
     await asked(one, budget, held)
     # Nothing is left to be read: all that is still paid for is the search.
     found, main, own = await asked(one, budget, held)
@@ -81,7 +81,7 @@ async def test_a_node_without_old_states_is_not_asked_of_everybody(
     held, buyers = stage.launched(stage.wallet("deployer")), stage.wallets("buyer", 23)
     held.one_by_one(*(held.buy(buyer, ETH // 1000) for buyer in buyers))
 
-    async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> None:
+    async def seek_origin(node: RpcNode, wallet: Address, low: int, high: BlockRef) -> None:
         searched.append(wallet)
         await node.batch([RpcCall("eth_getBalance", [wallet, "latest"])])
         raise error

@@ -14,7 +14,7 @@ from roundtrip.domain.holders.read_state import State
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.holders import book_reader
-from roundtrip.services.holders.book_reader import Piece
+from roundtrip.services.holders.book_reader import BookChange
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
@@ -47,16 +47,16 @@ class Reader:
     fails: list[Exception] = field(default_factory=list)
     side: int = 0
 
-    async def go_on(self, ctx: Context, token: Address) -> Piece:
+    async def go_on(self, ctx: Context, token: Address) -> BookChange:
         if self.fails:
             raise self.fails.pop(0)
         async with ctx.pool.acquire() as connection:
             found = await books.head_of(connection, token)
         if found is not None and found.block != block(found.block.number, self.side):
-            return Piece(None, found.block.hash, done=False)
+            return BookChange(None, found.block.hash, done=False)
         number = 1 if found is None else found.block.number + 1
         self.read.append((token, number))
-        return Piece(book(number, self.side), None, done=number == LAST)
+        return BookChange(book(number, self.side), None, done=number == LAST)
 
 
 @pytest.fixture
@@ -186,8 +186,8 @@ async def test_a_book_of_another_chain_goes_and_is_begun_anew(
 async def test_one_that_does_not_get_on_is_not_tried_for_ever(
     ctx: Context, clean: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def stands(ctx: Context, token: Address) -> Piece:
-        return Piece(None, None, done=False)
+    async def stands(ctx: Context, token: Address) -> BookChange:
+        return BookChange(None, None, done=False)
 
     monkeypatch.setattr(book_reader, "go_on", stands)
     await jobs.enqueue(clean, "holders", TOKEN)
@@ -207,7 +207,7 @@ async def test_what_another_worker_has_read_further_stays(
     """It goes on from there."""
     read_on = reader.go_on
 
-    async def slowly(ctx: Context, token: Address) -> Piece:
+    async def slowly(ctx: Context, token: Address) -> BookChange:
         piece = await read_on(ctx, token)
         await books.keep(clean, token, book(2))
         return piece

@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader, book_store, collect, late_venues
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.holders.sources import TokenSource, places, source
-from roundtrip.services.runtime.book_cache import Open
+from roundtrip.services.runtime.book_cache import OpenBook
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH
 from support.holding import SUPPLY, V3, V4, Held
@@ -123,7 +123,7 @@ async def with_an_empty_pool(service: Service, blind: Blind, one: Process, read_
     return held
 
 
-def of(process: Process, held: Held) -> Open:
+def of(process: Process, held: Held) -> OpenBook:
     found = process.ctx.books.get(Address(held.token))
     assert found is not None
     return found
@@ -301,7 +301,7 @@ async def test_standard_places_that_nobody_opened_are_not_missed(service: Servic
     held = pooled(stage, V3)
     trade(held, 5)
     stage.pass_blocks(3)
-    younger = Book(one.ctx.contracts, 1)
+    younger = VenueIndex(one.ctx.contracts, 1)
     one.ctx = replace(one.ctx, heads=Heads(one.node, one.ctx.chain_id, one.ctx.contracts, book=younger))
     assert (await one.asked(held.token))["status"] == "partial"
     begun = of(one, held).book.beginning.venues

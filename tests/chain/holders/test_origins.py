@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
-from roundtrip.chain.rpc.client import Asks, Node
+from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
+from roundtrip.chain.rpc.client import Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.config.networks import CHAIN_ID
@@ -69,7 +69,7 @@ def followed(url: str) -> Followed:
     return Followed(url, funder, Address(contract.lower()), refs)
 
 
-def nodes(session: aiohttp.ClientSession, *urls: str) -> list[Asks]:
+def nodes(session: aiohttp.ClientSession, *urls: str) -> list[RpcNode]:
     """One of them alone, and all as one."""
     return [Node(urls[0], session), Nodes([NodeUrl(url) for url in urls], session, CHAIN_ID)]
 
@@ -82,8 +82,8 @@ async def test_the_block_that_funded_it_is_found(archive: Followed) -> None:
             assert found == FoundOrigin(FUNDED, archive.refs[FUNDED].timestamp_s, archive.funder)
             made = await find_origin(node, archive.contract, 0, high)
             assert made == FoundOrigin(MADE, archive.refs[MADE].timestamp_s, None)
-            assert await find_origin(node, NOBODY, 0, high) == Never(BLOCKS)
-            assert await find_origin(node, WALLET, 0, archive.refs[FUNDED - 1]) == Never(FUNDED - 1)
+            assert await find_origin(node, NOBODY, 0, high) == NothingReached(BLOCKS)
+            assert await find_origin(node, WALLET, 0, archive.refs[FUNDED - 1]) == NothingReached(FUNDED - 1)
             assert await find_origin(node, archive.funder, 0, high) == FoundOrigin(
                 0, archive.refs[0].timestamp_s, None
             )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.holders.token_logs import Quoted, Sources, TokenSpan, oldest_logs, token_spans
+from roundtrip.chain.holders.token_logs import Sources, TokenSpan, VenueSides, oldest_logs, token_spans
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
@@ -28,7 +28,7 @@ async def sources_of(ctx: Context, token: Address) -> Sources:
     """As the index knows its places."""
     async with ctx.pool.acquire() as connection:
         pools = await pools_of(connection, token, 100)
-    venues = {pool.at: Quoted(pool.kind, pool.token < pool.quote, pool.quote) for pool in pools}
+    venues = {pool.at: VenueSides(pool.kind, pool.token < pool.quote, pool.quote) for pool in pools}
     return Sources(token, venues, ctx.contracts)
 
 

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, Hint, Patience
+from roundtrip.chain.blocks.head_feed import MOST_FRAME_BYTES, Feed, FeedTimeouts, HeadHint
 from roundtrip.chain.rpc.client import Node
 from roundtrip.devnet.node import NodeOptions, RunningNode, find_anvil, running
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -19,11 +19,11 @@ WAIT_S = 10.0
 TOPIC = "0x" + "ab" * 32
 NEVER = 3_600.0
 DEAD = "ws://127.0.0.1:1/s3cr3t"
-CALM = Patience(guard_s=NEVER, first_wait_s=0.01, longest_wait_s=0.05)
+CALM = FeedTimeouts(guard_s=NEVER, first_wait_s=0.01, longest_wait_s=0.05)
 """Polls once, and then only while the websocket is not well."""
 
 
-async def taken(feed: Feed, after: int) -> Hint:
+async def taken(feed: Feed, after: int) -> HeadHint:
     async with asyncio.timeout(WAIT_S):
         return await feed.next(after)
 
@@ -94,7 +94,7 @@ async def test_it_is_closed_and_opened_again(anvil: RunningNode) -> None:
 async def test_a_rolled_back_chain_is_told_of(anvil: RunningNode, over: str) -> None:
     """The websocket says nothing of it: the guarding poll does."""
     ws_url = anvil.url.replace("http", "ws") if over == "websocket" else None
-    patience = Patience(guard_s=0.05)
+    patience = FeedTimeouts(guard_s=0.05)
     async with aiohttp.ClientSession() as session:
         feed = Feed(Node(anvil.url, session), ws_url, session, 20, patience=patience)
         async with feed.open():
@@ -115,7 +115,7 @@ async def test_a_rolled_back_chain_is_told_of(anvil: RunningNode, over: str) -> 
 
 @contextlib.asynccontextmanager
 async def fed(
-    node: ToldNode, patience: Patience = CALM, clock: Clock | None = None, poll_ms: int = 10
+    node: ToldNode, patience: FeedTimeouts = CALM, clock: Clock | None = None, poll_ms: int = 10
 ) -> AsyncIterator[tuple[Feed, ScriptedWs]]:
     async with scripted() as (server, session):
         feed = Feed(node, server.url, session, poll_ms, clock or Clock(), [TOPIC], patience=patience)
@@ -143,7 +143,7 @@ async def test_heads_come_over_the_websocket_and_polling_rests() -> None:
         clock.now_s = 200.0
         for number in range(3, 50):
             server.put(head_frame(number))
-            assert await taken(feed, number - 1) == Hint(number, 200.0)
+            assert await taken(feed, number - 1) == HeadHint(number, 200.0)
 
 
 async def test_removed_logs_are_told_and_never_lost() -> None:
@@ -151,10 +151,10 @@ async def test_removed_logs_are_told_and_never_lost() -> None:
         server.put(head_frame(7), log_frame(4, False), log_frame(6, True), log_frame(5, True))
         server.put(log_frame(6, True), head_frame(8), head_frame(9))
         await until(feed, lambda: feed.newest() == 9)
-        assert await taken(feed, 100) == Hint(5, 100.0, removed=True)
-        assert await taken(feed, 8) == Hint(9, 100.0)
+        assert await taken(feed, 100) == HeadHint(5, 100.0, removed=True)
+        assert await taken(feed, 8) == HeadHint(9, 100.0)
         server.put(log_frame(3, True))
-        assert await taken(feed, 100) == Hint(3, 100.0, removed=True)
+        assert await taken(feed, 100) == HeadHint(3, 100.0, removed=True)
 
 
 async def test_forks_are_told_where_no_removed_logs_are() -> None:
@@ -163,9 +163,9 @@ async def test_forks_are_told_where_no_removed_logs_are() -> None:
         feed = Feed(ToldNode(header(1)), server.url, session, 10, Clock(), [TOPIC], patience=CALM)
         async with feed.open():
             server.put(head_frame(7), head_frame(8), head_frame(8, "b", "a"))
-            assert await taken(feed, 100) == Hint(8, 100.0, removed=True)
+            assert await taken(feed, 100) == HeadHint(8, 100.0, removed=True)
             server.put(head_frame(6))
-            assert await taken(feed, 100) == Hint(6, 100.0, removed=True)
+            assert await taken(feed, 100) == HeadHint(6, 100.0, removed=True)
             assert feed.newest() == 6
             assert server.connected == 1
 
@@ -198,7 +198,7 @@ async def test_garbage_is_counted_and_outlived() -> None:
         await until(feed, lambda: feed.newest() == 8)
         assert feed.malformed == len(GARBAGE)
         assert server.connected == 1
-        assert await taken(feed, 7) == Hint(8, 100.0)
+        assert await taken(feed, 7) == HeadHint(8, 100.0)
 
 
 BREAKS: dict[str, tuple[str, ...]] = {
@@ -211,7 +211,7 @@ BREAKS: dict[str, tuple[str, ...]] = {
 @pytest.mark.parametrize("broken", BREAKS)
 async def test_after_a_break_it_listens_again(broken: str) -> None:
     """After the same short wait every time: waits grow only while nothing is told."""
-    patience = Patience(guard_s=NEVER, first_wait_s=0.01, longest_wait_s=NEVER)
+    patience = FeedTimeouts(guard_s=NEVER, first_wait_s=0.01, longest_wait_s=NEVER)
     async with fed(ToldNode(), patience) as (feed, server):
         for times in range(1, 13):
             server.put(head_frame(10 * times))
@@ -220,25 +220,25 @@ async def test_after_a_break_it_listens_again(broken: str) -> None:
             await server.until_connected(times + 1)
         assert not feed.is_listening()
         server.put(head_frame(500))
-        assert await taken(feed, 499) == Hint(500, 100.0)
+        assert await taken(feed, 499) == HeadHint(500, 100.0)
 
 
 async def test_while_the_websocket_is_away_it_polls() -> None:
     node = ToldNode(header(1))
-    patience = Patience(guard_s=NEVER, first_wait_s=NEVER, longest_wait_s=NEVER)
+    patience = FeedTimeouts(guard_s=NEVER, first_wait_s=NEVER, longest_wait_s=NEVER)
     async with fed(node, patience) as (feed, server):
         server.put(head_frame(7))
-        assert await taken(feed, 6) == Hint(7, 100.0)
+        assert await taken(feed, 6) == HeadHint(7, 100.0)
         server.put("close")
         node.head = header(8)
-        assert await taken(feed, 7) == Hint(8, 100.0)
+        assert await taken(feed, 7) == HeadHint(8, 100.0)
         assert not feed.is_listening()
         await node.until_polled(3)
 
 
 async def test_a_websocket_that_tells_nothing_for_long_is_let_go_of() -> None:
     """What is no head is silence, too."""
-    patience = Patience(guard_s=NEVER, silence_s=0.02, first_wait_s=0.01, longest_wait_s=0.01)
+    patience = FeedTimeouts(guard_s=NEVER, silence_s=0.02, first_wait_s=0.01, longest_wait_s=0.01)
     async with fed(ToldNode(header(1)), patience) as (_, server):
         server.put(*["{}"] * 3)
         await server.until_connected(3)
@@ -247,14 +247,14 @@ async def test_a_websocket_that_tells_nothing_for_long_is_let_go_of() -> None:
 async def test_a_deaf_websocket_is_noticed() -> None:
     """By its silence about a head that polls see; ``silence_s`` is far."""
     clock, node = Clock(), ToldNode(header(1))
-    patience = Patience(guard_s=0.02, silence_s=NEVER, first_wait_s=0.01, longest_wait_s=0.01)
+    patience = FeedTimeouts(guard_s=0.02, silence_s=NEVER, first_wait_s=0.01, longest_wait_s=0.01)
     async with fed(node, patience, clock) as (feed, server):
         server.put(head_frame(1))
         await until(feed, feed.is_listening)
         await node.until_polled(3)
         assert feed.is_listening()
         node.head = header(2)
-        assert await taken(feed, 1) == Hint(2, 100.0)
+        assert await taken(feed, 1) == HeadHint(2, 100.0)
         await until(feed, lambda: not feed.is_listening())
         await node.until_polled(5)
         assert server.connected == 1
@@ -266,7 +266,7 @@ async def test_a_deaf_websocket_is_noticed() -> None:
 
 async def test_one_that_acknowledges_and_is_deaf_from_the_start_is_noticed() -> None:
     clock, node = Clock(), ToldNode(header(1))
-    patience = Patience(guard_s=NEVER, silence_s=NEVER, first_wait_s=0.01, longest_wait_s=0.01)
+    patience = FeedTimeouts(guard_s=NEVER, silence_s=NEVER, first_wait_s=0.01, longest_wait_s=0.01)
     async with fed(node, patience, clock) as (feed, server):
         await server.until_connected(1)
         await until(feed, lambda: len(server.asked) == 2)
@@ -281,17 +281,17 @@ async def test_one_that_acknowledges_and_is_deaf_from_the_start_is_noticed() -> 
 
 async def test_a_subscription_that_is_never_acknowledged_is_given_up() -> None:
     node = ToldNode(header(1))
-    patience = Patience(guard_s=NEVER, answer_s=0.05, first_wait_s=0.01, longest_wait_s=0.01)
+    patience = FeedTimeouts(guard_s=NEVER, answer_s=0.05, first_wait_s=0.01, longest_wait_s=0.01)
     async with scripted() as (server, session):
         server.acks = False
         feed = Feed(node, server.url, session, 10, Clock(), patience=patience)
         async with feed.open():
             await server.until_connected(3)
             node.head = header(5)
-            assert await taken(feed, 4) == Hint(5, 100.0)
+            assert await taken(feed, 4) == HeadHint(5, 100.0)
             server.acks = True
             server.put(head_frame(6))
-            assert await taken(feed, 5) == Hint(6, 100.0)
+            assert await taken(feed, 5) == HeadHint(6, 100.0)
             assert feed.is_listening()
 
 
@@ -303,7 +303,7 @@ async def test_where_heads_are_refused_it_polls_and_tries_again() -> None:
         async with feed.open():
             await server.until_connected(3)
             node.head = header(5)
-            assert await taken(feed, 4) == Hint(5, 100.0)
+            assert await taken(feed, 4) == HeadHint(5, 100.0)
 
 
 async def test_a_dead_websocket_and_a_dead_node_are_outlived_and_no_url_is_logged() -> None:
@@ -315,7 +315,7 @@ async def test_a_dead_websocket_and_a_dead_node_are_outlived_and_no_url_is_logge
                 await node.until_polled(3)
                 assert feed.newest() == -1
                 node.head = header(5)
-                assert await taken(feed, -1) == Hint(5, 100.0)
+                assert await taken(feed, -1) == HeadHint(5, 100.0)
     assert any(line.get("node") == "127.0.0.1:1" for line in logs)
     assert "s3cr3t" not in str(logs)
 
@@ -341,7 +341,7 @@ async def test_an_odd_answer_to_a_poll_is_outlived(odd: dict[str, str]) -> None:
             await node.until_polled(3)
             assert feed.newest() == -1
             node.head = header(3)
-            assert await taken(feed, 2) == Hint(3, 100.0)
+            assert await taken(feed, 2) == HeadHint(3, 100.0)
 
 
 async def test_polls_tell_of_a_lower_and_of_another_block() -> None:
@@ -349,9 +349,9 @@ async def test_polls_tell_of_a_lower_and_of_another_block() -> None:
     async with aiohttp.ClientSession() as session:
         feed = Feed(node, None, session, 10, Clock(), patience=CALM)
         async with feed.open():
-            assert await taken(feed, 6) == Hint(7, 100.0)
+            assert await taken(feed, 6) == HeadHint(7, 100.0)
             node.head = header(7, "b")
-            assert await taken(feed, 7) == Hint(7, 100.0, removed=True)
+            assert await taken(feed, 7) == HeadHint(7, 100.0, removed=True)
             node.head = header(5)
-            assert await taken(feed, 7) == Hint(5, 100.0, removed=True)
-            assert await taken(feed, 4) == Hint(5, 100.0)
+            assert await taken(feed, 7) == HeadHint(5, 100.0, removed=True)
+            assert await taken(feed, 4) == HeadHint(5, 100.0)

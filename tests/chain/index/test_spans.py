@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.blocks.span_stream import Forked, spans
+from roundtrip.chain.blocks.span_stream import ForkSeen, spans
 from roundtrip.chain.blocks.spans import BlockRead, read_block, read_refs, read_span
 from roundtrip.chain.rpc.client import Node, NodeAnswerTooLarge
 from roundtrip.chain.rpc.endpoints import NodeUrl
@@ -105,7 +105,7 @@ async def test_after_a_fork_blocks_are_of_the_new_chain(
     # The empty block mined anew at last + 3 is the same one where the node gives it the same second.
     assert (same[:3], same[4:]) == ([True] * 3, [False] * 2)
     assert [len(block.entries) for block in after[3:]] == [0, 1, 0]
-    with pytest.raises(Forked):
+    with pytest.raises(ForkSeen):
         await anext(spans(node, last + 5, last + 5, Width(), parent_hash=before[4].ref.hash))
 
 

@@ -31,7 +31,7 @@ from roundtrip.services.portfolio.bag import bag_of
 from roundtrip.services.portfolio.schema import BagRow, MyBag
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.services.watch.inbox import inbox
 from roundtrip.store.accounts import accounts
 from roundtrip.venues import amm_v3
@@ -289,7 +289,7 @@ async def test_what_is_held_stands_with_its_cost_and_what_it_would_bring(bag: Ba
     assert bag.wallet.buy(token, "weth", 3000, ETH // 10)
     sold = bag.wallet.sell(token, "weth", 3000, bag.wallet.tokens(token) // 2)
     place = amm_v3.pool(Address(token), bag.ctx.contracts.weth, 3000, bag.ctx.contracts)
-    bag.valued = {token: Worth(ETH // 10, place), made.token: RefusedCall("sell", "no\u202e way", 1)}
+    bag.valued = {token: SellValue(ETH // 10, place), made.token: RefusedCall("sell", "no\u202e way", 1)}
     found = await bag.shown()
     assert [(one.token, one.amount_raw, one.seller) for one in bag.asked[-1]] == [
         (row.token.address, int(row.amount_raw or 0), bag.wallet.address) for row in found.holdings

@@ -20,7 +20,7 @@ from roundtrip.services.practice.pricing import PricedBuy, price_buy
 from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.valuation.holdings import Worth
+from roundtrip.services.valuation.holdings import SellValue
 from support.keys import Clock
 from support.practising import BUYS, UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
 from support.signing import Signer, prepared
@@ -156,7 +156,7 @@ async def test_a_position_from_its_first_buy_to_its_last_sell(
     token, appraiser = built.tokens["plain"], Appraiser()
     one = await bought(shop, mite, token, "0.3")
     held = int(one["receivedRaw"])
-    appraiser.says = Worth(UNIT // 4, VENUE)
+    appraiser.says = SellValue(UNIT // 4, VENUE)
     part = await sold(shop, mite, token, appraiser, percent=50)
     (holding,) = appraiser.asked[0]
     assert (holding.token, holding.amount_raw, holding.before_raw) == (token, held // 2, 0)
@@ -165,7 +165,7 @@ async def test_a_position_from_its_first_buy_to_its_last_sell(
         str(held // 2), "0.25", "0.15", "0.1",
     )  # fmt: skip
     assert (part["counted"], part["ethLeft"], part["position"]["cost"]) == (True, "0.95", "0.15")
-    appraiser.says = Worth(UNIT // 10, VENUE)
+    appraiser.says = SellValue(UNIT // 10, VENUE)
     rest = await sold(shop, mite, token, appraiser)
     # What was just sold goes first.
     assert appraiser.asked[1][0].before_raw == held // 2
@@ -213,7 +213,7 @@ async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
     (one,) = (await told(shop, mite, appraiser))["positions"]
     assert (one["worth"], one["gain"], one["why"]) == (None, None, WHY)
     assert one["stuckAt"] is None
-    appraiser.says = Worth(UNIT // 10, VENUE)
+    appraiser.says = SellValue(UNIT // 10, VENUE)
     await sold(shop, mite, token, appraiser, percent=10)
     (one,) = (await told(shop, mite, appraiser))["positions"]
     assert (one["stuckAt"], one["worth"]) == (None, "0.1")
@@ -255,7 +255,7 @@ async def test_a_sell_that_goes_through_begins_the_week_again(
     token, appraiser = built.tokens["plain"], Appraiser(RefusedCall("sell", "No!", 0))
     await bought(shop, mite, token, "0.5")
     await failed(sold(shop, mite, token, appraiser))
-    appraiser.says = Worth(UNIT // 10, VENUE)
+    appraiser.says = SellValue(UNIT // 10, VENUE)
     await sold(shop, mite, token, appraiser, percent=10)
     clock.now_s += WEEK_S
     rpc.call("evm_mine")
@@ -269,7 +269,7 @@ async def test_a_sell_that_goes_through_begins_the_week_again(
 async def test_after_another_sell_nothing_is_known_of_the_whole(
     shop: Context, clock: Clock, built: Built, mite: Mite
 ) -> None:
-    token, appraiser = built.tokens["plain"], Appraiser(Worth(UNIT // 10, VENUE))
+    token, appraiser = built.tokens["plain"], Appraiser(SellValue(UNIT // 10, VENUE))
     await bought(shop, mite, token, "0.5")
     await sold(shop, mite, token, appraiser, percent=10)
     appraiser.says = RefusedCall("sell", "No!", 0)
@@ -283,7 +283,7 @@ async def test_after_another_sell_nothing_is_known_of_the_whole(
 async def test_a_part_is_no_smaller_than_a_buy_and_all_may_be_sold(
     shop: Context, built: Built, mite: Mite
 ) -> None:
-    token, appraiser = built.tokens["plain"], Appraiser(Worth(UNIT // 1000 - 1, VENUE))
+    token, appraiser = built.tokens["plain"], Appraiser(SellValue(UNIT // 1000 - 1, VENUE))
     await bought(shop, mite, token, "0.2")
     error = await failed(sold(shop, mite, token, appraiser, percent=99))
     assert (error.code, error.message) == (
@@ -292,7 +292,7 @@ async def test_a_part_is_no_smaller_than_a_buy_and_all_may_be_sold(
     )
     assert (await sold(shop, mite, token, appraiser))["got"] == "0.000999999999999999"
     await bought(shop, mite, token, "0.2")
-    appraiser.says = Worth(UNIT // 1000, VENUE)
+    appraiser.says = SellValue(UNIT // 1000, VENUE)
     assert (await sold(shop, mite, token, appraiser, percent=1))["got"] == "0.001"
 
 
@@ -312,7 +312,7 @@ async def test_what_could_not_be_found_out_is_never_booked(
 
 
 async def test_many_positions_are_valued_in_one_trip(shop: Context, built: Built, mite: Mite) -> None:
-    appraiser = Appraiser(Worth(UNIT // 5, VENUE))
+    appraiser = Appraiser(SellValue(UNIT // 5, VENUE))
     for key in ("plain", "usdg_pool", "v4_eth"):
         await bought(shop, mite, built.tokens[key], "0.1")
     found = await told(shop, mite, appraiser)

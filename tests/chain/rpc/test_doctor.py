@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.doctor import LOOKS, NEEDED, DoctorRounds, Finding, Patient, examine
+from roundtrip.chain.doctor import LOOKS, NEEDED, DoctorRounds, DoctorSubject, Finding, examine
 from roundtrip.chain.rpc.client import Budget, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
@@ -27,11 +27,11 @@ from support.followed import followed
 from support.nodes import node_of, pair
 
 
-def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> Patient:
+def patient(ctx: Context, url: str | None = None, now_s: float | None = None) -> DoctorSubject:
     node = node_of(ctx) if url is None else Node(url, node_of(ctx).session, 2.0)
     head_s = ctx.heads.current().block.timestamp_s
     clock = head_s + 3 if now_s is None else now_s
-    return Patient(node, ctx.heads, ctx.contracts, CHAIN_ID, clock, time.monotonic)
+    return DoctorSubject(node, ctx.heads, ctx.contracts, CHAIN_ID, clock, time.monotonic)
 
 
 def by_name(found: list[Finding]) -> dict[str, Finding]:
@@ -145,7 +145,7 @@ async def test_rounds_are_made_while_the_service_runs(ctx: Context) -> None:
     seen: list[int] = []
     done = asyncio.Event()
 
-    def counted() -> Patient:
+    def counted() -> DoctorSubject:
         seen.append(1)
         done.set()
         return replace(patient(ctx), thorough=False)

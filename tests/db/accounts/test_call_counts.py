@@ -16,7 +16,7 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts
-from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey, forget, recent, write
+from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall, forget, recent, write
 from support.counting import Wall, hashed, key_of, put_mite
 
 DAY = date(2025, 10, 9)
@@ -122,7 +122,7 @@ async def test_a_limit_that_was_lowered_takes_nothing_back(own: asyncpg.Connecti
 async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.Connection) -> None:
     number = await put_mite(own, WALLETS[0], "k")
     await write(own, [call("k", per_day=2)] * 2)
-    back = HandedBack("of k", NOW_MS, number, DAY)
+    back = RefundedCall("of k", NOW_MS, number, DAY)
     assert room(await write(own, [call("k", per_day=2)] * 2, [back])) == [True, False]
     assert await days(own) == {(number, DAY): 2}
     assert await minute(own) == {"of k": 2}
@@ -131,17 +131,17 @@ async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.
 async def test_a_day_is_handed_back_when_its_minute_is_over(own: asyncpg.Connection) -> None:
     number = await put_mite(own, WALLETS[0], "k")
     await write(own, [call("k")] * 2)
-    await write(own, [], [HandedBack(None, NOW_MS, number, DAY)])
+    await write(own, [], [RefundedCall(None, NOW_MS, number, DAY)])
     assert await days(own) == {(number, DAY): 1}
     assert await minute(own) == {"of k": 2}
-    await write(own, [], [HandedBack(None, NOW_MS, number, DAY)] * 3)
+    await write(own, [], [RefundedCall(None, NOW_MS, number, DAY)] * 3)
     assert await days(own) == {(number, DAY): 0}
 
 
 async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: asyncpg.Connection) -> None:
     times = [NOW_MS, NOW_MS - 59_999, NOW_MS - 60_000, NOW_MS - 1, NOW_MS - 1, NOW_MS + 70_000]
     await write(own, [call(None, ms) for ms in times])
-    await write(own, [], [HandedBack("address:a", NOW_MS, None, None)])
+    await write(own, [], [RefundedCall("address:a", NOW_MS, None, None)])
     found = await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 10)
     assert found == [("address:a", NOW_MS - 59_999, 1), ("address:a", NOW_MS - 1, 2)]
     assert await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 1) == found[1:]
@@ -178,7 +178,7 @@ class InTurns(CallLedger):
     """One of fifty that have twenty connections."""
 
     async def write(
-        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]:
         async with self.pool.acquire() as connection:
             return await write(connection, calls, handed_back)

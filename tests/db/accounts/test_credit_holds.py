@@ -20,8 +20,8 @@ from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts, credit_holds
-from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey
-from roundtrip.store.accounts.credit_holds import HOLD_MS, Hold
+from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
+from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
 from support.counting import Drawn, Wall, conserved, hashed, key_of, put_credits, put_mite
 
 DAY = date(2025, 10, 9)
@@ -37,8 +37,8 @@ class Asked:
 
     drawn: Drawn
 
-    def __call__(self, *mites: int, at_ms: int = NOW_MS, caller: str | None = None) -> list[Hold]:
-        return [Hold(self.drawn(), mite, at_ms + HOLD_MS, caller, at_ms) for mite in mites]
+    def __call__(self, *mites: int, at_ms: int = NOW_MS, caller: str | None = None) -> list[CreditHold]:
+        return [CreditHold(self.drawn(), mite, at_ms + HOLD_MS, caller, at_ms) for mite in mites]
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ async def paid(own: asyncpg.Connection, *credited: int) -> list[int]:
     return numbers
 
 
-def ids(found: Sequence[Hold]) -> set[UUID]:
+def ids(found: Sequence[CreditHold]) -> set[UUID]:
     return {one.id for one in found}
 
 
@@ -148,7 +148,7 @@ class InTurns(CallLedger):
     """One of fifty that have twenty connections."""
 
     async def write(
-        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]:
         async with self.pool.acquire() as connection:
             return await call_counts.write(connection, calls, handed_back)
@@ -159,7 +159,7 @@ class CreditsInTurns(Credits):
     """As ``InTurns``."""
 
     async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         async with self.pool.acquire() as connection:
             await credit_holds.settle(connection, settled)

@@ -11,7 +11,7 @@ import asyncpg
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import accounts, credits
-from roundtrip.store.accounts.credits import PaidTo
+from roundtrip.store.accounts.credits import PayToSpan
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
@@ -121,23 +121,23 @@ async def test_where_payments_go(database_url: str) -> None:
         assert await credits.paid_to(connection) == []
         await credits.open_pay_to(connection, ONE, 100)
         await credits.open_pay_to(connection, ONE, 150)
-        assert await credits.paid_to(connection) == [PaidTo(ONE, 100, None)]
+        assert await credits.paid_to(connection) == [PayToSpan(ONE, 100, None)]
         await credits.open_pay_to(connection, OTHER, 200)
         await credits.open_pay_to(connection, THIRD, 300)
         assert await credits.paid_to(connection) == [
-            PaidTo(ONE, 100, 200),
-            PaidTo(OTHER, 200, 300),
-            PaidTo(THIRD, 300, None),
+            PayToSpan(ONE, 100, 200),
+            PayToSpan(OTHER, 200, 300),
+            PayToSpan(THIRD, 300, None),
         ]
         await credits.open_pay_to(connection, ONE, 400)
         assert await credits.paid_to(connection) == [
-            PaidTo(ONE, 100, None),
-            PaidTo(OTHER, 200, 300),
-            PaidTo(THIRD, 300, 400),
+            PayToSpan(ONE, 100, None),
+            PayToSpan(OTHER, 200, 300),
+            PayToSpan(THIRD, 300, 400),
         ]
         # A local chain that began anew.
         await credits.open_pay_to(connection, ONE, 7)
-        assert (await credits.paid_to(connection))[0] == PaidTo(ONE, 7, None)
+        assert (await credits.paid_to(connection))[0] == PayToSpan(ONE, 7, None)
         await turn.commit()
         await connection.close()
 
@@ -163,6 +163,6 @@ async def test_of_two_addresses_opened_at_once_one_is_open(database_url: str) ->
 
 
 def test_a_payment_counts_after_the_block_of_opening_and_up_to_an_hour_after_closing() -> None:
-    still, closed = PaidTo(ONE, 100, None), PaidTo(ONE, 100, 200)
+    still, closed = PayToSpan(ONE, 100, None), PayToSpan(ONE, 100, 200)
     assert [still.was_open_at(number) for number in (99, 100, 101, 10**9)] == [False, False, True, True]
     assert [closed.was_open_at(number) for number in (100, 101, 36_200, 36_201)] == [False, True, True, False]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
-from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, Checked, MoneyFlow, crowd
+from roundtrip.domain.market.moving import SHARED_PURSE, WINDOW_S, CheckedLevel, MoneyFlow, crowd
 from roundtrip.store.boards import moving
 from roundtrip.store.check import evidence
 from roundtrip.store.index import cursor, vitals
@@ -117,9 +117,9 @@ def obvious_flows(facts: Raw, window: tuple[int, int], least_buyers: int) -> dic
     return found
 
 
-def newest(checks: list[Any]) -> Checked | None:
+def newest(checks: list[Any]) -> CheckedLevel | None:
     one = max(checks, key=lambda one: one["id"], default=None)
-    return one and Checked(one["verdict_code"], one["verdict_level"], one["checked_at"].timestamp())
+    return one and CheckedLevel(one["verdict_code"], one["verdict_level"], one["checked_at"].timestamp())
 
 
 def obvious_crowd(facts: Raw, buyers: tuple[int, ...], from_s: int, fairness: Fairness) -> int:

@@ -7,8 +7,8 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import OLD, Given, name_key, public
-from roundtrip.domain.market.fairness import Fairness, Purses, WalletOrigin
+from roundtrip.domain.community.marks import OLD, WalletMark, name_key, public
+from roundtrip.domain.market.fairness import Fairness, WalletOrigin, WalletOrigins
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.names import EVERY_S
 from roundtrip.jobs.registry import KINDS
@@ -110,7 +110,7 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
 
 async def given(
     connection: asyncpg.Connection, made_before: datetime, fairness: Fairness
-) -> tuple[list[Given], Purses[Address]]:
+) -> tuple[list[WalletMark], WalletOrigins[Address]]:
     """What mites of age, whose wallets have traded, said, and what is known of all of them."""
     rows = await connection.fetch(
         "SELECT mark.wallet, mite.wallet AS by, mark.name, mark.mark FROM accounts.mark AS mark"
@@ -119,7 +119,9 @@ async def given(
         " WHERE EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)",
         made_before,
     )
-    said = [Given(as_address(row["wallet"]), as_address(row["by"]), row["name"], row["mark"]) for row in rows]
+    said = [
+        WalletMark(as_address(row["wallet"]), as_address(row["by"]), row["name"], row["mark"]) for row in rows
+    ]
     ids = {
         row["id"]: as_address(row["address"]) for row in await connection.fetch("SELECT * FROM facts.address")
     }
@@ -129,4 +131,4 @@ async def given(
         for number, one in found.origins.items()
     }
     funded = {ids[number]: paid for number, paid in found.funded.items()}
-    return said, Purses(origins, funded, fairness)
+    return said, WalletOrigins(origins, funded, fairness)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.channels.post import NotTried, PostReply
+from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import Draft
@@ -64,7 +64,7 @@ async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
 
     async def once(*given: Any) -> PostReply:
         if street.servers.sent:
-            raise NotTried("there was no turn")
+            raise PostNotTried("there was no turn")
         return await post(*given)
 
     monkeypatch.setattr(street.servers, "post", once)

@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.background import beside
-from roundtrip.channels.telegram import Started
+from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.jobs.kinds.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
@@ -40,7 +40,7 @@ async def code_for(street: Street, mite: Mite) -> str:
     return str(code)
 
 
-async def start(street: Street, *started: Started) -> list[str]:
+async def start(street: Street, *started: StartedChat) -> list[str]:
     """What the bot tells whoever starts it so."""
     before = len(street.chats.told)
     street.chats.updates = [[one] for one in started]
@@ -54,7 +54,7 @@ async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
     mite = await street.mite()
     code = await code_for(street, mite)
     assert len(code) <= 64
-    came = [Started(1, 77, code, "Ann \u202e<b>"), Started(2, 78, code, "Eve")]
+    came = [StartedChat(1, 77, code, "Ann \u202e<b>"), StartedChat(2, 78, code, "Eve")]
     linked, late = await start(street, *came)
     assert mite.designation in linked
     assert "not good" in late
@@ -72,10 +72,10 @@ async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street
     street.at_s = NOW_S - NOW_S % WINDOW_S
     code = await code_for(street, mite)
     street.at_s += 2 * WINDOW_S
-    assert "not good" in (await start(street, Started(1, 77, code, "Ann")))[0]
+    assert "not good" in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
     assert await listed(street, mite) == []
     street.at_s -= 1
-    assert mite.designation in (await start(street, Started(2, 77, code, "Ann")))[0]
+    assert mite.designation in (await start(street, StartedChat(2, 77, code, "Ann")))[0]
 
 
 async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
@@ -84,18 +84,18 @@ async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
     forged = code.replace(f"{mite.id}-", f"{other.id}-")
     changed = code[:-1] + ("0" if code[-1] != "0" else "1")
     wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
-    said = await start(street, *(Started(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
+    said = await start(street, *(StartedChat(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
     assert ["not good" in one for one in said] == [True] * len(wrong)
     assert await listed(street, mite) == await listed(street, other) == []
 
 
 async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
     mite = await street.mite()
-    await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
+    await start(street, StartedChat(1, 77, await code_for(street, mite), "Ann"))
     (row,) = await listed(street, mite)
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
     code = await code_for(street, mite)
-    said = await start(street, Started(2, 77, code, "Ann"), Started(3, 78, code, "Eve"))
+    said = await start(street, StartedChat(2, 77, code, "Ann"), StartedChat(3, 78, code, "Eve"))
     assert ["not good" in one for one in said] == [False, True]
     assert [(one["id"], one["state"]) for one in await listed(street, mite)] == [(row["id"], "live")]
 
@@ -103,10 +103,10 @@ async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
 async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Street) -> None:
     mite = await street.mite()
     code = await code_for(street, mite)
-    came = [Started(1, 77, "x", "Eve"), Started(2, 77, "y", "Eve"), Started(3, 78, "x", "Eve")]
+    came = [StartedChat(1, 77, "x", "Eve"), StartedChat(2, 77, "y", "Eve"), StartedChat(3, 78, "x", "Eve")]
     assert len(await start(street, *came)) == 2
     # A good one of the same chat is answered at once.
-    said = await start(street, Started(4, 77, "x", "Eve"), Started(5, 77, code, "Eve"))
+    said = await start(street, StartedChat(4, 77, "x", "Eve"), StartedChat(5, 77, code, "Eve"))
     assert [mite.designation in one for one in said] == [False, True]
 
 
@@ -124,14 +124,14 @@ async def test_there_is_no_sixth_chat(street: Street) -> None:
     mite = await street.mite()
     for n in range(MOST_CHANNELS):
         await street.webhook(mite, f"n{n}.example")
-    said = await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
+    said = await start(street, StartedChat(1, 77, await code_for(street, mite), "Ann"))
     assert "5 channels already" in said[0]
     assert len(await listed(street, mite)) == MOST_CHANNELS
 
 
 async def test_who_blocked_the_bot_is_gone(street: Street) -> None:
     mite = await street.mite()
-    await start(street, Started(1, 77, await code_for(street, mite), "Ann"))
+    await start(street, StartedChat(1, 77, await code_for(street, mite), "Ann"))
     street.chats.reply = answered(410)
     await street.alert(mite, "it buys")
     await street.run()
@@ -172,13 +172,13 @@ async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
     asked = street.chats.read_started
     failures = [OSError("away"), OSError("away")]
 
-    async def read_started(after: int, wait_s: int) -> tuple[list[Started], int]:
+    async def read_started(after: int, wait_s: int) -> tuple[list[StartedChat], int]:
         if failures:
             raise failures.pop()
         return await asked(after, wait_s)
 
     street.chats.read_started = read_started  # type: ignore[method-assign]
-    assert mite.designation in (await start(street, Started(1, 77, code, "Ann")))[0]
+    assert mite.designation in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
     assert failures == []
 
 

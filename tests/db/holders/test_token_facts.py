@@ -7,19 +7,19 @@ import asyncpg
 import pytest
 
 from roundtrip.domain.base.events import (
-    Funded,
     LaunchedToken,
     LaunchEvent,
     LaunchMoved,
     LaunchStep,
     LiquidityChange,
-    Met,
     PoolPlace,
     Price,
     Spot,
     TradeEvent,
     Transfer,
     Transferred,
+    WalletFunded,
+    WalletMet,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.store.index import cursor, facts
@@ -185,9 +185,13 @@ async def test_prices_read_back_the_newest_of_each_quote(connection: asyncpg.Con
 
 
 async def test_origins_stay_as_they_were_first_told(connection: asyncpg.Connection, ids: Ids) -> None:
-    await facts.put_origins(connection, [Met(WALLET, 5, AT_S)], [], ids)
-    await facts.put_origins(connection, [Met(WALLET, 6, AT_S + 1)], [Funded(WALLET, OTHER, 7, AT_S)], ids)
-    await facts.put_origins(connection, [], [Funded(WALLET, TOKEN, 8, AT_S), Funded(OTHER, TOKEN, 8, 8)], ids)
+    await facts.put_origins(connection, [WalletMet(WALLET, 5, AT_S)], [], ids)
+    await facts.put_origins(
+        connection, [WalletMet(WALLET, 6, AT_S + 1)], [WalletFunded(WALLET, OTHER, 7, AT_S)], ids
+    )
+    await facts.put_origins(
+        connection, [], [WalletFunded(WALLET, TOKEN, 8, AT_S), WalletFunded(OTHER, TOKEN, 8, 8)], ids
+    )
     assert await only(connection, "origin") == {
         "wallet_id": ids.addresses[WALLET], "first_number": 5, "first_s": AT_S,
         "funder_id": ids.addresses[OTHER], "funded_number": 7, "funded_s": AT_S,
@@ -198,13 +202,13 @@ async def test_who_had_eth_from_elsewhere_has_no_funder_for_ever(
     connection: asyncpg.Connection, ids: Ids
 ) -> None:
     """Whether it is told with his being met, or later."""
-    elsewhere, paid = Funded(WALLET, None, 5, AT_S), Funded(WALLET, OTHER, 6, AT_S)
-    for met, told in (([Met(WALLET, 5, AT_S)], [elsewhere, paid]), ([], [elsewhere])):
+    elsewhere, paid = WalletFunded(WALLET, None, 5, AT_S), WalletFunded(WALLET, OTHER, 6, AT_S)
+    for met, told in (([WalletMet(WALLET, 5, AT_S)], [elsewhere, paid]), ([], [elsewhere])):
         await connection.execute("TRUNCATE facts.origin")
-        await facts.put_origins(connection, [Met(WALLET, 5, AT_S)], [], ids)
+        await facts.put_origins(connection, [WalletMet(WALLET, 5, AT_S)], [], ids)
         await facts.put_origins(connection, met, told, ids)
         await facts.put_origins(connection, [], [paid], ids)
-        await facts.put_origins(connection, [Met(WALLET, 7, AT_S)], [paid], ids)
+        await facts.put_origins(connection, [WalletMet(WALLET, 7, AT_S)], [paid], ids)
         row = await only(connection, "origin")
         assert (row["funder_id"], row["funded_number"], row["funded_s"]) == (None, 5, AT_S)
 

@@ -18,7 +18,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.index.origins import OlderOrigin, keep_older
 from roundtrip.store.maintenance.reset import FORGOTTEN, KEPT, StillFollowed, forget
 from roundtrip.store.scorecard import scorecard
-from roundtrip.store.scorecard.scorecard import MissingReceipt, Scored
+from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S
 from roundtrip.store.server.sync_lock import SYNC_LOCK
@@ -56,7 +56,7 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     await books.keep(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
-    scored = Scored(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))
+    scored = ScoredVerdict(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))
     waits = MissingReceipt(row_id + 1, TOKEN, "ok", 7200, 1, NOW)
     await scorecard.put(index, [scored], 0, row_id, NOW, [waits])
     await jobs.enqueue(index, "token", TOKEN)

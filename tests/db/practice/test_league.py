@@ -13,7 +13,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.index import cursor
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import Entered, LeagueEligibility
+from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite
 from support.made_index import ETH, number_address
 from unit.venues.logs import NETWORK
@@ -188,9 +188,9 @@ async def counts_are_right(made: Leagued) -> bool:
         "SELECT is_agent, count(*) FILTER (WHERE sells >= 3) AS on_board, count(*) AS every"
         " FROM accounts.league_week WHERE week_s = $1 GROUP BY is_agent", WEEK_S,
     )  # fmt: skip
-    slow = {row["is_agent"]: Entered(row["on_board"], row["every"] - row["on_board"]) for row in rows}
-    agents, people = slow.get(True, Entered(0, 0)), slow.get(False, Entered(0, 0))
-    every = Entered(agents.on_board + people.on_board, agents.too_few + people.too_few)
+    slow = {row["is_agent"]: LeagueCounts(row["on_board"], row["every"] - row["on_board"]) for row in rows}
+    agents, people = slow.get(True, LeagueCounts(0, 0)), slow.get(False, LeagueCounts(0, 0))
+    every = LeagueCounts(agents.on_board + people.on_board, agents.too_few + people.too_few)
     found = [await league.count_entered(made.connection, WEEK_S, who) for who in ("agents", "people", "all")]
     return found == [agents, people, every]
 
@@ -223,15 +223,15 @@ async def test_a_tag_takes_an_entry_and_what_is_none_yet_to_the_other_board(made
     for one in (entered, few, entered, entered):
         await made.sells(one)
     for one, agents, people in (
-        (entered, Entered(1, 0), Entered(0, 1)),
-        (few, Entered(1, 1), Entered(0, 0)),
+        (entered, LeagueCounts(1, 0), LeagueCounts(0, 1)),
+        (few, LeagueCounts(1, 1), LeagueCounts(0, 0)),
     ):
         for _ in range(2):
             await league.tag(made.connection, one.id, None, NOW)
             assert await league.count_entered(made.connection, WEEK_S, "agents") == agents
             assert await league.count_entered(made.connection, WEEK_S, "people") == people
     await league.untag(made.connection, few.id, NOW)
-    assert await league.count_entered(made.connection, WEEK_S, "people") == Entered(0, 1)
+    assert await league.count_entered(made.connection, WEEK_S, "people") == LeagueCounts(0, 1)
     assert await counts_are_right(made)
 
 

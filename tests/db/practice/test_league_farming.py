@@ -11,7 +11,7 @@ from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice import league as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import Entered, LeagueEligibility
+from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
 from support.leagued import (
     BUYERS,
     DAY_S,
@@ -46,7 +46,7 @@ async def made(connection: asyncpg.Connection) -> Leagued:
 
 async def nobody_is_on_it(made: Leagued) -> bool:
     counts = await league.count_entered(made.connection, WEEK_S, "all")
-    return counts == Entered(0, 0) and await made.board() == []
+    return counts == LeagueCounts(0, 0) and await made.board() == []
 
 
 async def test_an_honest_sell_counts(made: Leagued) -> None:
@@ -332,7 +332,9 @@ async def test_two_sells_are_no_entry_and_three_are_of_one_position_or_of_severa
     for sold, entries in ((1, 0), (2, 0), (3, 1)):
         assert await made.sells(mite, ETH) == COUNTS
         assert len(await made.board()) == entries
-        assert (await league.count_entered(made.connection, WEEK_S, "all")) == Entered(entries, 1 - entries)
+        assert (await league.count_entered(made.connection, WEEK_S, "all")) == LeagueCounts(
+            entries, 1 - entries
+        )
         assert sold == await made.connection.fetchval(
             "SELECT sells FROM accounts.league_week WHERE mite_id = $1", mite.id
         )
@@ -344,7 +346,7 @@ async def test_sells_that_do_not_count_make_no_entry_of_two_that_do(made: League
     for token in (TOKEN, YOUNG, YOUNG, TOKEN, YOUNG):
         await made.sells(mite, token=token)
     assert await made.board() == []
-    assert await league.count_entered(made.connection, WEEK_S, "all") == Entered(0, 1)
+    assert await league.count_entered(made.connection, WEEK_S, "all") == LeagueCounts(0, 1)
 
 
 async def test_a_loss_counts(made: Leagued) -> None:
@@ -365,4 +367,4 @@ async def test_on_monday_everybody_begins_anew(made: Leagued) -> None:
     (first,) = await made.board()
     assert first.sells == 4
     assert await made.board(week=WEEK_S + LENGTH_S) == []
-    assert await league.count_entered(made.connection, WEEK_S + LENGTH_S, "all") == Entered(0, 1)
+    assert await league.count_entered(made.connection, WEEK_S + LENGTH_S, "all") == LeagueCounts(0, 1)

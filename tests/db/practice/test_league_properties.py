@@ -18,7 +18,7 @@ from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
-from roundtrip.store.practice.league import Entered
+from roundtrip.store.practice.league import LeagueCounts
 from roundtrip.store.server.hex import as_address
 from support.leagued import NOW, WEEK_S, Leagued, new_mite
 from support.made_index import number_address
@@ -181,5 +181,5 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
             ]  # fmt: skip
             assert list(found[:2]) == list(await league.board(index, week, who, 2))
             fewer = len(rules.among(entries, who)) - len(slow)
-            assert await league.count_entered(index, week, who) == Entered(len(slow), fewer)
+            assert await league.count_entered(index, week, who) == LeagueCounts(len(slow), fewer)
     await undone.rollback()

@@ -15,16 +15,16 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import RefusedCall
-from roundtrip.domain.scorecard.scorecard import SETTLED_S, Real, VerdictScore
+from roundtrip.domain.scorecard.scorecard import SETTLED_S, RealTrade, VerdictScore
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
 from roundtrip.services.scorecard.real_trades import MOST_WALLETS, PlainTrade
-from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, Settled, settle
+from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, SettlementRun, settle
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
-from roundtrip.store.scorecard.scorecard import Scored
+from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from support.flagged import OTHER, TOKEN, Ground, emptied_accounts
 from support.told_blocks import Sent
 from support.told_winners import BUYERS, DEPLOYER, HIS_FRIEND, buys, sells
@@ -44,7 +44,9 @@ class Receipts:
         self.is_away = False
         self.untold: set[Address] = set()
 
-    async def __call__(self, ctx: Context, token: Address, found: PlainTrade, meter: Meter) -> Real | None:
+    async def __call__(
+        self, ctx: Context, token: Address, found: PlainTrade, meter: Meter
+    ) -> RealTrade | None:
         if self.is_away or found.trade.wallet in self.untold:
             raise NodeFault("it is away")
         trade = found.trade
@@ -52,7 +54,7 @@ class Receipts:
         spot = trade.block_number, trade.at_s, trade.tx_hash, trade.wallet
         held = found.held_before, found.new_place
         # Where the verdict was made, whatever it was sold on.
-        return Real(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
+        return RealTrade(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
 
 
 class Card(Ground):
@@ -72,7 +74,7 @@ class Card(Ground):
         one = kept.KeptEvidence(at, self.at.number, POLICY.version, code, level, document)
         return await kept.keep(self.index, token, one)
 
-    async def settled(self) -> Settled:
+    async def settled(self) -> SettlementRun:
         """One run, written."""
         found = await settle(self.ctx, self.receipts)
         if found.scored or found.untold or found.to_id != found.from_id:
@@ -80,7 +82,7 @@ class Card(Ground):
                 await store.put(self.index, found.scored, found.from_id, found.to_id, NOW, found.untold)
         return found
 
-    async def over(self) -> Settled:
+    async def over(self) -> SettlementRun:
         """The day of every verdict is over, and a run."""
         await self.block(after_s=DAY_S + SETTLED_S + 1)
         return await self.settled()
@@ -185,7 +187,7 @@ async def test_verdicts_wait_for_their_day_and_for_what_may_be_undone(card: Card
     await card.said()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S - 2)
-    assert await card.settled() == Settled((), 0, 0, False)
+    assert await card.settled() == SettlementRun((), 0, 0, False)
     await card.block()
     assert len((await card.settled()).scored) == 1
     assert await card.scores() == [("ok", "right", "sold")]
@@ -197,7 +199,7 @@ async def test_after_a_reorganisation_it_waits_again(card: Card) -> None:
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
     await card.writer.rewind(card.index, card.at, sold_in)
-    assert await card.settled() == Settled((), 0, 0, False)
+    assert await card.settled() == SettlementRun((), 0, 0, False)
     # The other side of the fork has no such sell.
     del card.chain.blocks[[one.ref for one in card.chain.blocks].index(sold_in) + 1 :]
     await card.over()
@@ -314,7 +316,7 @@ async def test_a_receipt_that_is_not_given_delays_its_own_verdict_alone(card: Ca
     assert (found.to_id, [one.id for one in found.scored]) == (other, [other])
     assert [(one.id, one.tries) for one in found.untold] == [(waits, 1)]
     # Not before its time.
-    assert await card.settled() == Settled((), other, other, False)
+    assert await card.settled() == SettlementRun((), other, other, False)
     await card.index.execute("UPDATE facts.score_cursor SET evidence_id = 0")
     assert (await card.settled()).scored == ()
     card.receipts.untold = set()
@@ -342,10 +344,10 @@ async def test_while_the_node_is_away_nothing_is_settled_or_waits_less(card: Car
 # --- what is kept ----------------------------------------------------------------------------------
 
 
-def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) -> Scored:
+def scored(evidence_id: int, outcome: str, cause: str, from_s: int = 1_000_000) -> ScoredVerdict:
     decided = None if outcome == "undecided" else 7
     score = VerdictScore(outcome, cause, decided, decided, TX, BUYERS[0], 60)  # type: ignore[arg-type]
-    return Scored(evidence_id, TOKEN, "ok", "ok", 5, from_s, score)
+    return ScoredVerdict(evidence_id, TOKEN, "ok", "ok", 5, from_s, score)
 
 
 async def test_a_report_turns_what_was_right_and_leaves_what_was_wrong(card: Card) -> None:

@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.scorecard.scorecard import VerdictScore
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.store.scorecard import scorecard
-from roundtrip.store.scorecard.scorecard import Scored
+from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.store.watch import watches
 from support.databases import connected, database
@@ -111,7 +111,7 @@ async def test_scores_of_before_are_counted(connection: asyncpg.Connection) -> N
     row = await connection.fetchrow("SELECT scored, tokens FROM facts.score_count")
     assert row is not None
     assert tuple(row) == (3, 2)
-    scored = Scored(9, Address("0x" + "00" * 20), "ok", "ok", 1, 1, VerdictScore("right", "sold"))
+    scored = ScoredVerdict(9, Address("0x" + "00" * 20), "ok", "ok", 1, 1, VerdictScore("right", "sold"))
     await scorecard.put(connection, [scored], 0, 9, NOW, [])
     row = await connection.fetchrow("SELECT scored, tokens FROM facts.score_count")
     assert row is not None

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from roundtrip.api.sharing.shared_single_flight import MOST_BYTES, FailedElsewhere, SharedInValkey, Spans
+from roundtrip.api.sharing.shared_single_flight import MOST_BYTES, RunFailedElsewhere, SharedInValkey, Spans
 from roundtrip.api.sharing.single_flight import SharedAnswer, TookTooLong
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
@@ -121,7 +121,7 @@ async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: House) -
     await until_waiting(other)
     runs.gate.set()
     came = await asyncio.gather(*asking, return_exceptions=True)
-    assert [type(found) for found in came] == [KeyError, FailedElsewhere]
+    assert [type(found) for found in came] == [KeyError, RunFailedElsewhere]
     with house.client() as client:
         assert all(b"secret" not in bytes(client.get(key)) for key in client.scan_iter())
 
@@ -134,7 +134,7 @@ async def test_an_unknown_code_is_a_fault_of_ours(house: House) -> None:
         client.set(across._key("lease", "k"), "them", px=LONG_MS)
         failed = msgspec.msgpack.encode(["failed", "made_up", "words", None])
         client.set(across._key("outcome", "them"), failed, px=LONG_MS)
-    with pytest.raises(FailedElsewhere):
+    with pytest.raises(RunFailedElsewhere):
         await other.get("k", runs)
     assert runs.count == 0
 

@@ -95,7 +95,7 @@ def summed(ended: list[Row]) -> wallets.WalletClosings:
     return wallets.WalletClosings(len(ended), won, spent, got, False)
 
 
-def ends_of(ended: list[Row]) -> tuple[wallets.ClosingAt | None, wallets.ClosingAt | None]:
+def ends_of(ended: list[Row]) -> tuple[wallets.WalletClosing | None, wallets.WalletClosing | None]:
     """The best and the worst; of equals the first."""
     ended = sorted(ended, key=lambda row: (row["block_number"], row["log_index"]))
     gains = [int(row["got_wei"] - row["spent_wei"]) for row in ended]
@@ -104,8 +104,8 @@ def ends_of(ended: list[Row]) -> tuple[wallets.ClosingAt | None, wallets.Closing
     return closing(ended[gains.index(max(gains))]), closing(ended[gains.index(min(gains))])
 
 
-def closing(row: Row) -> wallets.ClosingAt:
-    return wallets.ClosingAt(row["token_id"], row["at_s"], int(row["spent_wei"]), int(row["got_wei"]))
+def closing(row: Row) -> wallets.WalletClosing:
+    return wallets.WalletClosing(row["token_id"], row["at_s"], int(row["spent_wei"]), int(row["got_wei"]))
 
 
 def biggest(own: list[Row]) -> list[wallets.OpenPosition]:
@@ -252,8 +252,8 @@ async def test_closings_are_told_to_the_wei_and_to_the_second(index: asyncpg.Con
     found = await wallets.closings(index, 7, 200)
     assert found.all == wallets.WalletClosings(5, 2, 50, 42, False)
     assert found.recent == wallets.WalletClosings(4, 2, 40, 32, False)
-    assert found.best == wallets.ClosingAt(2, 200, 5, 9), "of equals the first"
-    assert found.worst == wallets.ClosingAt(4, 400, 9, 1)
+    assert found.best == wallets.WalletClosing(2, 200, 5, 9), "of equals the first"
+    assert found.worst == wallets.WalletClosing(4, 400, 9, 1)
 
 
 # --- linked_wallets --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import SharedAnswers
-from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
+from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
 from roundtrip.services.runtime.context import Context
 from support.serving import served
 
@@ -17,7 +17,7 @@ LISTING = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 def bounded(ctx: Context, requests: int) -> Dispatch:
     gate = gate_over(ctx)
     ask, paid = CallAllowance(10), CallAllowance(60, 20_000)
-    gate.allowances = Allowances(ask, paid, paid, OfAddress(requests=requests, loopback=True))
+    gate.allowances = Allowances(ask, paid, paid, AddressAllowance(requests=requests, loopback=True))
     return Dispatch(ctx, gate, SharedAnswers(lambda: 0.0))
 
 

@@ -47,7 +47,7 @@ def code(answer: Came) -> tuple[int, str]:
     return answer[0], answer[1]["error"]["code"]
 
 
-async def place_of(ctx: Context, pay_to: Address) -> credits.PaidTo | None:
+async def place_of(ctx: Context, pay_to: Address) -> credits.PayToSpan | None:
     async with ctx.pool.acquire() as connection:
         found = [one for one in await credits.paid_to(connection) if one.address == pay_to]
     return found[0] if found else None

@@ -15,7 +15,7 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.delivery.channels import ATTEMPTS_OF_MITE
 from roundtrip.services.delivery.delivery_log import MOST_SHOWN, RESENDS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Bot, Outward
+from roundtrip.services.runtime.notifiers import Bot, Notifiers
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.channels import OK, Chats, Servers, answered
@@ -98,7 +98,7 @@ class Shop:
 @pytest.fixture
 async def shop(ctx: Context) -> AsyncIterator[Shop]:
     clock, servers, chats = Clock(), Servers(), Chats()
-    outward = Outward(servers, lambda: Seal(b"k" * 32), Bot(chats))
+    outward = Notifiers(servers, lambda: Seal(b"k" * 32), Bot(chats))
     made = replace(random_context(ctx, clock), outward=outward)
     await made.pool.execute("DELETE FROM accounts.channel_attempt")
     await made.pool.execute("DELETE FROM jobs.job WHERE kind = 'deliver'")

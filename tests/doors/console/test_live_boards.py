@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from roundtrip.api.server import protocol
-from roundtrip.api.server.drain import Ending
+from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.console.support.live_stream import Listener, LiveBoards, LiveResponse, event
 from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.launchpad import LaunchRequest, launch
@@ -400,7 +400,7 @@ async def test_a_termination_ends_streams_before_the_drain(
 
 
 async def test_whoever_begins_to_look_while_the_server_ends_is_told_at_once() -> None:
-    ending, listener = Ending(), Listener()
+    ending, listener = EndlessAnswers(), Listener()
     ending.begin()
     with ending.telling(listener.end):
         assert await taken(listener) is None

@@ -83,7 +83,7 @@ async def many_flags(
     async with house.ctx.pool.acquire() as connection, connection.transaction():
         for number in range(count):
             token = Address(f"0x{number + 1:040x}")
-            new = calls.NewFlag(token, kind, at_s, 1, at_s + WEEK_S, calls.Basis(deployer_raw=1))
+            new = calls.NewFlag(token, kind, at_s, 1, at_s + WEEK_S, calls.FlagBasis(deployer_raw=1))
             await calls.add(connection, mite.id, new, None, made_at, made_at + timedelta(days=1))
 
 

@@ -19,7 +19,7 @@ from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.watch.rule_chart import MOST_BARS, bars_of, step_of
 from roundtrip.store.watch import alerts, happenings
-from roundtrip.store.watch.happenings import IndexedBlock, Replayed
+from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
 from support.console_account import Account, signed_in
 from support.keys import NOW_S, Clock, random_context
@@ -106,11 +106,11 @@ class Replay:
         watch: Watch,
         after_s: int,
         to: IndexedBlock,
-    ) -> Replayed:
+    ) -> ReplayResult:
         self.asked += 1
         # Backwards from the head: the newest first.
         found = [to.at_s - one for one in self.hits_s]
-        return Replayed(len(found), self.at_least, [hit(one) for one in found[:10]], found)
+        return ReplayResult(len(found), self.at_least, [hit(one) for one in found[:10]], found)
 
 
 def drawn(page: str) -> list[int]:

@@ -9,8 +9,8 @@ import pytest
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIONS
 
 from roundtrip.api.mcp import server
-from roundtrip.api.mcp.envelope import Unfit, read_envelope, read_headers
-from roundtrip.api.mcp.prepared_answers import Plain, plain_request
+from roundtrip.api.mcp.envelope import MalformedMessage, read_envelope, read_headers
+from roundtrip.api.mcp.prepared_answers import PreparableRequest, plain_request
 from roundtrip.devnet.world import Built
 
 VERSIONS = [None, *KNOWN_PROTOCOL_VERSIONS]
@@ -52,13 +52,13 @@ async def answered(
         return response.status, told, await response.read()
 
 
-def is_plain(sent: Sent) -> Plain | None:
+def is_plain(sent: Sent) -> PreparableRequest | None:
     headers = [(b"content-type", b"application/json")]
     headers += [(name.encode(), value.encode()) for name, value in sent[0].items()]
     return plain_of(headers, json.dumps(sent[1]).encode())
 
 
-def plain_of(headers: list[tuple[bytes, bytes]], body: bytes) -> Plain | None:
+def plain_of(headers: list[tuple[bytes, bytes]], body: bytes) -> PreparableRequest | None:
     told = read_headers(headers)
     return plain_request(told, read_envelope(told, body))
 
@@ -207,5 +207,5 @@ def test_every_way_to_ask_for_the_listing_gives_the_kept_one(
 
 @pytest.mark.parametrize("headers", [[(b"accept", b"text/event-stream")], [NEWEST[0], NEWEST[0]]])
 def test_some_headers_are_refused(headers: list[tuple[bytes, bytes]]) -> None:
-    with pytest.raises(Unfit):
+    with pytest.raises(MalformedMessage):
         plain_of(headers, LIST)

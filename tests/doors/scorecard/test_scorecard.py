@@ -10,7 +10,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import CODES, VerdictScore
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard.scorecard import Scored
+from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from support.console_house import House
 from support.keys import Person
 
@@ -47,7 +47,7 @@ async def wrong(house: House, built: Built, evidence_id: int, from_s: int) -> No
     """A mistake about a token whose name a stranger wrote."""
     score = VerdictScore("wrong", "sold", 7, from_s + 60, TX, Address("0x" + "d" * 40), 60)
     token = Address(built.tokens["strange_name"])
-    one = Scored(evidence_id, token, "cannot_sell", "danger", 5, from_s, score, True)
+    one = ScoredVerdict(evidence_id, token, "cannot_sell", "danger", 5, from_s, score, True)
     now = datetime.fromtimestamp(from_s, UTC)
     async with house.ctx.pool.acquire() as connection, connection.transaction():
         await connection.execute(

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from roundtrip.api.server.accept import Accepting
+from roundtrip.api.server.accept import PacedAccept
 from roundtrip.app.http_server import listen
 
 WAIT_S = 10
@@ -28,8 +28,12 @@ class Counting(asyncio.Protocol):
 
 
 @contextlib.asynccontextmanager
-async def sharing(listening: socket.socket, taken: list[bytes], names: str) -> AsyncIterator[list[Accepting]]:
-    found = [Accepting(listening.dup(), functools.partial(Counting, name.encode(), taken)) for name in names]
+async def sharing(
+    listening: socket.socket, taken: list[bytes], names: str
+) -> AsyncIterator[list[PacedAccept]]:
+    found = [
+        PacedAccept(listening.dup(), functools.partial(Counting, name.encode(), taken)) for name in names
+    ]
     try:
         yield found
     finally:
@@ -86,7 +90,7 @@ async def test_without_room_it_is_tried_again_a_little_later(monkeypatch: pytest
     taken: list[bytes] = []
     with listen("127.0.0.1", 0, "a port") as listening:
         full = Full(fileno=listening.dup().detach())
-        one = Accepting(full, lambda: Counting(b"a", taken))
+        one = PacedAccept(full, lambda: Counting(b"a", taken))
         try:
             assert await connected(listening.getsockname()[1]) == b"a"
         finally:

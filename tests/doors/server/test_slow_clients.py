@@ -166,7 +166,7 @@ def test_nothing_is_read_while_requests_wait() -> None:
             self.reading = True
 
     transport, queue = Reads(), ["one"]
-    flow = protocol._Flow(transport, queue)
+    flow = protocol._PausedFlow(transport, queue)
     flow.pause_reading()
     flow.resume_reading()
     assert not transport.reading

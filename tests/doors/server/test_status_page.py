@@ -12,7 +12,7 @@ import asyncpg
 import msgspec
 import pytest
 
-from roundtrip.console.support.read_once import Briefly
+from roundtrip.console.support.read_once import BriefCache
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import BlockRef
@@ -145,7 +145,7 @@ async def test_it_is_read_once_for_all_who_look_at_once(
 ) -> None:
     """No limit counts it: whoever asks a hundred times a second costs one reading."""
     ctx = replace(own.ctx, measures=Measures())
-    monkeypatch.setattr(Briefly.__init__, "__defaults__", (3600.0, lambda: 0.0))
+    monkeypatch.setattr(BriefCache.__init__, "__defaults__", (3600.0, lambda: 0.0))
     async with service(ctx, SETTINGS) as url:
         await asyncio.gather(*(page(url) for _ in range(5)))
         await page(url)
@@ -155,7 +155,7 @@ async def test_it_is_read_once_for_all_who_look_at_once(
 
 async def test_what_was_read_holds_for_its_moment_and_a_failure_for_nobody_else() -> None:
     now_s, came = [0.0], iter((1, None, 2, 3))
-    shared = Briefly[int](1.0, lambda: now_s[0])
+    shared = BriefCache[int](1.0, lambda: now_s[0])
 
     async def read() -> int:
         found = next(came)

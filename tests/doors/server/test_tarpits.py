@@ -17,7 +17,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Outward
+from roundtrip.services.runtime.notifiers import Notifiers
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
 from support.keys import Clock, Person, key_for, mite_of_key, random_context
@@ -76,7 +76,7 @@ async def targets() -> AsyncIterator[Targets]:
 async def shop(ctx: Context, targets: Targets) -> AsyncIterator[Context]:
     loopback = frozenset(f"127.0.0.1:{port}" for port in targets.ports)
     async with Poster(loopback, timeout_s=HANGS_S) as poster:
-        out = Outward(poster, lambda: Seal(KEY), loopback=loopback)
+        out = Notifiers(poster, lambda: Seal(KEY), loopback=loopback)
         yield replace(random_context(ctx, Clock()), outward=out)
 
 

@@ -9,7 +9,7 @@ from roundtrip.api.admission.gate import gate_over
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
-from roundtrip.api.server.overload import LATE_S, SHEDS_AFTER_S, Pressure
+from roundtrip.api.server.overload import LATE_S, SHEDS_AFTER_S, RunLimit
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.services.runtime.context import Context
 from support.serving import served
@@ -19,7 +19,7 @@ from support.serving import served
 async def url(ctx: Context) -> AsyncIterator[str]:
     """A service whose loop was far behind for long; its next look is overdue."""
     now_s = 0.0
-    pressure = Pressure(8, lambda: now_s)
+    pressure = RunLimit(8, lambda: now_s)
     for _ in range(20):
         now_s += SHEDS_AFTER_S
         pressure.note(now_s, LATE_S, 0)

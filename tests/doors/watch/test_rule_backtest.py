@@ -17,7 +17,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.watch import rule_backtest
 from roundtrip.store.watch import happenings
-from roundtrip.store.watch.happenings import IndexedBlock, Replayed
+from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
 from support.cases.base import WALLET
 from support.keys import Clock, random_context
@@ -55,12 +55,12 @@ class Tape:
         watch: Watch,
         after_s: int,
         to: IndexedBlock,
-    ) -> Replayed:
+    ) -> ReplayResult:
         self.watch, self.span = watch, (after_s, to)
         self.limit = await connection.fetchval("SHOW statement_timeout")
         while self.waits_for:
             await connection.execute(f"SELECT FROM {self.waits_for} LIMIT 1")
-        return Replayed(self.hits, self.at_least, self.last)
+        return ReplayResult(self.hits, self.at_least, self.last)
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.watch import happenings, watches
-from roundtrip.store.watch.happenings import Replayed
+from roundtrip.store.watch.happenings import ReplayResult
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Clock, random_context
 from support.serving import service
@@ -50,8 +50,8 @@ def test_which_need_a_key_write_and_count() -> None:
 
 
 async def test_every_tool_answers_the_same_at_both_doors(me: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def nothing(*given: object) -> Replayed:
-        return Replayed(0, False, [])
+    async def nothing(*given: object) -> ReplayResult:
+        return ReplayResult(0, False, [])
 
     monkeypatch.setattr(happenings, "replay_rule", nothing)
     await me.told("follow_wallet", address=SNIPER)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.devnet.deploy import ZERO
 from roundtrip.devnet.stories import PoolPlan
@@ -257,7 +257,7 @@ async def test_a_past_with_more_pools_than_an_answer_holds_is_read_in_smaller_pi
     parties = Parties(rpc, built)
     token = parties.honest(PoolPlan("eth", 2500, version=4, tick_spacing=25))
     node_of(ctx).most_answer_bytes = 60_000
-    ctx.heads.book = Book(ctx.contracts)
+    ctx.heads.book = VenueIndex(ctx.contracts)
     for _ in range(40):
         rpc.call("evm_mine")
         await ctx.heads.refresh()

@@ -13,7 +13,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check import curve
 from roundtrip.domain.check.evidence import CompletedBuy, Curve, Evidence, RefusedCall, Sold, VenueEvidence
 from roundtrip.domain.check.evidence import LaunchRecord as LaunchFacts
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.pipeline import gather_evidence
@@ -159,7 +159,7 @@ async def test_a_story_is_judged_as_it_is_told(ctx: Context, built: Built, key: 
         assert judgement.best is not None
         assert evidence.venues[judgement.best].venue.kind == CHOSEN[key]
     if key in FLAGGED:
-        assert raised_flags(Judged(evidence, judgement, POLICY)) == FLAGGED[key]
+        assert raised_flags(JudgedCheck(evidence, judgement, POLICY)) == FLAGGED[key]
 
 
 @pytest.mark.parametrize("key", ON_CURVE)
@@ -196,7 +196,7 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
     pass_s(rpc, 10)
     evidence, judgement = await gathered(ctx, made.token)
     assert (judgement.verdict.code, judgement.verdict.level) == ("ok", "ok"), judgement.verdict.text
-    assert raised_flags(Judged(evidence, judgement, POLICY)) == ("no_liquidity",)
+    assert raised_flags(JudgedCheck(evidence, judgement, POLICY)) == ("no_liquidity",)
     curve_buy(deployer, made, 5 * 10**18)
     deployer.settle()
     for phase_flag in ("ready", "swept"):
@@ -206,7 +206,7 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
             from_factory.receipt(from_factory.send(built.contracts["launchpadFactory"], data))
         evidence, judgement = await gathered(ctx, made.token)
         assert (judgement.verdict.code, judgement.verdict.level) == ("no_pool", "warn")
-        assert raised_flags(Judged(evidence, judgement, POLICY)) == ("curve_closed",)
+        assert raised_flags(JudgedCheck(evidence, judgement, POLICY)) == ("curve_closed",)
         assert "sold out" in judgement.verdict.text
     pass_s(rpc, 7200)
     _, judgement = await gathered(ctx, made.token)
@@ -216,7 +216,7 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
     evidence, judgement = await gathered(ctx, made.token)
     assert (judgement.verdict.code, judgement.verdict.level) == ("ok", "ok"), judgement.verdict.text
     assert [venue.venue.kind for venue in evidence.venues] == ["launchpad_pool"]
-    assert raised_flags(Judged(evidence, judgement, POLICY)) == ()
+    assert raised_flags(JudgedCheck(evidence, judgement, POLICY)) == ()
 
 
 async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveToken) -> None:
@@ -224,7 +224,7 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveTo
     evidence, judgement = await gathered(ctx, made.token)
     assert (judgement.verdict.code, judgement.verdict.level) == ("heavy_fees", "danger")
     assert "99.00 % now and ends in 3 s" in judgement.verdict.text
-    assert "snipe_tax_active" in raised_flags(Judged(evidence, judgement, POLICY))
+    assert "snipe_tax_active" in raised_flags(JudgedCheck(evidence, judgement, POLICY))
     answered = await check(ctx, CheckParams(made.token))
     assert answered.ttl_ms == 3000
     assert answered.answer.launchpad is not None

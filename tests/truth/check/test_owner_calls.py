@@ -18,7 +18,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, RefusedCall
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.deep_round import gather_deep
@@ -158,7 +158,7 @@ async def test_what_is_named_really_happens_and_what_is_not_does_not(
     assert (evidence.owner_calls is None) == (case.says == "")
     assert meter.trips == (2 if case.says in ("", _NO_FUNCTION) else 3)
     if isinstance(evidence.owner_calls, OwnerCalls):
-        assert "owner_active" in raised_flags(Judged(evidence, judge(evidence, POLICY), POLICY))
+        assert "owner_active" in raised_flags(JudgedCheck(evidence, judge(evidence, POLICY), POLICY))
         for call in evidence.owner_calls.tried:
             _as_it_really_is(rpc, built, deployer, token, animal.pools[0], call)
 

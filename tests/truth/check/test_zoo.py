@@ -9,7 +9,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
@@ -122,7 +122,7 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     judged = judge(before, POLICY)
     (met,) = [trade(rpc, built, token, pool, probe_raw(before, pool)) for pool in story.pools]
     assert (judged.verdict.code, judged.verdict.level) == expected(story, [met]) == ("ok", "ok")
-    assert "owner_active" in raised_flags(Judged(before, judged, POLICY))
+    assert "owner_active" in raised_flags(JudgedCheck(before, judged, POLICY))
     # Code that knows none of the token's functions: nobody can sell any more.
     other = deployer.create(compile_contract(PROJECT / "contracts" / "hostile" / "not_a_token.vy"))
     deployer.send(token, calldata("upgradeTo(address)", other))

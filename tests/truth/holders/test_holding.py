@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.holders.first_block import NoArchive
-from roundtrip.chain.rpc.client import Asks, Meter
+from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.holders import book_reader, sources
@@ -293,7 +293,7 @@ async def test_a_token_that_a_contract_made(holding: Holding) -> None:
 def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -> Held:
     """Of which nobody can find out how old: its code came without a word."""
 
-    async def no_archive(node: Asks, token: Address, high: BlockRef) -> None:
+    async def no_archive(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it does not have that state any more")
 
     monkeypatch.setattr(sources, "first_block", no_archive)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from roundtrip.chain.rpc.client import Asks, Meter
+from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.findings import MOST_FUNDED
 from roundtrip.services.holders import funding as kin
@@ -260,7 +260,7 @@ async def test_a_launch_of_the_first_generation(holding: Holding) -> None:
 
 
 async def had_nothing_before(
-    node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
+    node: RpcNode, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
 ) -> dict[Address, bool]:
     """An archive, which the local chain's node is not, of wallets that the index met at once."""
     return dict.fromkeys((wallet for wallet, _ in wanted), False)

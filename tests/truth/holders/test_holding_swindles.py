@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from roundtrip.chain.rpc.client import Asks, Meter
+from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.devnet.deploy import calldata
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import funding
@@ -227,7 +227,7 @@ async def test_whom_the_index_never_met_is_not_fresh_for_that(
     if kept == "none":
 
         async def had_before(
-            node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
+            node: RpcNode, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
         ) -> dict[Address, None]:
             return dict.fromkeys(wallet for wallet, _ in wanted)
 

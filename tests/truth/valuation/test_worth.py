@@ -15,7 +15,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth, slot_of, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued, slot_of, worth
 from support.fixtures import PROJECT
 from support.trader import Market, Trader
 from support.wallet import Fill, Wallet
@@ -87,8 +87,8 @@ async def test_it_is_what_a_real_wallet_gets(ctx: Context, rpc: SyncRpc, built: 
     )
     fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw, pool.version)
     assert fill.ok
-    assert isinstance(own, Worth)
-    assert isinstance(as_given, Worth)
+    assert isinstance(own, SellValue)
+    assert isinstance(as_given, SellValue)
     assert own.wei == as_given.wei == in_wei(ctx, fill, pool.quote)
     assert own.venue.quote == pool.quote
 
@@ -124,8 +124,8 @@ async def test_a_launchs_tokens_are_worth_what_a_real_wallet_gets(
     )
     fill = trader.sell(held_raw)
     assert fill.ok
-    assert isinstance(own, Worth), own
-    assert isinstance(as_given, Worth), as_given
+    assert isinstance(own, SellValue), own
+    assert isinstance(as_given, SellValue), as_given
     assert own.wei == as_given.wei == in_wei(ctx, fill, venue.quote)
 
 
@@ -146,13 +146,13 @@ async def test_parts_bring_together_what_the_whole_brings(ctx: Context, built: B
         HoldingToSell(token, raw // 4, slot=slot, before_raw=raw // 4),
         HoldingToSell(token, raw // 2, slot=slot, before_raw=raw // 2),
     )
-    assert all(isinstance(one, Worth) for one in (whole, half, other, *thirds)), (whole, half, other)
+    assert all(isinstance(one, SellValue) for one in (whole, half, other, *thirds)), (whole, half, other)
     assert wei_of(whole) == wei_of(half) + wei_of(other) == sum(map(wei_of, thirds))
     assert wei_of(other) < wei_of(half)
 
 
 def wei_of(value: Valued) -> int:
-    assert isinstance(value, Worth)
+    assert isinstance(value, SellValue)
     return value.wei
 
 
@@ -170,8 +170,8 @@ async def test_parts_that_sell_best_in_other_places_bring_no_more_than_the_whole
         HoldingToSell(token, all_raw - few, slot=slot, before_raw=few),
         HoldingToSell(token, all_raw - few, slot=slot),
     )
-    assert isinstance(first, Worth)
-    assert isinstance(whole, Worth)
+    assert isinstance(first, SellValue)
+    assert isinstance(whole, SellValue)
     assert first.venue != whole.venue
     assert first.wei + wei_of(rest) == whole.wei
     assert wei_of(rest) < wei_of(alone)
@@ -191,7 +191,7 @@ async def test_what_is_to_be_sold_in_one_place_is_sold_there_while_it_sells(
         HoldingToSell(token, raw, slot=slot),
         *(HoldingToSell(token, raw, slot=slot, at=place) for place in places),
     )
-    assert [one.venue.at() for one in own if isinstance(one, Worth)] == places
+    assert [one.venue.at() for one in own if isinstance(one, SellValue)] == places
     assert wei_of(best) == max(map(wei_of, own)) > min(map(wei_of, own))
     (gone,) = await valued(ctx, HoldingToSell(token, raw, slot=slot, at="0x" + "99" * 20))
     assert gone == best
@@ -208,7 +208,7 @@ async def test_where_the_smaller_part_sells_and_both_are_too_much_it_says_so(
         HoldingToSell(token, 1, slot=slot, before_raw=most_raw),
         HoldingToSell(token, most_raw + 1, slot=slot),
     )
-    assert isinstance(alone, Worth)
+    assert isinstance(alone, SellValue)
     assert isinstance(both, RefusedCall)
     assert "sold just before" in (both.reason or "")
     assert isinstance(beyond, RefusedCall)
@@ -261,9 +261,9 @@ async def test_what_no_real_wallet_can_sell_is_worth_nothing_and_all_else_what_i
     )
     fill = wallet.sell(token, pool.quote, pool.fee_pips, held_raw, pool.version)
     if not fill.ok:
-        assert not isinstance(as_given, Worth)
+        assert not isinstance(as_given, SellValue)
         # Who sets the limits of gas by hand can sell within its band.
-        assert animal.source == "detect_gas_band" or not isinstance(own, Worth)
+        assert animal.source == "detect_gas_band" or not isinstance(own, SellValue)
         return
     assert wei_of(own) == fill.back_raw
     if slot is None:
@@ -316,8 +316,8 @@ async def test_a_token_that_has_buyers_wait_is_asked_after_as_long_as_it_was_hel
     (found,) = await valued(ctx, HoldingToSell(token, held_raw, slot=await given(ctx, token), held_s=held_s))
     fill = wallet.sell(token, "weth", 3000, held_raw)
     assert fill.ok is sells
-    assert isinstance(found, Worth if sells else RefusedCall)
-    assert not isinstance(found, Worth) or found.wei == fill.back_raw
+    assert isinstance(found, SellValue if sells else RefusedCall)
+    assert not isinstance(found, SellValue) or found.wei == fill.back_raw
 
 
 async def test_a_tax_that_only_buyers_pay_is_taken_off(ctx: Context, rpc: SyncRpc, built: Built) -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.rpc.client import Asks, Meter, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.dialect import ANVIL, BY_NAME
 from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -18,7 +18,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.valuation.holdings import HoldingToSell, Worth, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, worth
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
 from support.dialects import DialectNode, Kind
@@ -42,7 +42,7 @@ async def test_a_token_without_a_place_cannot_be_sold(ctx: Context, built: Built
 async def test_an_empty_pool_brings_nothing(ctx: Context, built: Built) -> None:
     token = Address(built.tokens["empty_pool"])
     (found,) = await valued(ctx, HoldingToSell(token, ETH, slot=await given(ctx, token)))
-    assert not isinstance(found, Worth)
+    assert not isinstance(found, SellValue)
 
 
 async def test_places_that_nobody_told_of_are_found_in_a_second_trip(ctx: Context, built: Built) -> None:
@@ -71,7 +71,7 @@ async def test_what_counts_blocks_is_not_asked_where_none_pass(
     counting, honest = await worth(ctx, head, holdings, Meter())
     assert isinstance(counting, Missing)
     assert "count blocks" in counting.why
-    assert isinstance(honest, Worth)
+    assert isinstance(honest, SellValue)
 
 
 # --- real holders ----------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ async def test_it_is_the_same_on_nodes_of_every_kind(
         context_for(node.url, built, pool, dialect=BY_NAME[kind]) as spoken,
     ):
         *found, trapped = await valued(spoken, *holdings, trap)
-    assert all(isinstance(one, Worth) for one in found), found
+    assert all(isinstance(one, SellValue) for one in found), found
     assert found == plain
     assert isinstance(trapped, RefusedCall)
 
@@ -156,7 +156,7 @@ async def test_it_is_the_same_on_nodes_of_every_kind(
 class Losing:
     """A node before another: ``loses`` says which batches of a round are lost, and to what."""
 
-    node: Asks
+    node: RpcNode
     loses: Callable[[Sequence[RpcCall]], NodeFault | None]
     rounds: list[int] = field(default_factory=list)
 
@@ -185,7 +185,7 @@ async def test_fifty_are_valued_in_one_trip(ctx: Context, built: Built) -> None:
     head, meter = await ctx.heads.refresh(), Meter()
     found = await worth(replace(ctx, node=counted), head, holdings, meter)
     assert len(counted.rounds) == meter.trips == 1
-    assert all(isinstance(one, Worth) for one in found)
+    assert all(isinstance(one, SellValue) for one in found)
     assert found == [(await worth(ctx, head, [one], Meter()))[0] for one in holdings]
 
 
@@ -203,7 +203,7 @@ async def test_what_one_token_floods_the_others_do_not_suffer(ctx: Context, buil
     flood = Losing(ctx.node, lambda calls: NodeAnswerTooLarge("much") if _speaks_of(calls, bad) else None)
     head = await ctx.heads.refresh()
     found = await worth(replace(ctx, node=flood), head, holdings, Meter())
-    assert [isinstance(one, Worth) for one in found] == [True, False, True, True]
+    assert [isinstance(one, SellValue) for one in found] == [True, False, True, True]
     assert found[1] == Missing("token", NodeAnswerTooLarge("much").message)
 
 
@@ -218,11 +218,11 @@ async def test_hostile_tokens_beside_honest_ones_spoil_nothing(ctx: Context, bui
     beside = [HoldingToSell(token, 10**21, slot=replace(slot, asset=token)) for token in bad]
     head = await ctx.heads.refresh()
     found = await worth(ctx, head, [*beside, *honest], Meter())
-    assert not isinstance(found[0], Worth)
-    assert not isinstance(found[2], Worth)
-    assert not isinstance(found[4], Worth)
+    assert not isinstance(found[0], SellValue)
+    assert not isinstance(found[2], SellValue)
+    assert not isinstance(found[4], SellValue)
     assert found[len(bad) :] == await worth(ctx, head, honest, Meter())
-    assert all(isinstance(one, Worth) for one in found[len(bad) :])
+    assert all(isinstance(one, SellValue) for one in found[len(bad) :])
 
 
 async def test_a_launch_that_is_not_confirmed_is_no_launch(ctx: Context, built: Built) -> None:
@@ -238,7 +238,7 @@ async def test_a_launch_that_is_not_confirmed_is_no_launch(ctx: Context, built: 
     silent = replace(ctx, node=Recording(ctx.node, instead=instead))
     launched, plain = await worth(silent, head, holdings, Meter())
     assert isinstance(launched, Missing)
-    assert isinstance(plain, Worth)
+    assert isinstance(plain, SellValue)
 
 
 async def test_a_node_that_does_not_answer_leaves_it_unknown(ctx: Context, built: Built) -> None:

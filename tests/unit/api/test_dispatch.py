@@ -26,15 +26,15 @@ from roundtrip.domain.accounts.keys import format_key
 from roundtrip.domain.base.errors import (
     STATUS_BY_CODE,
     CallerFault,
+    CallerOverload,
     LimitReached,
     NodeFault,
-    OwnLoad,
     RoundtripError,
     ServiceFull,
 )
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.check.schema import CheckParams
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
 from support.counting import Counts, Wall, hashed, key_of, mite
 from unit.chain.samples import interpreters_recursion_limit
@@ -60,24 +60,24 @@ class Doubled(msgspec.Struct, frozen=True):
     number: int
 
 
-Handler = Callable[[HandlerCall[Any]], Awaitable[Answered[Any]]]
+Handler = Callable[[HandlerCall[Any]], Awaitable[UseCaseAnswer[Any]]]
 
 
-async def double(call: HandlerCall[Params]) -> Answered[Doubled]:
+async def double(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
     assert call.ctx is CONTEXT
     params = call.params
-    return Answered(Doubled(params.address * 2 + params.manner, params.times), ttl_ms=1_000)
+    return UseCaseAnswer(Doubled(params.address * 2 + params.manner, params.times), ttl_ms=1_000)
 
 
 def failing(error: BaseException) -> Handler:
-    async def handler(call: HandlerCall[Params]) -> Answered[Doubled]:
+    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
         raise error
 
     return handler
 
 
-def answering(answered: Answered[Any]) -> Handler:
-    async def handler(call: HandlerCall[Params]) -> Answered[Any]:
+def answering(answered: UseCaseAnswer[Any]) -> Handler:
+    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Any]:
         return answered
 
     return handler
@@ -132,7 +132,7 @@ def error_in(body: bytes) -> tuple[str, str]:
 
 
 async def test_who_is_in_his_own_way_is_told_busy_and_counted(house: House) -> None:
-    reply = await house.fails(OwnLoad())
+    reply = await house.fails(CallerOverload())
     assert (reply.status, error_in(reply.body)[0]) == (503, "busy")
     assert reply.headers["x-ratelimit-remaining"] == "2"
 
@@ -149,8 +149,8 @@ async def test_what_runs_strangers_code_has_a_node_of_the_callers_own(house: Hou
             given.append((caller, lane, token, address))
             return self
 
-    async def handler(call: HandlerCall[Params]) -> Answered[Doubled]:
-        return Answered(Doubled("", 0))
+    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
+        return UseCaseAnswer(Doubled("", 0))
 
     house.dispatch = replace(house.dispatch, ctx=cast(Context, Named()))
     assert (await house.ask(replace(PLAIN, handler=handler, lane="calls"))).status == 200
@@ -183,7 +183,7 @@ async def test_a_shared_answer_grows_old(house: House) -> None:
 
 async def test_two_operations_share_nothing_with_each_other(house: House) -> None:
     await house.ask(SHARED)
-    other = replace(SHARED, name="other", handler=answering(Answered(Doubled("other", 0))))
+    other = replace(SHARED, name="other", handler=answering(UseCaseAnswer(Doubled("other", 0))))
     reply = await house.ask(other)
     assert reply.headers["x-cache"] == "miss"
     assert msgspec.json.decode(reply.body)["text"] == "other"
@@ -201,7 +201,7 @@ async def test_an_operation_that_is_not_counted_neither_counts_nor_says_so(house
 
 
 async def test_an_answer_that_does_not_count_hands_the_call_back(house: House) -> None:
-    spoiled = replace(SHARED, handler=answering(Answered(Doubled("x", 1), ttl_ms=1_000, counted=False)))
+    spoiled = replace(SHARED, handler=answering(UseCaseAnswer(Doubled("x", 1), ttl_ms=1_000, counted=False)))
     replies = [await house.ask(spoiled) for _ in range(5)]
     assert [reply.headers["x-cache"] for reply in replies] == ["miss", "hit", "hit", "hit", "hit"]
     assert [reply.headers["x-ratelimit-remaining"] for reply in replies] == ["3"] * 5
@@ -291,7 +291,7 @@ async def test_failures_by_the_thousand_do_not_fill_the_log(house: House) -> Non
 async def test_requests_and_their_errors_are_counted_by_closed_sets(house: House) -> None:
     measures = Measures()
     house.dispatch = replace(house.dispatch, ctx=cast(Context, SimpleNamespace(measures=measures)))
-    unlike = replace(PLAIN, handler=answering(Answered(Doubled("", 0))))
+    unlike = replace(PLAIN, handler=answering(UseCaseAnswer(Doubled("", 0))))
     with capture_logs():
         await house.fails(NodeFault("it took too long"))
         await house.ask(unlike, nothing="that fits")
@@ -313,7 +313,7 @@ WRONG_ANSWERS: list[Any] = [Params("x"), None, {"text": "x"}, {"text": 5, "numbe
 async def test_an_answer_of_another_shape_does_not_go_out(
     house: House, operation: AnyOperation, answer: Any
 ) -> None:
-    broken = replace(operation, handler=answering(Answered(answer, ttl_ms=1_000)))
+    broken = replace(operation, handler=answering(UseCaseAnswer(answer, ttl_ms=1_000)))
     with capture_logs():
         replies = [await house.ask(broken) for _ in range(2)]
     assert [error_in(reply.body)[0] for reply in replies] == ["internal", "internal"]
@@ -323,9 +323,9 @@ async def test_an_answer_of_another_shape_does_not_go_out(
 async def test_past_the_limit_nothing_runs(house: House) -> None:
     ran = []
 
-    async def noting(call: HandlerCall[Params]) -> Answered[Doubled]:
+    async def noting(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
         ran.append(call.params)
-        return Answered(Doubled("", 0))
+        return UseCaseAnswer(Doubled("", 0))
 
     counting = replace(PLAIN, handler=noting)
     for _ in range(3):
@@ -349,7 +349,7 @@ async def test_what_takes_too_long_is_told_busy_and_costs_nothing(
     """Its place is free again, too."""
     ended = []
 
-    async def forever(call: HandlerCall[Params]) -> Answered[Doubled]:
+    async def forever(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
         try:
             await asyncio.Event().wait()
             raise AssertionError
@@ -373,9 +373,9 @@ async def test_a_timeout_of_a_use_cases_own_is_a_fault_of_ours(house: House) -> 
 
 
 async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> None:
-    async def whose(call: HandlerCall[Params]) -> Answered[Doubled]:
+    async def whose(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
         owner = call.owner()
-        return Answered(Doubled(owner.designation, owner.id))
+        return UseCaseAnswer(Doubled(owner.designation, owner.id))
 
     operation = replace(PLAIN, handler=whose, key=True)
     house.counts.live[hashed("k")] = mite(7)
@@ -406,9 +406,9 @@ async def test_where_places_are_few_callers_with_a_key_are_still_answered(house:
     house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, 4))
     go = asyncio.Event()
 
-    async def waits(call: HandlerCall[Params]) -> Answered[Doubled]:
+    async def waits(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
         await go.wait()
-        return Answered(Doubled(call.params.address, 1))
+        return UseCaseAnswer(Doubled(call.params.address, 1))
 
     async def ask(key: str | None, n: int) -> tuple[int, str | None]:
         operation = replace(PLAIN if n % 2 else SHARED, handler=waits)

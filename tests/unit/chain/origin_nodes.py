@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from roundtrip.chain.blocks.state_witness import State
-from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
+from roundtrip.chain.blocks.state_witness import AccountState
+from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
@@ -45,20 +45,20 @@ class Chain:
     """Blocks, and the state of everybody when each is over. A busy sender is in most blocks."""
 
     blocks: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
-    states: list[dict[str, State]] = field(
-        default_factory=lambda: [{BUSY: State(3, 10**18), FUNDER: State(0, 10**20)}]
+    states: list[dict[str, AccountState]] = field(
+        default_factory=lambda: [{BUSY: AccountState(3, 10**18), FUNDER: AccountState(0, 10**20)}]
     )
     code: str = "0x"
     salt: int = 0
 
-    def mine(self, *transactions: dict[str, Any], **changed: State) -> None:
+    def mine(self, *transactions: dict[str, Any], **changed: AccountState) -> None:
         """A block with these transactions, after which ``changed`` is so (names: wallet, funder). The chain's
         own transaction opens it, and raises no nonce."""
         now = dict(self.states[-1])
         for one in transactions:
-            known = now.get(one["from"], State(0, 0))
+            known = now.get(one["from"], AccountState(0, 0))
             if one.get("type", "0x0") < "0x64" or one.get("type") is None:
-                now[one["from"]] = State(int(one["nonce"], 16) + 1, known.balance_wei)
+                now[one["from"]] = AccountState(int(one["nonce"], 16) + 1, known.balance_wei)
         for name, state in changed.items():
             now[{"wallet": WALLET, "funder": FUNDER}[name]] = state
         self.blocks.append([tx(SYSTEM, SYSTEM, 0, 0, "0x6a"), *transactions])
@@ -73,7 +73,9 @@ class Chain:
 
     def fund(self, way: Way = "plain", wei: int = 7) -> None:
         nonce = self.states[-1][FUNDER].nonce
-        reached = State(self.at(len(self.blocks) - 1).nonce, self.at(len(self.blocks) - 1).balance_wei + wei)
+        reached = AccountState(
+            self.at(len(self.blocks) - 1).nonce, self.at(len(self.blocks) - 1).balance_wei + wei
+        )
         if way == "plain":
             self.mine(self.busy(), tx(FUNDER, WALLET, wei, nonce), wallet=reached)
         elif way == "internal":
@@ -81,14 +83,14 @@ class Chain:
         elif way == "bridge":
             self.mine(tx(FUNDER, WALLET, wei, 0, "0x64"), wallet=reached)
         else:
-            self.mine(tx(FUNDER, OTHER, 0, nonce, "0x4"), wallet=State(reached.nonce + 1, 0))
+            self.mine(tx(FUNDER, OTHER, 0, nonce, "0x4"), wallet=AccountState(reached.nonce + 1, 0))
 
     def spend_all(self) -> None:
         state = self.at(len(self.blocks) - 1)
-        self.mine(tx(WALLET, OTHER, state.balance_wei, state.nonce), wallet=State(state.nonce + 1, 0))
+        self.mine(tx(WALLET, OTHER, state.balance_wei, state.nonce), wallet=AccountState(state.nonce + 1, 0))
 
-    def at(self, number: int, who: str = WALLET) -> State:
-        return self.states[number].get(who, State(0, 0))
+    def at(self, number: int, who: str = WALLET) -> AccountState:
+        return self.states[number].get(who, AccountState(0, 0))
 
     def ref(self, number: int | None = None) -> BlockRef:
         number = len(self.blocks) - 1 if number is None else number
@@ -138,7 +140,7 @@ class Scripted:
         raise AssertionError("one trip after another")
 
 
-async def searched(chain: Chain, low: int = 0) -> FoundOrigin | Never | None:
+async def searched(chain: Chain, low: int = 0) -> FoundOrigin | NothingReached | None:
     return await find_origin(Scripted(chain), WALLET, low, chain.ref())
 
 

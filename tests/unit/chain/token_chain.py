@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 
-from roundtrip.chain.holders.token_logs import Quoted, Sources, TokenSpan, new_width, token_spans
+from roundtrip.chain.holders.token_logs import Sources, TokenSpan, VenueSides, new_width, token_spans
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
@@ -27,10 +27,10 @@ HOOK, MANAGER = NETWORK.launchpad_hook, NETWORK.v4_pool_manager
 SOURCES = Sources(
     TOKEN,
     {
-        CURVE: Quoted("launchpad_curve", False, ZERO),
-        POOL: Quoted("amm_v3", True, NETWORK.weth),
-        LOW_ID: Quoted("amm_v4", True, NETWORK.usdg),
-        HIGH_ID: Quoted("launchpad_pool", False, ZERO),
+        CURVE: VenueSides("launchpad_curve", False, ZERO),
+        POOL: VenueSides("amm_v3", True, NETWORK.weth),
+        LOW_ID: VenueSides("amm_v4", True, NETWORK.usdg),
+        HIGH_ID: VenueSides("launchpad_pool", False, ZERO),
     },
     NETWORK,
 )

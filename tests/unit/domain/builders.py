@@ -8,7 +8,6 @@ from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts, Quote, Venue
 from roundtrip.domain.check.evidence import (
     BuyOutcome,
-    Cell,
     CellOutcome,
     CompletedBuy,
     EnvironmentBuy,
@@ -16,6 +15,7 @@ from roundtrip.domain.check.evidence import (
     MarketRates,
     Missing,
     Probe,
+    ProbeCell,
     RefusedCall,
     Size,
     Sold,
@@ -79,15 +79,15 @@ def small_buy() -> CompletedBuy:
     return bought(0, "thousandth")
 
 
-def main_cell(size: Size, name: str, outcome: CellOutcome) -> Cell:
+def main_cell(size: Size, name: str, outcome: CellOutcome) -> ProbeCell:
     """The cell of ``MAIN_CELLS`` by this name."""
     delay_s, share_bps, environment, seller = MAIN_CELLS[name]
-    return Cell(Probe(size, delay_s, share_bps, environment, seller), outcome)  # type: ignore[arg-type]
+    return ProbeCell(Probe(size, delay_s, share_bps, environment, seller), outcome)  # type: ignore[arg-type]
 
 
-def fee_cell(outcome: CellOutcome) -> Cell:
+def fee_cell(outcome: CellOutcome) -> ProbeCell:
     """The round trip at a thousandth, which measures fees."""
-    return Cell(Probe("thousandth", POLICY.later_s, BPS, 0), outcome)
+    return ProbeCell(Probe("thousandth", POLICY.later_s, BPS, 0), outcome)
 
 
 def planned_share(name: str) -> int:
@@ -95,7 +95,9 @@ def planned_share(name: str) -> int:
     return MAIN_CELLS[name][1]
 
 
-def cells(loss_bps: int = 60, size: Size = "probe", /, **outcomes: CellOutcome | None) -> tuple[Cell, ...]:
+def cells(
+    loss_bps: int = 60, size: Size = "probe", /, **outcomes: CellOutcome | None
+) -> tuple[ProbeCell, ...]:
     """Every probe of a venue, and ``fees``, sold at ``loss_bps`` but for the named ones. None: not asked."""
     found = []
     for name in MAIN_CELLS:
@@ -109,7 +111,7 @@ def cells(loss_bps: int = 60, size: Size = "probe", /, **outcomes: CellOutcome |
     return tuple(found)
 
 
-def refused_cells(**outcomes: CellOutcome | None) -> tuple[Cell, ...]:
+def refused_cells(**outcomes: CellOutcome | None) -> tuple[ProbeCell, ...]:
     """Every probe refused, but for the named ones."""
     every: dict[str, CellOutcome | None] = dict.fromkeys((*MAIN_CELLS, "fees"), NO_MONEY)
     return cells(**{**every, **outcomes})
@@ -150,7 +152,7 @@ def partial_buys() -> tuple[EnvironmentBuy, ...]:
 
 
 def venue(
-    all_cells: tuple[Cell, ...] | None = None,
+    all_cells: tuple[ProbeCell, ...] | None = None,
     *,
     all_buys: tuple[EnvironmentBuy, ...] | None = None,
     facts: PoolFacts | Missing = LIQUID,

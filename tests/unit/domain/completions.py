@@ -14,14 +14,14 @@ from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
-    Carried,
-    Cell,
     CellOutcome,
     CompletedBuy,
     EnvironmentBuy,
     Evidence,
+    HookCarry,
     LaunchRecord,
     Missing,
+    ProbeCell,
     RefusedCall,
     Size,
     Sold,
@@ -112,7 +112,7 @@ def kept_for_sure(where: Venue) -> int:
     return keep_of(where.fee_pips) if where.hook is None else 0
 
 
-def carried_past(rng: Random, one: VenueEvidence) -> Carried | RefusedCall | Missing | None:
+def carried_past(rng: Random, one: VenueEvidence) -> HookCarry | RefusedCall | Missing | None:
     """What became of tokens moved past a pool: often just what makes its hook keep a certain share."""
     if not one.venue.keeps_by_hook():
         return None
@@ -122,7 +122,7 @@ def carried_past(rng: Random, one: VenueEvidence) -> Carried | RefusedCall | Mis
     sales = [sale for sale in at_once if isinstance(sale, Sold) and sale.sold_raw == sale.held_raw]
     left = min((BPS * sale.back_raw // sale.paid_raw for sale in sales), default=rng.randint(0, BPS))
     keep = min(BPS - 1, rng.choice((*_KEEPS, rng.randint(0, BPS))))
-    return Carried(10**12, min(10**12, max(0, left) * 10**12 // (BPS - keep)), 10**12)
+    return HookCarry(10**12, min(10**12, max(0, left) * 10**12 // (BPS - keep)), 10**12)
 
 
 def at_a_price(outcome: BuyOutcome, price: int) -> BuyOutcome:
@@ -137,7 +137,7 @@ def a_pool(rng: Random) -> PoolFacts:
     return rng.choice((LIQUID, LIQUID, LIQUID, DRY, ABSENT))
 
 
-def asked_cells(rng: Random, world: World, size: Size, fees: bool, keep_bps: int) -> tuple[Cell, ...]:
+def asked_cells(rng: Random, world: World, size: Size, fees: bool, keep_bps: int) -> tuple[ProbeCell, ...]:
     """Every cell that is asked of a venue that bought at this size."""
     mood = rng.random()
     usual = max(keep_bps, rng.choice((60, 60, 400, 2500, 7000)))
@@ -233,7 +233,7 @@ def _one_gap(rng: Random, found: Evidence) -> Evidence:
         gone = {one.cells[lost].probe}
         if draw > 0.8:  # the full sell, in both environments
             gone = {c.probe for c in one.cells if c.probe == replace(c.probe, **FULL)}  # type: ignore[arg-type]
-        one = replace(one, cells=tuple(Cell(c.probe, NODE) if c.probe in gone else c for c in one.cells))
+        one = replace(one, cells=tuple(ProbeCell(c.probe, NODE) if c.probe in gone else c for c in one.cells))
     return replace(found, venues=(*found.venues[:index], one, *found.venues[index + 1 :]))
 
 
@@ -289,7 +289,7 @@ def _filled_venue(rng: Random, one: VenueEvidence, world: World) -> VenueEvidenc
     keep = kept_for_sure(one.venue)
     bias, price = rng.random(), rng.choice((1, 1, 10, 1000))
 
-    def outcome_of(cell: Cell) -> CellOutcome:
+    def outcome_of(cell: ProbeCell) -> CellOutcome:
         if not isinstance(cell.outcome, Missing):
             return cell.outcome
         planned = cell.probe.share_bps

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.holders.book import (
-    Beginning,
+    BookStart,
     HolderBook,
     HolderColumns,
     InsiderLedger,
     LaunchBuy,
-    LaunchTold,
+    LaunchBuys,
 )
 from roundtrip.domain.holders.deployer import Maker, Source
 from roundtrip.domain.holders.findings import HolderInputs, KnownWallet, outside
@@ -35,11 +35,11 @@ MAKER = Maker(DEPLOYER, "launchpad", (CREATOR,), tx(1))
 class FilledBook(HolderBook):
     """A book that tells of its launch and its past what it was given."""
 
-    launched: LaunchTold | None = None
+    launched: LaunchBuys | None = None
     is_over: bool = True
     earlier: Mapping[int, int] = field(default_factory=dict)
 
-    def launch(self) -> LaunchTold | None:
+    def launch(self) -> LaunchBuys | None:
         return self.launched
 
     def launch_is_over(self) -> bool:
@@ -57,11 +57,11 @@ class FilledBook(HolderBook):
 
 def book(
     wallets: Mapping[Address, HolderColumns | int],
-    launched: LaunchTold | None = None,
+    launched: LaunchBuys | None = None,
     ledgers: Mapping[Address, InsiderLedger] | None = None,
 ) -> FilledBook:
     """A number: so much came to it and stayed."""
-    beginning = Beginning(TOKEN, PLACES, frozenset(), BLOCK, None, frozenset({DEPLOYER, CREATOR}))
+    beginning = BookStart(TOKEN, PLACES, frozenset(), BLOCK, None, frozenset({DEPLOYER, CREATOR}))
     held = {
         wallet: HolderColumns(balance_raw=one, received_raw=max(one, 0)) if isinstance(one, int) else one
         for wallet, one in wallets.items()
@@ -93,14 +93,14 @@ def told(
     )
 
 
-def launch(*buys: tuple[Address, int] | tuple[Address, int, int]) -> LaunchTold:
+def launch(*buys: tuple[Address, int] | tuple[Address, int, int]) -> LaunchBuys:
     """Buys in one launch: who, how much, and in which transaction; each in one of its own where none is
     given."""
     made = []
     for number, one in enumerate(buys):
         tx_number = one[2] if len(one) == 3 else 0xB000 + number
         made.append(LaunchBuy(one[0], one[1], tx(tx_number), BLOCK + number))
-    return LaunchTold(BLOCK, AT_S, tuple(made))
+    return LaunchBuys(BLOCK, AT_S, tuple(made))
 
 
 def paid_by(funder: Address, *wallets: Address) -> dict[Address, KnownWallet]:

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.trade.judge import CallResult, Changed, Exit, ExitFinding, find_exit, judge_trade
+from roundtrip.domain.trade.judge import CallResult, Exit, ExitFinding, WalletChanges, find_exit, judge_trade
 from roundtrip.domain.trade.text import sentence
 from unit.domain.builders import NODE
 from unit.domain.trades import ran, received, way
@@ -21,7 +21,7 @@ FAILED = CallResult(False, 30_000, "paused")
 DONE = CallResult(True, 30_000, None)
 
 
-TRADED = Changed(spent=True, received=True)
+TRADED = WalletChanges(spent=True, received=True)
 
 
 def of(code_: str, loss_bps: int | None = None) -> ExitFinding:

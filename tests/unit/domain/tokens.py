@@ -3,7 +3,7 @@
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, TxHash
-from roundtrip.domain.holders.book import Beginning, HolderBook
+from roundtrip.domain.holders.book import BookStart, HolderBook
 from roundtrip.domain.holders.token_flows import Move, NonWallets, TokenTx, VenueFill
 
 
@@ -59,7 +59,7 @@ def moves(
 
 
 ALL = 100_000
-BEGINNING = Beginning(TOKEN, PLACES, frozenset({CURVE}), 1, None, frozenset({ANN}))
+BEGINNING = BookStart(TOKEN, PLACES, frozenset({CURVE}), 1, None, frozenset({ANN}))
 USDG = address(0x77)
 
 
@@ -68,7 +68,7 @@ def worth(quote: Address, quote_raw: int, block_number: int) -> int | None:
     return None if quote != ETH or block_number > 1000 else 2 * quote_raw
 
 
-def folded(*txs: TokenTx, beginning: Beginning = BEGINNING) -> HolderBook:
+def folded(*txs: TokenTx, beginning: BookStart = BEGINNING) -> HolderBook:
     """The book of these."""
     book = HolderBook(beginning)
     for one in txs:

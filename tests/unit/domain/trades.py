@@ -5,8 +5,8 @@ from random import Random
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, Probe, RefusedCall, VenueEvidence
-from roundtrip.domain.trade.judge import Allowance, CallResult, Exit, Ran
+from roundtrip.domain.check.evidence import CellOutcome, Missing, Probe, ProbeCell, RefusedCall, VenueEvidence
+from roundtrip.domain.trade.judge import Allowance, CallResult, Exit, RunResult
 from unit.domain.builders import BOUGHT_RAW, NO_MONEY, NODE, TOKEN, buys, sold, venue
 
 GRID: dict[str, Probe] = {
@@ -27,21 +27,21 @@ _LOSSES = (-300, 0, 60, 400, 1499, 1500, 1501, 2500, 4999, 5000, 5001, 9000, BPS
 _SHARES = (1, 100, 4999, 5000, 7000, 9999)
 
 
-def grid(loss_bps: int = 60, /, **outcomes: CellOutcome) -> tuple[Cell, ...]:
+def grid(loss_bps: int = 60, /, **outcomes: CellOutcome) -> tuple[ProbeCell, ...]:
     """Every probe sold at this loss, but for the named ones."""
     assert outcomes.keys() <= GRID.keys()
     return tuple(
-        Cell(probe, outcomes.get(name, sold(loss_bps, probe.share_bps))) for name, probe in GRID.items()
+        ProbeCell(probe, outcomes.get(name, sold(loss_bps, probe.share_bps))) for name, probe in GRID.items()
     )
 
 
-def refused_grid(**outcomes: CellOutcome) -> tuple[Cell, ...]:
+def refused_grid(**outcomes: CellOutcome) -> tuple[ProbeCell, ...]:
     """Every probe refused, but for the named ones."""
     every: dict[str, CellOutcome] = dict.fromkeys(GRID, NO_MONEY)
     return grid(**(every | outcomes))
 
 
-def way(*, impact_bps: int = 0, cells: tuple[Cell, ...] | None = None) -> VenueEvidence:
+def way(*, impact_bps: int = 0, cells: tuple[ProbeCell, ...] | None = None) -> VenueEvidence:
     """One place where a received token was sold."""
     return venue(grid() if cells is None else cells, all_buys=buys(impact_bps=impact_bps))
 
@@ -51,10 +51,10 @@ def received(*venues: VenueEvidence, paid_known: bool = True, gap: Missing | Non
     return Exit(TOKEN, BOUGHT_RAW, venues, paid_known, gap=gap)
 
 
-def ran(*calls: CallResult, allowances: tuple[Allowance, ...] = ()) -> Ran:
+def ran(*calls: CallResult, allowances: tuple[Allowance, ...] = ()) -> RunResult:
     """A run of these calls that moved nothing."""
     found = calls or (CallResult(True, 50_000, None),)
-    return Ran(found, (), allowances, (0,) * len(found), 10**7)
+    return RunResult(found, (), allowances, (0,) * len(found), 10**7)
 
 
 # --- at random -------------------------------------------------------------------------------------
@@ -86,7 +86,7 @@ def _some_way(rng: Random, most_gaps: int) -> VenueEvidence:
             outcome_or = NO_MONEY if rng.random() < 0.8 else a_sale(rng, probe.share_bps)
         else:
             outcome_or = outcome if rng.random() < 0.6 else a_sale(rng, probe.share_bps)
-        cells.append(Cell(probe, outcome_or))
+        cells.append(ProbeCell(probe, outcome_or))
     for at in rng.sample(range(len(cells)), rng.randint(0, most_gaps)):
         cells[at] = replace(cells[at], outcome=NODE)
     return way(cells=tuple(cells))
@@ -100,7 +100,7 @@ def filled(rng: Random, gappy: Exit) -> Exit:
 def _filled(rng: Random, one: VenueEvidence) -> VenueEvidence:
     bias = rng.random()
 
-    def outcome_of(cell: Cell) -> CellOutcome:
+    def outcome_of(cell: ProbeCell) -> CellOutcome:
         if not isinstance(cell.outcome, Missing):
             return cell.outcome
         planned = cell.probe.share_bps

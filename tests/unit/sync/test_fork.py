@@ -9,7 +9,7 @@ from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
-from roundtrip.sync.fork import Parting, first_hash_of, parting
+from roundtrip.sync.fork import ForkPoint, first_hash_of, parting
 from support.told_blocks import Chain
 
 
@@ -82,14 +82,14 @@ OURS = chain(400)
 @pytest.mark.parametrize("more", [1, 150, 500])
 async def test_a_fork_is_found_where_it_began(number: int, more: int) -> None:
     node = Headers(forked(OURS, number, more))
-    assert await parting(node, refs(OURS), 0) == Parting(OURS.blocks[number].ref, replaced=True)
+    assert await parting(node, refs(OURS), 0) == ForkPoint(OURS.blocks[number].ref, replaced=True)
 
 
 @pytest.mark.parametrize("behind", [1, 127, 128, 129, 300])
 async def test_a_node_that_is_behind_has_replaced_nothing(behind: int) -> None:
     """Or its chain became shorter: nobody can tell."""
     node = Headers(forked(OURS, 399 - behind, 0))
-    assert await parting(node, refs(OURS), 0) == Parting(OURS.blocks[399 - behind].ref, replaced=False)
+    assert await parting(node, refs(OURS), 0) == ForkPoint(OURS.blocks[399 - behind].ref, replaced=False)
 
 
 async def test_a_node_that_is_ahead_is_of_the_same_chain() -> None:
@@ -99,18 +99,18 @@ async def test_a_node_that_is_ahead_is_of_the_same_chain() -> None:
 
 async def test_a_chain_begun_anew_has_no_block_in_common() -> None:
     node = Headers(forked(chain(1), -1, 30))
-    assert await parting(node, refs(OURS), 0) == Parting(None, replaced=True)
+    assert await parting(node, refs(OURS), 0) == ForkPoint(None, replaced=True)
 
 
 @pytest.mark.parametrize("kept", [1, 5])
 async def test_only_kept_blocks_count(kept: int) -> None:
     """The node's chain left ours before the oldest of them."""
     node = Headers(forked(OURS, 100, 400))
-    assert await parting(node, refs(OURS)[-kept:], 300) == Parting(None, replaced=True)
+    assert await parting(node, refs(OURS)[-kept:], 300) == ForkPoint(None, replaced=True)
 
 
 async def test_without_a_block_there_is_nothing_in_common() -> None:
-    assert await parting(Headers(OURS), [], 7) == Parting(None, replaced=True)
+    assert await parting(Headers(OURS), [], 7) == ForkPoint(None, replaced=True)
 
 
 async def test_two_nodes_that_answer_in_turn_are_not_believed() -> None:

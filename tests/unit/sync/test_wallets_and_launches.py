@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from roundtrip.chain.blocks.spans import BlockRead
-from roundtrip.domain.base.events import Funded, Met
+from roundtrip.domain.base.events import WalletFunded, WalletMet
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.sync.batch import Batch
 from support.told_blocks import (
@@ -91,7 +91,7 @@ def test_transfers_that_are_too_old_are_left_out_but_whom_they_reached_was_met()
     story.block(sent(launched(HIGH, CURVE, DEV)))
     old = story.block(sent(moved(HIGH, ALICE, BOB, 5)), transfers_from_s=START_S + 3)
     assert old.transfers == []
-    assert Met(BOB, 101, START_S + 2) in old.met
+    assert WalletMet(BOB, 101, START_S + 2) in old.met
     assert len(story.block(sent(moved(HIGH, ALICE, BOB, 5)), transfers_from_s=START_S + 3).transfers) == 1
 
 
@@ -105,8 +105,8 @@ def of(wallet: Address, batch: Batch) -> list[Address | None]:
 
 def test_a_wallet_is_met_once() -> None:
     story = Story()
-    assert story.block(sent(sender=ALICE), sent(sender=ALICE)).met == [Met(ALICE, 100, START_S + 1)]
-    assert story.block(sent(sender=ALICE), sent(sender=BOB)).met == [Met(BOB, 101, START_S + 2)]
+    assert story.block(sent(sender=ALICE), sent(sender=ALICE)).met == [WalletMet(ALICE, 100, START_S + 1)]
+    assert story.block(sent(sender=ALICE), sent(sender=BOB)).met == [WalletMet(BOB, 101, START_S + 2)]
 
 
 def test_the_funder_is_who_first_sent_eth() -> None:
@@ -125,13 +125,13 @@ def test_who_was_given_tokens_before_may_be_funded_later() -> None:
     story.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, ALICE, 5), sender=DEV))
     batch = story.block(sent(sender=BOB, to=ALICE, value_wei=5))
     assert of(ALICE, batch) == [BOB]
-    assert Funded(ALICE, BOB, 101, START_S + 2) in batch.funded
+    assert WalletFunded(ALICE, BOB, 101, START_S + 2) in batch.funded
 
 
 def test_nobody_becomes_the_funder_of_a_wallet_that_acted_before() -> None:
     """Else one wei would tie any wallet to whoever pays it."""
     story = Story()
-    assert story.block(sent(sender=ALICE)).funded == [Funded(ALICE, None, 100, START_S + 1)]
+    assert story.block(sent(sender=ALICE)).funded == [WalletFunded(ALICE, None, 100, START_S + 1)]
     assert of(ALICE, story.block(sent(sender=BOB, to=ALICE, value_wei=1))) == []
 
 

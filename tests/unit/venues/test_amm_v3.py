@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts, Venue
-from roundtrip.domain.check.evidence import Hop
+from roundtrip.domain.check.evidence import QuoteHop
 from roundtrip.venues import VENUES, amm_v3
 from roundtrip.venues.base import Call, Contracts
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, SWAPPED, address
@@ -139,7 +139,7 @@ def test_a_buy_for_usdg_approves_exactly_what_it_spends(token: Address) -> None:
 
 
 def test_dollars_are_bought_exactly_and_the_rest_of_the_eth_comes_back() -> None:
-    call = amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), 350_000_000, AMOUNT)
+    call = amm_v3.plan_eth_to(CONTRACTS, (QuoteHop(CONTRACTS.usdg, 500),), 350_000_000, AMOUNT)
     assert (call.to, call.value_wei) == (CONTRACTS.swap_router02, AMOUNT)
     swap, refund = calls_in(call.data)
     path = path_of(CONTRACTS.usdg, 500, CONTRACTS.weth)
@@ -148,7 +148,7 @@ def test_dollars_are_bought_exactly_and_the_rest_of_the_eth_comes_back() -> None
 
 
 def test_dollars_are_bought_the_same_way_where_weth_is_the_pools_second_token() -> None:
-    swap, _ = calls_in(amm_v3.plan_eth_to(SWAPPED, (Hop(SWAPPED.usdg, 100),), 7, 9).data)
+    swap, _ = calls_in(amm_v3.plan_eth_to(SWAPPED, (QuoteHop(SWAPPED.usdg, 100),), 7, 9).data)
     assert output(swap) == (path_of(SWAPPED.usdg, 100, SWAPPED.weth), CALLER, 7, 9)
 
 
@@ -161,7 +161,7 @@ def test_dollars_are_bought_the_same_way_where_weth_is_the_pools_second_token() 
 def test_a_path_is_written_from_where_it_ends_to_where_it_begins(
     hops: list[tuple[Address, int]], start: Address, amount: int, most: int
 ) -> None:
-    data = amm_v3.exact_output(start, tuple(Hop(to, fee) for to, fee in hops), BUYER, amount, most)
+    data = amm_v3.exact_output(start, tuple(QuoteHop(to, fee) for to, fee in hops), BUYER, amount, most)
     path, recipient, wanted, paid = output(data)
     assert (recipient, wanted, paid) == (BUYER, amount, most)
     backwards: list[str | int] = [part for hop in reversed(hops) for part in hop]
@@ -170,7 +170,7 @@ def test_a_path_is_written_from_where_it_ends_to_where_it_begins(
 
 
 def test_other_money_is_bought_by_way_of_dollars() -> None:
-    route = (Hop(CONTRACTS.usdg, 500), Hop(ABOVE, 10_000))
+    route = (QuoteHop(CONTRACTS.usdg, 500), QuoteHop(ABOVE, 10_000))
     call = amm_v3.plan_eth_to(CONTRACTS, route, 7, 9)
     assert call.value_wei == 9
     path, *_ = output(calls_in(call.data)[0])

@@ -12,12 +12,12 @@ from roundtrip.domain.base.events import (
     CurveBoughtBack,
     CurveTraded,
     Event,
-    Executing,
     HookFeeTaken,
     LaunchedToken,
     LaunchMoved,
     LiquidityMoved,
     Operated,
+    OperationsBegin,
     PoolOpened,
     Priced,
     Swapped,
@@ -25,7 +25,7 @@ from roundtrip.domain.base.events import (
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import DECODERS
-from roundtrip.venues.base import Contracts, Decoding, Log
+from roundtrip.venues.base import Contracts, Log, LogDecoder
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 from unit.venues import logs
@@ -187,12 +187,12 @@ CASES = (
     Case(
         "operations validated, to be run",
         logs.EXECUTING.log(ENTRY_POINT),
-        Executing(ENTRY_POINT),
+        OperationsBegin(ENTRY_POINT),
     ),
     Case(
         "a group of operations to be run",
         logs.AGGREGATOR.log(ENTRY_POINT, OWNER),
-        Executing(ENTRY_POINT),
+        OperationsBegin(ENTRY_POINT),
     ),
     Case(
         "an operation that failed, of an account that pays itself",
@@ -230,7 +230,7 @@ def test_every_file_that_reads_logs_is_in_the_table() -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.topic[:10]} {row.emitter}")
-def test_a_log_counts_only_from_who_must_have_sent_it(row: Decoding) -> None:
+def test_a_log_counts_only_from_who_must_have_sent_it(row: LogDecoder) -> None:
     """Of every emitter that a row names, and of nobody else; a pool's or a curve's log may be anybody's."""
     read = Decoder(CONTRACTS)
     log = next(case.log for case in CASES if case.log.topics[0] == row.topic)

@@ -10,7 +10,7 @@ from eth_utils.crypto import keccak
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.simulate.request import Results
 from roundtrip.chain.simulate.token_facts import facts_plan, read_launch
 from roundtrip.config.networks import ROBINHOOD
@@ -136,7 +136,7 @@ def test_garbage_lists_nothing(words: list[int], data: bytes) -> None:
 
 
 def read_into_book(log: Log) -> tuple[Venue, ...]:
-    book = Book(CONTRACTS)
+    book = VenueIndex(CONTRACTS)
     (call,) = book.calls(9)
     (wanted,) = call.params
     assert isinstance(wanted, dict)

@@ -13,7 +13,7 @@ import roundtrip.verify
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Quote, Venue
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
-from roundtrip.venues.base import Contracts, Terms, VenueFile
+from roundtrip.venues.base import Contracts, TradeTerms, VenueFile
 from roundtrip.verify import Network, Report, Request, lines, verify
 from roundtrip.verify.routers import PoolKey, v3_pool_address, v4_pool_id
 from unit.verify.samples import (
@@ -89,7 +89,7 @@ def venue(case: Case) -> Venue:
 def test_what_the_service_writes_passes(case: Case) -> None:
     """Its plans take no allowance away: that is a step that is put in front of them."""
     module, token, wallet = _MODULES[case.kind], Address(case.token), Address(WALLET)
-    terms = Terms(case.router_min_raw, DEADLINE_S)
+    terms = TradeTerms(case.router_min_raw, DEADLINE_S)
     at = venue(case)
     if case.side == "buy":
         plan = module.plan_buy(at, token, _CONTRACTS, case.paid_raw, wallet, terms)

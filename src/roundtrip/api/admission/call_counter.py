@@ -14,7 +14,7 @@ import structlog
 from roundtrip.api.request.request_ids import begin_for_all
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import call_counts
-from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, HandedBack, LiveKey
+from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, LiveKey, RefundedCall
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .dedicated_connection import STATEMENT_S, OwnConnection
@@ -38,11 +38,11 @@ _NEVER_WRITTEN = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError)
 Loads = Callable[[list[tuple[str, int, int]]], None]
 
 
-class Writes(Protocol):
+class CallStore(Protocol):
     """Who counts: see ``store.counting``. Raises one of DATABASE_FAULTS."""
 
     async def write(
-        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]: ...
 
     async def recent(self, now_ms: int) -> list[tuple[str, int, int]]: ...
@@ -61,7 +61,7 @@ class CallLedger:
         self.own = OwnConnection(self.pool)
 
     async def write(
-        self, calls: Sequence[CountedCall], handed_back: Sequence[HandedBack], forget_before_ms: int
+        self, calls: Sequence[CountedCall], handed_back: Sequence[RefundedCall], forget_before_ms: int
     ) -> list[LiveKey | None]:
         """What came of each call. Raises one of DATABASE_FAULTS."""
         async with self.own.acquire(STATEMENT_S) as connection:
@@ -105,12 +105,12 @@ class GroupCommit:
     be written is tried again for as long as it matters.
     """
 
-    ledger: Writes
+    ledger: CallStore
     now_ms: Callable[[], int]
     clock: Callable[[], float] = time.monotonic
     _waiting: deque[_WaitingCall] = field(default_factory=deque)
     _later: deque[CountedCall] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
-    _backs: deque[HandedBack] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
+    _backs: deque[RefundedCall] = field(default_factory=lambda: deque(maxlen=_MOST_KEPT))
     _looking: "dict[bytes, asyncio.Future[LiveKey | None]]" = field(default_factory=dict)
     _owed: Loads | None = None
     _flushing: asyncio.Task[None] | None = None
@@ -163,7 +163,7 @@ class GroupCommit:
         self._later.append(call)
         self._begin()
 
-    def hand_back(self, back: HandedBack) -> None:
+    def hand_back(self, back: RefundedCall) -> None:
         """Uncounts a call, and waits for nothing."""
         self._backs.append(back)
         self._begin()
@@ -231,7 +231,11 @@ class GroupCommit:
         return found
 
     def _note_failure(
-        self, fault: Exception, waiting: list[_WaitingCall], later: list[CountedCall], backs: list[HandedBack]
+        self,
+        fault: Exception,
+        waiting: list[_WaitingCall],
+        later: list[CountedCall],
+        backs: list[RefundedCall],
     ) -> None:
         if self._gone_until_s is None:
             log.warning("calls cannot be counted in the database", fault=type(fault).__name__)
@@ -268,5 +272,5 @@ def _matters(taken_ms: int, now_ms: int) -> bool:
     return taken_ms > now_ms - WINDOW_MS
 
 
-def _still(back: HandedBack, now_ms: int) -> HandedBack:
+def _still(back: RefundedCall, now_ms: int) -> RefundedCall:
     return back if _matters(back.taken_ms, now_ms) else replace(back, caller=None)

@@ -20,7 +20,7 @@ import structlog
 from roundtrip.api.request.request_ids import begin_for_all
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import credit_holds
-from roundtrip.store.accounts.credit_holds import HOLD_MS, Hold
+from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 from .call_counter import MOST_AT_ONCE, MOST_WAITING
@@ -29,11 +29,11 @@ from .dedicated_connection import STATEMENT_S, OwnConnection
 log = structlog.get_logger(__name__)
 
 
-class MovesCredits(Protocol):
+class CreditStore(Protocol):
     """Who keeps credits: see ``store.holds``. Raises one of DATABASE_FAULTS."""
 
     async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         """Ends holds, then makes those that are wanted, as far as there are credits; which. Each of the three
         is done or not on its own."""
@@ -52,7 +52,7 @@ class Credits:
         self.own = OwnConnection(self.pool)
 
     async def move(
-        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[Hold], now_ms: int
+        self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         """As ``MovesCredits.move``."""
         async with self.own.acquire(STATEMENT_S) as connection:
@@ -68,18 +68,18 @@ class Credits:
 
 
 @dataclass(slots=True, eq=False)
-class _Wanted:
+class _WantedHold:
     """A hold that is asked for, and who waits for whether it is made."""
 
-    hold: Hold
+    hold: CreditHold
     came: "asyncio.Future[bool]"
 
 
 @dataclass(slots=True, eq=False)
-class _End:
+class _HoldEnd:
     """What becomes of a hold, and who waits until it has."""
 
-    hold: Hold
+    hold: CreditHold
     is_spent: bool
     told: "asyncio.Future[None] | None" = None
 
@@ -99,14 +99,14 @@ class Spending:
     paid for is tried until their hold is over, and then they are free.
     """
 
-    ledger: MovesCredits
+    ledger: CreditStore
     now_ms: Callable[[], int]
     new_id: Callable[[], UUID]
     clock: Callable[[], float] = time.monotonic
     again_s: float = 1.0
-    _wanted: deque[_Wanted] = field(default_factory=deque)
+    _wanted: deque[_WantedHold] = field(default_factory=deque)
     # Never more than calls that are under way: while holds cannot be ended, none is made.
-    _ends: deque[_End] = field(default_factory=deque)
+    _ends: deque[_HoldEnd] = field(default_factory=deque)
     _flushing: asyncio.Task[None] | None = None
     _again: asyncio.TimerHandle | None = None
     _gone_until_s: float | None = None
@@ -116,16 +116,16 @@ class Spending:
         """Credits that are to be held, spent or given back, and are not yet."""
         return len(self._wanted) + len(self._ends)
 
-    async def hold(self, mite_id: int, caller: str | None, taken_ms: int) -> Hold | None:
+    async def hold(self, mite_id: int, caller: str | None, taken_ms: int) -> CreditHold | None:
         """A credit for one call, which is written down under ``caller``'s minute with it; None: there is
         none. Raises ServiceFull (busy): nobody knows. Whoever is cancelled here holds nothing."""
         if self._is_gone():
             raise _unknown()
         if len(self._wanted) >= MOST_WAITING:
             raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
-        wanted = Hold(self.new_id(), mite_id, self.now_ms() + HOLD_MS, caller, taken_ms)
+        wanted = CreditHold(self.new_id(), mite_id, self.now_ms() + HOLD_MS, caller, taken_ms)
         came: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
-        self._wanted.append(_Wanted(wanted, came))
+        self._wanted.append(_WantedHold(wanted, came))
         self._begin()
         try:
             return wanted if await came else None
@@ -135,14 +135,14 @@ class Spending:
                 self.release(wanted)
             raise
 
-    async def settle(self, hold: Hold) -> None:
+    async def settle(self, hold: CreditHold) -> None:
         """Spends what is held, and comes back when that is written, or cannot be for now. Whoever is
         cancelled has it back, unless it is spent by then."""
         if self._is_gone():
-            self._ends.append(_End(hold, is_spent=True))
+            self._ends.append(_HoldEnd(hold, is_spent=True))
             self._remind()
             return
-        end = _End(hold, True, asyncio.get_running_loop().create_future())
+        end = _HoldEnd(hold, True, asyncio.get_running_loop().create_future())
         self._ends.append(end)
         self._begin()
         assert end.told is not None
@@ -153,9 +153,9 @@ class Spending:
             end.is_spent = False
             raise
 
-    def release(self, hold: Hold) -> None:
+    def release(self, hold: CreditHold) -> None:
         """Gives back what is held, and waits for nothing."""
-        self._ends.append(_End(hold, is_spent=False))
+        self._ends.append(_HoldEnd(hold, is_spent=False))
         self._begin()
 
     async def close(self) -> None:
@@ -216,8 +216,8 @@ class Spending:
             elif is_given:
                 self.release(one.hold)
 
-    def _still_held(self, now_ms: int) -> list[_End]:
-        found: list[_End] = []
+    def _still_held(self, now_ms: int) -> list[_HoldEnd]:
+        found: list[_HoldEnd] = []
         while self._ends and len(found) < MOST_AT_ONCE:
             end = self._ends.popleft()
             if end.hold.until_ms > now_ms:
@@ -226,7 +226,7 @@ class Spending:
                 end.tell()
         return found
 
-    def _note_failure(self, fault: Exception, ends: list[_End], wanted: list[_Wanted]) -> None:
+    def _note_failure(self, fault: Exception, ends: list[_HoldEnd], wanted: list[_WantedHold]) -> None:
         if not self._said_gone:
             log.warning("credits cannot be moved in the database", fault=type(fault).__name__)
         self._gone_until_s, self._said_gone = self.clock() + self.again_s, True
@@ -234,7 +234,7 @@ class Spending:
             end.tell()
         # They may have been done all the same: what is done twice is done once.
         self._ends.extendleft(reversed(ends))
-        self._ends.extend(_End(one.hold, is_spent=False) for one in wanted)
+        self._ends.extend(_HoldEnd(one.hold, is_spent=False) for one in wanted)
         for one in (*wanted, *self._wanted):
             if not one.came.done():
                 one.came.set_exception(_unknown())

@@ -14,12 +14,12 @@ from roundtrip.domain.accounts.account import Allowances, CallAllowance, Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
-from roundtrip.store.accounts.call_counts import CountedCall, HandedBack, LiveKey
-from roundtrip.store.accounts.credit_holds import Hold
+from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
+from roundtrip.store.accounts.credit_holds import CreditHold
 
 from .call_counter import CallLedger, GroupCommit
 from .credit_spending import Credits, Spending
-from .minute_limits import MinuteCounter, MinuteLimits, OwnMinutes, Ticket
+from .minute_limits import LocalMinutes, MinuteCounter, MinuteLimits, Ticket
 
 Counts = Literal["day", "minute", "never"]
 
@@ -49,7 +49,7 @@ class Admitted:
     mite: Mite | None = None
     ticket: Ticket | None = None
     day: date | None = None
-    hold: Hold | None = None
+    hold: CreditHold | None = None
     beside: tuple[Ticket, ...] = ()
 
 
@@ -73,7 +73,7 @@ class Gate:
     _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
-        self.minutes = self.across or OwnMinutes(self.limits)
+        self.minutes = self.across or LocalMinutes(self.limits)
         self._around = MinuteLimits(self.limits.now_ms)
 
     @contextlib.asynccontextmanager
@@ -129,7 +129,9 @@ class Gate:
         for one in admitted.beside:
             self._around.hand_back(one)
         if admitted.day is not None or not self.minutes.is_lasting:
-            self.commit.hand_back(HandedBack(self._minute_of(ticket), ticket.taken_ms, mite_id, admitted.day))
+            self.commit.hand_back(
+                RefundedCall(self._minute_of(ticket), ticket.taken_ms, mite_id, admitted.day)
+            )
         return replace(admitted, ticket=self.minutes.hand_back(ticket))
 
     async def settle(self, admitted: Admitted) -> None:
@@ -170,7 +172,7 @@ class Gate:
             raise CallRefused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
         return Admitted(allowance, live.mite, ticket, hold=held, beside=beside)
 
-    async def _hold_credit(self, live: LiveKey, ticket: Ticket) -> Hold | None:
+    async def _hold_credit(self, live: LiveKey, ticket: Ticket) -> CreditHold | None:
         if self.spending is None or not live.may_pay:
             return None
         try:

@@ -112,7 +112,7 @@ class MinuteCounter(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class OwnMinutes:
+class LocalMinutes:
     """Minutes of this process alone."""
 
     limits: MinuteLimits

@@ -67,7 +67,7 @@ when it was taken and what is left; or -1 and how long to wait."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Across(Ticket):
+class _SharedTicket(Ticket):
     """A call that all processes count. ``own``: the same call as this one counts it, by its own clock."""
 
     own: Ticket
@@ -121,11 +121,11 @@ class SharedMinutes:
         if taken_ms < 0:
             self.limits.hand_back(own)
             raise over(limit, left)
-        return _Across(own.caller, taken_ms, limit, min(left, own.remaining), own)
+        return _SharedTicket(own.caller, taken_ms, limit, min(left, own.remaining), own)
 
     def hand_back(self, ticket: Ticket) -> Ticket:
         """Uncounts a call: here at once, in the store with the next script, if that ever runs."""
-        if not isinstance(ticket, _Across):
+        if not isinstance(ticket, _SharedTicket):
             return self.limits.hand_back(ticket)
         own = self.limits.hand_back(ticket.own)
         self._hand_back_later(ticket.caller, ticket.taken_ms)

@@ -253,7 +253,7 @@ def create_app(
         # A counter that begins at one has not increased: the first fault that nobody foresaw alerts nobody.
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
-    app.turned_away = TurnedAway(turns_away, dispatch.ctx)
+    app.turned_away = OverloadShield(turns_away, dispatch.ctx)
     counted = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_bound = AddressBound(callers, counted, dispatch.gate)
     return app
@@ -279,7 +279,7 @@ def documents() -> dict[str, ASGIApp]:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnedAway:
+class OverloadShield:
     """What is answered before anything is looked at, while the service can do no more."""
 
     turns_away: Callable[[], bool]
@@ -339,7 +339,7 @@ class Service(Starlette):
         self._measures = measures
         measures.count("errors", "outside", "internal", by=0)
 
-    turned_away: TurnedAway
+    turned_away: OverloadShield
     address_bound: AddressBound
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -26,7 +26,7 @@ _VERSION = re.compile(rb"[0-9A-Za-z.-]{1,32}")
 """No key reads so; an unknown version is named in the library's answer."""
 
 
-class Unfit(Exception):
+class MalformedMessage(Exception):
     """A message that is refused: an error of JSON-RPC. ``id``: the message's, where it has a good one."""
 
     def __init__(self, code: int, message: str, status: int = 400, id_: int | str | None = None) -> None:
@@ -62,33 +62,39 @@ def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, by
             versions.append(value)
     if not takes_json(b",".join(accepted)):
         message = "The tool server answers with application/json, which this Accept header does not take."
-        raise Unfit(types.INVALID_REQUEST, message, 406)
+        raise MalformedMessage(types.INVALID_REQUEST, message, 406)
     if len(versions) > 1 or not all(_VERSION.fullmatch(one) for one in versions):
-        raise Unfit(types.INVALID_REQUEST, "The mcp-protocol-version header has to be one version, once.")
+        raise MalformedMessage(
+            types.INVALID_REQUEST, "The mcp-protocol-version header has to be one version, once."
+        )
     return [*found, (b"content-type", b"application/json"), (b"accept", b"application/json")]
 
 
 def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelope:
     """The message of a body. Raises Unfit."""
     if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
-        raise Unfit(types.INVALID_REQUEST, "The body is nested deeper than anything this service reads.")
+        raise MalformedMessage(
+            types.INVALID_REQUEST, "The body is nested deeper than anything this service reads."
+        )
     try:
         sent = msgspec.json.decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError):
-        raise Unfit(types.PARSE_ERROR, "The body is no JSON.") from None
+        raise MalformedMessage(types.PARSE_ERROR, "The body is no JSON.") from None
     if isinstance(sent, list):
-        raise Unfit(types.INVALID_REQUEST, "Send one request at a time, no batch.")
+        raise MalformedMessage(types.INVALID_REQUEST, "Send one request at a time, no batch.")
     if not isinstance(sent, dict):
-        raise Unfit(types.INVALID_REQUEST, "A request is a JSON object.")
+        raise MalformedMessage(types.INVALID_REQUEST, "A request is a JSON object.")
     found = _check_envelope(sent)
     if found.method != "tools/call" and len(body) > MOST_UNCOUNTED_BYTES:
         most = MOST_UNCOUNTED_BYTES // 1024
-        raise Unfit(types.INVALID_REQUEST, f"Only tools/call may be over {most} KiB.", id_=found.id)
+        raise MalformedMessage(
+            types.INVALID_REQUEST, f"Only tools/call may be over {most} KiB.", id_=found.id
+        )
     if found.id is not None and found.method not in METHODS:
         # Versions with a handshake give errors with the status 200, the newest this one with 404.
         version = next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
         status = 200 if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS else 404
-        raise Unfit(types.METHOD_NOT_FOUND, "There is no such method here.", status, found.id)
+        raise MalformedMessage(types.METHOD_NOT_FOUND, "There is no such method here.", status, found.id)
     return found
 
 
@@ -96,19 +102,19 @@ def _check_envelope(sent: dict[str, Any]) -> Envelope:
     told = sent.get("id")
     good = isinstance(told, int | str) and not isinstance(told, bool)
     if "id" in sent and not good:
-        raise Unfit(types.INVALID_REQUEST, "The id of a request is a string or an integer.")
+        raise MalformedMessage(types.INVALID_REQUEST, "The id of a request is a string or an integer.")
     if sent.get("jsonrpc") != "2.0":
-        raise Unfit(types.INVALID_REQUEST, 'A request says "jsonrpc": "2.0".', id_=told)
+        raise MalformedMessage(types.INVALID_REQUEST, 'A request says "jsonrpc": "2.0".', id_=told)
     method, params = sent.get("method"), sent.get("params")
     if not isinstance(method, str):
-        raise Unfit(types.INVALID_REQUEST, "The method of a request is a string.", id_=told)
+        raise MalformedMessage(types.INVALID_REQUEST, "The method of a request is a string.", id_=told)
     # Some clients write null for what they leave out, and the library takes it.
     if not isinstance(params, dict | None):
-        raise Unfit(types.INVALID_REQUEST, "The params of a request are an object.", id_=told)
+        raise MalformedMessage(types.INVALID_REQUEST, "The params of a request are an object.", id_=told)
     return Envelope(told, method, params or {}, sent)
 
 
-async def send_unfit(unfit: Unfit, send: Send) -> None:
+async def send_unfit(unfit: MalformedMessage, send: Send) -> None:
     """The refusal as an answer."""
     error = {"code": unfit.code, "message": unfit.message}
     body = msgspec.json.encode({"jsonrpc": "2.0", "id": unfit.id, "error": error})

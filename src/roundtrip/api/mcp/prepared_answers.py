@@ -27,7 +27,7 @@ _GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
 
 @dataclass(frozen=True, slots=True)
-class Plain:
+class PreparableRequest:
     """A request for the listing, or for a tool's call (``tool`` is its name then). ``version``: of the
     protocol. ``id``: encoded."""
 
@@ -37,7 +37,7 @@ class Plain:
     arguments: Mapping[str, Any]
 
 
-def plain_request(headers: Iterable[tuple[bytes, bytes]], message: Envelope) -> Plain | None:
+def plain_request(headers: Iterable[tuple[bytes, bytes]], message: Envelope) -> PreparableRequest | None:
     """The request, if it is a call about which nothing is out of the ordinary, or asks for the listing in any
     way that gives it: a listing counts against nobody's limit, so it must cost little."""
     if message.id is None or message.method not in ("tools/list", "tools/call"):
@@ -52,7 +52,7 @@ def plain_request(headers: Iterable[tuple[bytes, bytes]], message: Envelope) -> 
     if not fits:
         return None
     tool, arguments = (None, {}) if listing else (message.params["name"], message.params.get("arguments", {}))
-    return Plain(found, msgspec.json.encode(message.id), tool, arguments)
+    return PreparableRequest(found, msgspec.json.encode(message.id), tool, arguments)
 
 
 def canonical_listing(version: str) -> tuple[bytes, bytes]:

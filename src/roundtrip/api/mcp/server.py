@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
 from roundtrip.api.admission.gate import CallRefused
-from roundtrip.api.dispatch import Dispatch, DoorReply, Named, error_reply, with_request_id
+from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, error_reply, with_request_id
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import tools
@@ -30,8 +30,15 @@ from roundtrip.api.request.secret_paths import PATH_KEY
 from roundtrip.api.server.responses import NO_STORE, send_reply, takes_gzip
 from roundtrip.domain.base.errors import CallerFault
 
-from .envelope import Unfit, read_envelope, read_headers, send_unfit
-from .prepared_answers import Listing, Plain, SendRecorder, canonical_listing, plain_request, send_kept
+from .envelope import MalformedMessage, read_envelope, read_headers, send_unfit
+from .prepared_answers import (
+    Listing,
+    PreparableRequest,
+    SendRecorder,
+    canonical_listing,
+    plain_request,
+    send_kept,
+)
 
 _LISTING_TTL_MS = 60_000
 _REPLY = "roundtrip.reply"
@@ -85,7 +92,7 @@ class McpDoor:
             measures = self._dispatch.ctx.measures
             measures.count("requests", "mcp", "failed" if error.status >= 500 else "refused")
             measures.count("errors", "mcp", error.code)
-            if isinstance(error, Named):
+            if isinstance(error, TracedFailure):
                 self._dispatch.failures.tell(error, "mcp", "mcp")
             raise error from None
 
@@ -100,7 +107,7 @@ class McpDoor:
         try:
             headers = read_headers(scope["headers"])
             message = read_envelope(headers, body)
-        except Unfit as unfit:
+        except MalformedMessage as unfit:
             await send_unfit(unfit, send)
             return
         meta = message.params.get("_meta")
@@ -123,7 +130,9 @@ class McpDoor:
         else:
             await self._call_plainly(plain, scope, again, send)
 
-    async def _list(self, plain: Plain, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
+    async def _list(
+        self, plain: PreparableRequest, scope: Scope, body: bytes, receive: Receive, send: Send
+    ) -> None:
         listing = self._listings.get(plain.version)
         if listing is None:
             canonical, request_id = canonical_listing(plain.version)
@@ -135,7 +144,7 @@ class McpDoor:
             listing = self._listings[plain.version] = Listing(recording.kept)
         await listing.send(plain.id, takes_gzip(scope["headers"]), send)
 
-    async def _call_plainly(self, plain: Plain, scope: Scope, again: Receive, send: Send) -> None:
+    async def _call_plainly(self, plain: PreparableRequest, scope: Scope, again: Receive, send: Send) -> None:
         """Runs the call first: what everyone shares may have been written for somebody else before."""
         operation = self._table.get(plain.tool or "")
         if operation is None:

@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.chain.rpc.bulkhead import Lane
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import STATUS_BY_CODE
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 
 P = TypeVar("P", bound=msgspec.Struct)
 
@@ -60,7 +60,7 @@ class Operation(Generic[P]):
     description: str
     params: type[P]
     answer: type[msgspec.Struct]
-    handler: Callable[[HandlerCall[P]], Awaitable[Answered[Any]]]
+    handler: Callable[[HandlerCall[P]], Awaitable[UseCaseAnswer[Any]]]
     method: Literal["GET", "POST"] = "GET"
     path: str | None = None
     key: bool = False

@@ -16,7 +16,7 @@ _NO_ROOM_S = 1.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-class Accepting:
+class PacedAccept:
     """Takes one connection and pauses, so that processes take turns; one more after each pause that left some
     waiting, so that nobody waits long where there are many. Begins at once."""
 

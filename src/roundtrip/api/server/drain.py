@@ -11,7 +11,7 @@ from typing import cast
 
 import uvicorn
 
-from .accept import Accepting
+from .accept import PacedAccept
 from .protocol import BoundedProtocol, ConnectionPlaces
 
 DRAIN_S = 5.0
@@ -24,7 +24,7 @@ ENDING = "ending"
 """By which a request finds the server's ``Ending`` in its ``state``."""
 
 
-class Ending:
+class EndlessAnswers:
     """Answers that never end by themselves are told when the server ends: else it would wait for them."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class DrainingServer(uvicorn.Server):
         self._ready = ready
         self._takes_turns = takes_turns
         self._drains = False
-        self._ending = Ending()
+        self._ending = EndlessAnswers()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -76,7 +76,7 @@ class DrainingServer(uvicorn.Server):
         self.lifespan.state[ENDING] = self._ending
         await super().startup([] if self._takes_turns else sockets)
         if self._takes_turns:
-            taking = [Accepting(listening, self._protocol) for listening in sockets or ()]
+            taking = [PacedAccept(listening, self._protocol) for listening in sockets or ()]
             # All that the library asks of them is to close, and to be waited for.
             self.servers = cast(list[asyncio.Server], taking)
         self._ready()

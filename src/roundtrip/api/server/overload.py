@@ -23,7 +23,7 @@ _COUNTS_S = 0.5
 """So much of the time since the last look counts at most: a process that stood still was not behind then."""
 
 
-class Pressure:
+class RunLimit:
     """How many runs may be under way, ``most`` at most, and who is turned away.
 
     A single look says nothing: a burst makes the loop late, and is over. What counts is a delay that stands,

@@ -44,7 +44,7 @@ _TOO_MANY = _refusal(b"503 Service Unavailable", b"busy", b"Too many connections
 _QUEUED = b"More than %d requests wait on this connection." % MOST_QUEUED
 
 
-class _Overrun(Exception):
+class _RequestTooLong(Exception):
     """Stops the parser: nothing more is read of this connection."""
 
 
@@ -150,7 +150,7 @@ class ConnectionPlaces:
         return False
 
 
-class _Flow(FlowControl):
+class _PausedFlow(FlowControl):
     """Reads nothing while requests wait: the application resumes reading with each answer."""
 
     def __init__(self, transport: asyncio.Transport, pipeline: Any) -> None:
@@ -180,7 +180,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Makes room where there is none."""
         super().connection_made(transport)
-        self.flow = _Flow(transport, self.pipeline)
+        self.flow = _PausedFlow(transport, self.pipeline)
         if not self._places.enter(self, self.client[0] if self.client else None):
             self._refuse(_TOO_MANY, "many")
             return
@@ -222,7 +222,7 @@ class BoundedProtocol(HttpToolsProtocol):
             self._overrun, self.app = True, _refuses_more
             super().on_headers_complete()
             self.on_message_complete()
-            raise _Overrun
+            raise _RequestTooLong
         super().on_headers_complete()
         if self._places.closing:
             self.cycle.keep_alive = False

@@ -53,11 +53,11 @@ return 1
 and for how many who waited may still fetch it. Returns 0 where another has begun meanwhile."""
 
 
-class FailedElsewhere(Exception):
+class RunFailedElsewhere(Exception):
     """The run failed in another process, which has logged why."""
 
 
-class _Made(msgspec.Struct, frozen=True, array_like=True, tag="made"):
+class _SharedBody(msgspec.Struct, frozen=True, array_like=True, tag="made"):
     body: bytes
     ttl_ms: int
     counted: bool
@@ -65,15 +65,15 @@ class _Made(msgspec.Struct, frozen=True, array_like=True, tag="made"):
     is_absence: bool = False
 
 
-class _Failed(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
+class _SharedFailure(msgspec.Struct, frozen=True, array_like=True, tag="failed"):
     code: str
     message: str
     retry_after_s: int | None
 
 
-_Outcome = _Made | _Failed
+_Outcome = _SharedBody | _SharedFailure
 _OUTCOMES: msgspec.msgpack.Decoder[_Outcome] = msgspec.msgpack.Decoder(_Outcome)
-_INTERNAL = _Failed("internal", "", None)
+_INTERNAL = _SharedFailure("internal", "", None)
 
 Found = tuple[SharedAnswer, int, Literal[True]]
 
@@ -141,7 +141,7 @@ class SharedInValkey:
                     return None
                 case [b"answer", bytes(encoded), int(left_ms)] if not unread:
                     outcome = _read(encoded)
-                    if isinstance(outcome, _Made) and 0 < left_ms <= outcome.ttl_ms:
+                    if isinstance(outcome, _SharedBody) and 0 < left_ms <= outcome.ttl_ms:
                         return _as_shared(outcome), left_ms, True
                     unread = True
                 case [b"held", bytes(holder)]:
@@ -171,7 +171,7 @@ class SharedInValkey:
                     outcome = _read(encoded)
                     if outcome is None:
                         return None
-                    if isinstance(outcome, _Failed):
+                    if isinstance(outcome, _SharedFailure):
                         raise _error(outcome)
                     age_ms = self.spans.outcome_ms - left_ms
                     return _as_shared(outcome), outcome.ttl_ms - max(0, age_ms), True
@@ -189,7 +189,9 @@ class SharedInValkey:
             if isinstance(error, ServiceFull) and not isinstance(error, TookTooLong):
                 self._release(key, token)
             else:
-                await self._finish(key, token, _Failed(error.code, error.message, error.retry_after_s), 0)
+                await self._finish(
+                    key, token, _SharedFailure(error.code, error.message, error.retry_after_s), 0
+                )
             raise
         except Exception:
             await self._finish(key, token, _INTERNAL, 0)
@@ -197,7 +199,7 @@ class SharedInValkey:
         except BaseException:
             self._release(key, token)
             raise
-        made = _Made(shared.body, shared.ttl_ms, shared.counted, shared.block, shared.is_absence)
+        made = _SharedBody(shared.body, shared.ttl_ms, shared.counted, shared.block, shared.is_absence)
         # Who waited for an absence holds it against the newest block; who comes later runs.
         is_newest = await self._finish(key, token, made, 0 if shared.is_absence else shared.ttl_ms)
         return shared, shared.ttl_ms if is_newest else 0, False
@@ -245,14 +247,14 @@ class SharedInValkey:
         return f"{NAMESPACE}:{kind}:{self.version}:{asked}".encode()
 
 
-def _read(encoded: bytes) -> _Made | _Failed | None:
+def _read(encoded: bytes) -> _SharedBody | _SharedFailure | None:
     try:
         return _OUTCOMES.decode(encoded)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 
-def _as_shared(made: _Made) -> SharedAnswer:
+def _as_shared(made: _SharedBody) -> SharedAnswer:
     return SharedAnswer(made.body, made.ttl_ms, made.counted, made.block, made.is_absence)
 
 
@@ -261,7 +263,7 @@ def _late() -> ServiceFull:
     return ServiceFull("busy", TookTooLong().message, 1)
 
 
-def _error(failed: _Failed) -> Exception:
+def _error(failed: _SharedFailure) -> Exception:
     if failed.code == "internal" or failed.code not in STATUS_BY_CODE:
-        return FailedElsewhere()
+        return RunFailedElsewhere()
     return RoundtripError(failed.code, failed.message, failed.retry_after_s)

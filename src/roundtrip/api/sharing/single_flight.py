@@ -57,7 +57,7 @@ async def never_newest(block: int) -> bool:
     return False
 
 
-class Across(Protocol):
+class OtherProcesses(Protocol):
     """What other processes have made, or are making."""
 
     async def get(self, key: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
@@ -101,7 +101,7 @@ class SharedAnswers:
 
     clock: Callable[[], float]
     most_running: int = 128
-    across: Across | None = None
+    across: OtherProcesses | None = None
     allowed: Callable[[], int] | None = None
     is_newest: Callable[[int], Awaitable[bool]] = never_newest
     _kept: OrderedDict[str, tuple[float, SharedAnswer]] = field(default_factory=OrderedDict)
@@ -216,7 +216,7 @@ class SharedAnswers:
             del self._flights[key]
 
     async def _run_across(
-        self, key: str, make: Makes, across: Across, flight: _Flight
+        self, key: str, make: Makes, across: OtherProcesses, flight: _Flight
     ) -> tuple[SharedAnswer, bool]:
         async def make_in_turn() -> SharedAnswer:
             with self.alone(self._roomy(flight.askers)):

@@ -40,7 +40,7 @@ class StoreUnavailable(Exception):
     """The store does not answer, or not as it should."""
 
 
-class _NotLoaded(Exception):
+class _ScriptNotLoaded(Exception):
     """The store does not know this script yet."""
 
 
@@ -120,7 +120,7 @@ class Valkey:
         """What a script returns. Raises Gone."""
         try:
             return await self.ask("EVALSHA", script.sha, len(keys), *keys, *args)
-        except _NotLoaded:
+        except _ScriptNotLoaded:
             return await self.ask("EVAL", script.text, len(keys), *keys, *args)
 
     def tell(self, script: Script, keys: Sequence[Word], args: Sequence[Word]) -> None:
@@ -208,7 +208,7 @@ class Valkey:
             if one.came.done():
                 continue
             if isinstance(reply, NoScriptError):
-                one.came.set_exception(_NotLoaded())
+                one.came.set_exception(_ScriptNotLoaded())
             elif isinstance(reply, Exception):
                 one.came.set_exception(StoreUnavailable())
             else:

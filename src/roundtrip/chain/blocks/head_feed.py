@@ -16,7 +16,7 @@ import msgspec
 import structlog
 
 from roundtrip.chain.rpc.background import beside
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, entries
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, entries
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
@@ -28,7 +28,7 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Hint:
+class HeadHint:
     """``number``: the newest block heard of. With ``removed``: blocks from ``number`` on may be gone, or
     replaced. ``heard_s``: when that was heard first, by the feed's clock."""
 
@@ -54,14 +54,14 @@ class FeedHeader(msgspec.Struct, frozen=True, rename="camel"):
         return int(self.number, 16)
 
 
-class Heard:
+class HeadHints:
     """Many hints made one: the newest number, and the lowest that was taken back until somebody takes it.
     Plain state, with the time handed in."""
 
     def __init__(self) -> None:
         self.newest = -1
         self._newest_s = 0.0
-        self._removed: Hint | None = None
+        self._removed: HeadHint | None = None
         self._hashes: dict[int, str] = {}
         self._at_last_poll = -1
         self._fell_to = ""
@@ -94,14 +94,14 @@ class Heard:
         """Something of block ``number`` was taken back."""
         if self._removed is None or number < self._removed.number:
             heard_s = now_s if self._removed is None else self._removed.heard_s
-            self._removed = Hint(number, heard_s, removed=True)
+            self._removed = HeadHint(number, heard_s, removed=True)
 
-    def take(self, after: int) -> Hint | None:
+    def take(self, after: int) -> HeadHint | None:
         """What was taken back, once, else the newest number where it is above ``after``, else None."""
         if self._removed is not None:
             taken, self._removed = self._removed, None
             return taken
-        return Hint(self.newest, self._newest_s) if self.newest > after else None
+        return HeadHint(self.newest, self._newest_s) if self.newest > after else None
 
     def _remember(self, number: int, block_hash: str) -> None:
         self._hashes.pop(number, None)
@@ -110,7 +110,7 @@ class Heard:
             del self._hashes[next(iter(self._hashes))]
 
 
-class Ear:
+class Subscription:
     """One websocket subscription, and whether it tells what polls see. ``deaf_s``: so late it may be."""
 
     def __init__(self, deaf_s: float) -> None:
@@ -145,7 +145,7 @@ class Ear:
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class FeedTimeouts:
     """How long what is waited for. ``guard_s``: between polls beside a websocket that is well; ``deaf_s``: so
     far it may be behind such a poll; ``silence_s``: for a head; ``answer_s``: to connect and subscribe."""
 
@@ -167,7 +167,7 @@ class _Notification(msgspec.Struct):
     result: msgspec.Raw
 
 
-class _Frame(msgspec.Struct):
+class _WebsocketFrame(msgspec.Struct):
     id: int | None = None
     result: msgspec.Raw = msgspec.Raw()
     error: RpcError | None = None
@@ -188,25 +188,25 @@ class Feed:
 
     def __init__(
         self,
-        node: Asks,
+        node: RpcNode,
         ws_url: str | None,
         session: aiohttp.ClientSession,
         poll_ms: int = 200,
         clock: Callable[[], float] = time.monotonic,
         topics: Sequence[str] = (),
         chance: Callable[[], float] = lambda: 0.0,
-        patience: Patience | None = None,
+        patience: FeedTimeouts | None = None,
     ) -> None:
         self._node, self._ws_url, self._session = node, ws_url, session
         self._poll_s = poll_ms / 1000
         self._clock, self._chance = clock, chance
         self._topics = tuple(topics)
-        self._patience = patience or Patience()
+        self._patience = patience or FeedTimeouts()
         self._host = NodeEndpoint.of(NodeUrl(ws_url)).host if ws_url else ""
-        self._heard = Heard()
+        self._heard = HeadHints()
         self._news = asyncio.Event()
         self._poll_now = asyncio.Event()
-        self._ear: Ear | None = None
+        self._ear: Subscription | None = None
         self._quiet: asyncio.Timeout | None = None
         self._failures = 0
         self.malformed = 0
@@ -220,7 +220,7 @@ class Feed:
         """Whether heads come over the websocket now; else they are polled for."""
         return self._ear is not None and self._ear.is_well()
 
-    async def next(self, after: int) -> Hint:
+    async def next(self, after: int) -> HeadHint:
         """Waits for a hint: first what was taken back, each of which is told once; then a block above
         ``after``. It comes at once as long as there is one: who cannot read that block yet waits before
         asking again."""
@@ -320,7 +320,7 @@ class Feed:
     def _take_in(self, message: aiohttp.WSMessage, kinds: dict[str, int]) -> None:
         """One frame; ``kinds``: what each subscription's id stands for. What cannot be read is counted."""
         try:
-            frame = msgspec.json.decode(_text(message), type=_Frame)
+            frame = msgspec.json.decode(_text(message), type=_WebsocketFrame)
             if frame.params is None:
                 self._note_subscription(frame, kinds)
             elif kinds.get(frame.params.subscription) == _HEADS:
@@ -335,7 +335,7 @@ class Feed:
         except (msgspec.DecodeError, ValueError, RecursionError):
             self.malformed += 1
 
-    def _note_subscription(self, frame: _Frame, kinds: dict[str, int]) -> None:
+    def _note_subscription(self, frame: _WebsocketFrame, kinds: dict[str, int]) -> None:
         """Raises _NotSubscribed when it tells no heads. Without removed logs, hashes still tell of forks."""
         if frame.id not in (_HEADS, _LOGS):
             self.malformed += 1
@@ -346,7 +346,7 @@ class Feed:
         else:
             kinds[msgspec.json.decode(frame.result, type=str)] = frame.id
             if frame.id == _HEADS:
-                self._ear = Ear(self._patience.deaf_s)
+                self._ear = Subscription(self._patience.deaf_s)
                 self._wait_for_a_head(self._patience.silence_s)
                 self._poll_now.set()
 

@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from roundtrip.chain.rpc.background import beside
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import in_our_words
@@ -22,7 +22,7 @@ from roundtrip.domain.check.evidence import MarketRates, Missing
 from roundtrip.venues import abi, amm_v3
 from roundtrip.venues.base import Contracts
 
-from .venue_index import Book
+from .venue_index import VenueIndex
 
 QUOTED_WEI = 10**17
 """An ordinary trade."""
@@ -95,14 +95,14 @@ class Heads:
 
     def __init__(
         self,
-        node: Asks,
+        node: RpcNode,
         chain_id: int,
         contracts: Contracts,
         poll_ms: int = 200,
         market_age_s: float = 2.0,
         stale_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
-        book: Book | None = None,
+        book: VenueIndex | None = None,
         patience_s: float = 0.0,
         oldest_s: float = math.inf,
         wall: Callable[[], float] = time.time,
@@ -268,7 +268,7 @@ class Heads:
         return market
 
 
-async def newest(node: Asks) -> tuple[BlockRef, int]:
+async def newest(node: RpcNode) -> tuple[BlockRef, int]:
     """A node's newest block and its base fee in wei. Raises NodeFault."""
     (latest,) = await node.batch([RpcCall("eth_getBlockByNumber", ["latest", False])], budgeted=False)
     header = read_header(latest)

@@ -17,7 +17,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
@@ -29,7 +29,7 @@ _MOST_LOG_INDEX = 2**31 - 1
 """It is stored in 4 bytes."""
 
 
-class Whose(NamedTuple):
+class LogFilter(NamedTuple):
     """Which logs: of these contracts, with one of these first topics; hex in lower case."""
 
     emitters: frozenset[Address]
@@ -53,7 +53,7 @@ class PastBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class LogRange:
     """What a range holds, in order. ``last``: its last block, whether or not that has any."""
 
     last: BlockRef
@@ -81,7 +81,7 @@ class _PastRawLog(msgspec.Struct, rename="camel", gc=False):
     removed: bool = False
 
 
-class _Placed(NamedTuple):
+class _PlacedLog(NamedTuple):
     """A log with its numbers read. ``at_s``: when its block was made; None: the node does not tell it."""
 
     log: Log
@@ -96,7 +96,7 @@ class _Placed(NamedTuple):
 _LOGS = msgspec.json.Decoder(list[_PastRawLog])
 
 
-async def read_past(node: Asks, whose: Whose, first: int, last: int) -> Past:
+async def read_past(node: RpcNode, whose: LogFilter, first: int, last: int) -> LogRange:
     """The logs of blocks ``first`` to ``last``, both included. One trip; more where the node does not tell
     with a log when its block was made. Raises as ``spans.read_span``; calls are not taken off the day's
     budget."""
@@ -119,22 +119,22 @@ async def read_past(node: Asks, whose: Whose, first: int, last: int) -> Past:
     blocks = [tuple(own) for _, own in groupby(found, lambda one: one.number)]
     refs = [_ref_of(own) for own in blocks]
     timed = await _with_times(node, refs, end[0])
-    return Past(end[0], tuple(_block(ref, own) for ref, own in zip(timed, blocks, strict=True)))
+    return LogRange(end[0], tuple(_block(ref, own) for ref, own in zip(timed, blocks, strict=True)))
 
 
-def _decode_placed(logs: msgspec.Raw) -> list[_Placed]:
+def _decode_placed(logs: msgspec.Raw) -> list[_PlacedLog]:
     try:
         return [_read(raw) for raw in _LOGS.decode(logs)]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it gave logs that cannot be read") from error
 
 
-def _read(raw: _PastRawLog) -> _Placed:
+def _read(raw: _PastRawLog) -> _PlacedLog:
     number = int(raw.block_number, 16)
     if raw.removed:
         raise NodeLied(f"it gave a removed log of block {number}")
     topics = tuple(topic.lower() for topic in raw.topics)
-    return _Placed(
+    return _PlacedLog(
         Log(Address(raw.address.lower()), topics, bytes.fromhex(raw.data[2:])),
         number,
         raw.block_hash.lower(),
@@ -145,7 +145,7 @@ def _read(raw: _PastRawLog) -> _Placed:
     )
 
 
-def _check_whose(found: Iterable[_Placed], whose: Whose, first: int, last: int) -> None:
+def _check_whose(found: Iterable[_PlacedLog], whose: LogFilter, first: int, last: int) -> None:
     for one in found:
         if not first <= one.number <= last:
             raise NodeLied("it gave a log of a block that was not asked for")
@@ -155,7 +155,7 @@ def _check_whose(found: Iterable[_Placed], whose: Whose, first: int, last: int) 
             raise NodeLied(f"it gave a log of block {one.number} whose place is out of bounds")
 
 
-def _check_order(found: Sequence[_Placed]) -> None:
+def _check_order(found: Sequence[_PlacedLog]) -> None:
     for one, after in pairwise(found):
         if after.number < one.number:
             raise NodeLied("the logs it gave are not in the order of their blocks")
@@ -171,12 +171,12 @@ def _check_order(found: Sequence[_Placed]) -> None:
             raise NodeLied(f"it gave a transaction of block {one.number} two places or two hashes")
 
 
-def _ref_of(own: tuple[_Placed, ...]) -> tuple[int, str, int | None]:
+def _ref_of(own: tuple[_PlacedLog, ...]) -> tuple[int, str, int | None]:
     return own[0].number, own[0].block_hash, own[0].at_s
 
 
 async def _with_times(
-    node: Asks, blocks: Sequence[tuple[int, str, int | None]], end: BlockRef
+    node: RpcNode, blocks: Sequence[tuple[int, str, int | None]], end: BlockRef
 ) -> list[BlockRef]:
     """The blocks with their times, which are asked for where the logs did not tell them."""
     untold = [number for number, _, at_s in blocks if at_s is None and number != end.number]
@@ -202,5 +202,5 @@ async def _with_times(
     return refs
 
 
-def _block(ref: BlockRef, own: tuple[_Placed, ...]) -> PastBlock:
+def _block(ref: BlockRef, own: tuple[_PlacedLog, ...]) -> PastBlock:
     return PastBlock(ref, tuple(PastLog(one.log, one.tx_hash, one.log_index) for one in own))

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
 
@@ -39,7 +39,7 @@ _BLOCKS = msgspec.json.Decoder(_BlockHashes)
 _RECEIPTS = msgspec.json.Decoder(_ReceiptHashes)
 
 
-async def read_alone(node: Asks, number: int) -> BlockRead:
+async def read_alone(node: RpcNode, number: int) -> BlockRead:
     """The block, in as many trips as it takes: a few receipts each, fewer where they are too much. Raises as
     ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when one receipt alone is too much."""
     (answer,) = await ask(node, [RpcCall("eth_getBlockByNumber", [hex(number), True])])
@@ -61,7 +61,7 @@ async def read_alone(node: Asks, number: int) -> BlockRead:
     return read
 
 
-async def _logs_of(node: Asks, block_hash: str, tx_hashes: Sequence[str]) -> list[msgspec.Raw]:
+async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> list[msgspec.Raw]:
     """The list of logs of each transaction. A receipt of another block, or transaction, is a lie."""
     answers = await ask(node, [RpcCall("eth_getTransactionReceipt", [tx_hash]) for tx_hash in tx_hashes])
     logs: list[msgspec.Raw] = []

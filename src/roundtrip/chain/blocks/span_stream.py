@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
 
-from roundtrip.chain.rpc.client import Asks
+from roundtrip.chain.rpc.client import RpcNode
 from roundtrip.domain.base.errors import NodeFault
 
 from .adaptive_width import Width
@@ -15,7 +15,7 @@ from .receipts import read_alone
 from .spans import BlockRead, asks_too_much, read_span
 
 
-class Forked(NodeFault):
+class ForkSeen(NodeFault):
     """Block ``number`` does not follow the one that was given out before it: the chain has changed. What was
     given out may be of a chain that is no more."""
 
@@ -25,7 +25,7 @@ class Forked(NodeFault):
 
 
 async def spans(
-    node: Asks,
+    node: RpcNode,
     first: int,
     last_known: Callable[[], int] | int,
     width: Width,
@@ -43,12 +43,12 @@ async def spans(
     async with contextlib.aclosing(stream):
         async for blocks in stream:
             if before is not None and blocks[0].parent_hash != before:
-                raise Forked(blocks[0].ref.number)
+                raise ForkSeen(blocks[0].ref.number)
             before = blocks[-1].ref.hash
             yield blocks
 
 
-async def _read(node: Asks, first: int, last: int) -> list[BlockRead]:
+async def _read(node: RpcNode, first: int, last: int) -> list[BlockRead]:
     """As ``read_span``; a block alone whose logs are more than is given at once, by its receipts."""
     try:
         return await read_span(node, first, last)

@@ -21,7 +21,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Asks, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import Concern, concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
@@ -138,7 +138,7 @@ _LOGS = msgspec.json.Decoder(list[_SpanRawLog])
 # --- asking ----------------------------------------------------------------------------------------
 
 
-async def read_span(node: Asks, first: int, last: int) -> list[BlockRead]:
+async def read_span(node: RpcNode, first: int, last: int) -> list[BlockRead]:
     """Blocks ``first`` to ``last``, both included, in one batch; what is checked is told above.
 
     Raises SpanRefused where fewer blocks may be had, NodeAnswerTooLarge likewise, NodeLied when the answer
@@ -152,7 +152,7 @@ async def read_span(node: Asks, first: int, last: int) -> list[BlockRead]:
     return await check_answers([logs], blocks, numbers)
 
 
-async def read_block(node: Asks, block_hash: str) -> BlockRead:
+async def read_block(node: RpcNode, block_hash: str) -> BlockRead:
     """One block by its hash, checked as a span is; whatever the chain has become meanwhile."""
     calls = [
         RpcCall("eth_getLogs", [{"blockHash": block_hash}]),
@@ -165,7 +165,7 @@ async def read_block(node: Asks, block_hash: str) -> BlockRead:
     return read
 
 
-async def read_refs(node: Asks, numbers: Sequence[int]) -> list[tuple[BlockRef, str] | None]:
+async def read_refs(node: RpcNode, numbers: Sequence[int]) -> list[tuple[BlockRef, str] | None]:
     """Headers only: each block and the hash of the one before it; None where the node knows no such block.
     Raises NodeFault, also when it knows none of them."""
     calls = [RpcCall("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
@@ -173,7 +173,7 @@ async def read_refs(node: Asks, numbers: Sequence[int]) -> list[tuple[BlockRef, 
     return [read_ref(answer, number) for answer, number in zip(answers, numbers, strict=True)]
 
 
-async def ask(node: Asks, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+async def ask(node: RpcNode, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
     """One batch, not taken off the day's budget. Raises NodeFault, SpanRefused where it is too much."""
     try:
         return await node.batch(calls, budgeted=False)

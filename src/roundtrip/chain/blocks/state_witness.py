@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
@@ -28,7 +28,7 @@ class NoArchive(NodeFault):
     """The node has no state that old, whether it says so or not."""
 
 
-class State(NamedTuple):
+class AccountState(NamedTuple):
     """A wallet's nonce and balance when a block is over."""
 
     nonce: int
@@ -82,7 +82,7 @@ class WitnessBlock(WitnessHeader):
 
 
 async def read_witnessed(
-    node: Asks, number: int, edge: int, high: BlockRef, deciding: Sequence[RpcCall]
+    node: RpcNode, number: int, edge: int, high: BlockRef, deciding: Sequence[RpcCall]
 ) -> tuple[WitnessBlock, list[Answer]]:
     """The block ``number``, which is one of those around ``edge``, and the answers to the calls that decided:
     they are asked once more, in one trip with what shows that the node has the state at the end of ``edge``
@@ -127,7 +127,7 @@ def bounds(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, NonceBoun
     return dict(chosen)
 
 
-def _has_state(witnesses: Sequence[NonceBounds], found: Sequence[State]) -> bool:
+def _has_state(witnesses: Sequence[NonceBounds], found: Sequence[AccountState]) -> bool:
     """Whether every sender is as it has to be, and one at least is not empty."""
     return any(not state.is_empty() for state in found) and all(
         bound.least <= state.nonce and (bound.most is None or state.nonce <= bound.most)
@@ -152,10 +152,10 @@ def state_calls(asked: Iterable[tuple[Address, int]]) -> list[RpcCall]:
     ]
 
 
-def states(answers: Sequence[Answer]) -> list[State]:
+def states(answers: Sequence[Answer]) -> list[AccountState]:
     """What ``state_calls`` was answered. Raises NodeFault."""
     numbers = [quantity(answer) for answer in answers]
-    return [State(nonce, balance) for nonce, balance in zip(numbers[::2], numbers[1::2], strict=True)]
+    return [AccountState(nonce, balance) for nonce, balance in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
 def header(answer: Answer) -> WitnessHeader:

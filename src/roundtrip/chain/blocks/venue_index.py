@@ -40,7 +40,7 @@ READ_AGAIN_BLOCKS = 64
 """So many of the newest blocks are read again each time: a reorg may have put others in their place."""
 
 
-class Book:
+class VenueIndex:
     """``look_back_blocks``: how far behind the first head it begins; None: at the chain's beginning, and
     then it is complete once it has caught up: a token it does not know has no pool."""
 

@@ -22,7 +22,7 @@ from roundtrip.chain.blocks.full_blocks import (
 )
 from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.blocks.state_witness import NoArchive, read_witnessed
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
@@ -30,7 +30,7 @@ from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 
-__all__ = ["FirstBlock", "Made", "NoArchive", "contract_address", "first_block", "maker_of"]
+__all__ = ["FirstBlock", "NoArchive", "TokenCreation", "contract_address", "first_block", "maker_of"]
 
 PROBES = 16
 """States asked for in one trip."""
@@ -47,7 +47,7 @@ class FirstBlock(NamedTuple):
     block: BlockRef
 
 
-class Made(NamedTuple):
+class TokenCreation(NamedTuple):
     """Who brought the token onto the chain. ``how``: ``deployment``, the transaction itself made the
     contract; ``launch_tx``: it is the one in which the token first said something in its first block, and a
     factory made it there. ``sender``: who sent it, or whose operation it was."""
@@ -60,7 +60,7 @@ class Made(NamedTuple):
 # --- when ------------------------------------------------------------------------------------------
 
 
-async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock | None:
+async def first_block(node: RpcNode, token: Address, high: BlockRef) -> FirstBlock | None:
     """Searches the blocks up to ``high``, which should be one that stays. None: it could not be found out, or
     there is no code. Raises NoArchive where the node has no states that old, ServiceFull when the budget is
     spent."""
@@ -80,7 +80,7 @@ async def first_block(node: Asks, token: Address, high: BlockRef) -> FirstBlock 
     return FirstBlock(number, BlockRef(number, block.hash.lower(), int(block.timestamp, 16)))
 
 
-async def _search(node: Asks, token: Address, high: int) -> int | None:
+async def _search(node: RpcNode, token: Address, high: int) -> int | None:
     """The first number with code; None: there is none. Raises NodeFault."""
     seen: dict[int, bool] = {}
     # First the newest: a node that has it and does not know an older one has let that go.
@@ -124,8 +124,8 @@ def _codes(answers: Sequence[Answer], newest: bool) -> list[bool]:
 
 
 async def maker_of(
-    node: Asks, token: Address, first: BlockRef, first_tx: TxHash | None = None
-) -> Made | None:
+    node: RpcNode, token: Address, first: BlockRef, first_tx: TxHash | None = None
+) -> TokenCreation | None:
     """Who made the token, in the block ``first``, which is the first one with its code. ``first_tx``: the
     transaction of its first log there; None: it is asked for. None: nothing tells, as where it said nothing
     in that block and was made by a contract. Raises NodeFault where the node did not say, ServiceFull."""
@@ -137,7 +137,7 @@ async def maker_of(
         for tx in block.transactions:
             sender = Address(tx.sender.lower())
             if tx.to is None and contract_address(sender, int(tx.nonce, 16)) == token:
-                return Made(sender, TxHash(tx.hash.lower()), "deployment")
+                return TokenCreation(sender, TxHash(tx.hash.lower()), "deployment")
         tx_hash = first_tx or await _first_tx(node, token, first)
         return None if tx_hash is None else await _launched_by(node, token, block, tx_hash)
     except UnreadableBlock:
@@ -159,7 +159,7 @@ class _CreationLog(msgspec.Struct, rename="camel"):
     transaction_hash: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
 
 
-async def _first_tx(node: Asks, token: Address, first: BlockRef) -> TxHash | None:
+async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | None:
     """The transaction of the token's first log in the block; None: it has none."""
     wanted = {"blockHash": first.hash, "address": token}
     (answer,) = await node.batch([RpcCall("eth_getLogs", [wanted])])
@@ -174,7 +174,9 @@ async def _first_tx(node: Asks, token: Address, first: BlockRef) -> TxHash | Non
     return TxHash(logs[0].transaction_hash.lower()) if logs else None
 
 
-async def _launched_by(node: Asks, token: Address, block: FullBlock, tx_hash: TxHash) -> Made | None:
+async def _launched_by(
+    node: RpcNode, token: Address, block: FullBlock, tx_hash: TxHash
+) -> TokenCreation | None:
     """Who sent the transaction, or the account whose operation the token's first log in it belongs to."""
     sent = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
     if sent is None:
@@ -187,7 +189,7 @@ async def _launched_by(node: Asks, token: Address, block: FullBlock, tx_hash: Tx
     if place is None:
         return None
     account = _account_at(receipt.logs, place)
-    return Made(account or Address(sent.sender.lower()), tx_hash, "launch_tx")
+    return TokenCreation(account or Address(sent.sender.lower()), tx_hash, "launch_tx")
 
 
 def _account_at(logs: Sequence[Log], place: int) -> Address | None:

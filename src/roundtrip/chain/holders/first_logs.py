@@ -6,7 +6,7 @@ import msgspec
 
 from roundtrip.chain.blocks.bisect_points import between
 from roundtrip.chain.blocks.spans import SpanRefused, ask, read_refs
-from roundtrip.chain.rpc.client import Asks, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
@@ -17,7 +17,7 @@ PROBES = 16
 _LOGS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-async def first_logs(node: Asks, token: Address, high: BlockRef) -> BlockRef | None:
+async def first_logs(node: RpcNode, token: Address, high: BlockRef) -> BlockRef | None:
     """The first block up to ``high`` with a Transfer of the token, by ranges as wide as the chain at first. A
     chain of a hundred million blocks takes ten trips; where an answer is too large as a whole, as many as
     halving takes. None: it has none, or the node gives no such ranges. Raises NodeFault, ServiceFull."""
@@ -44,7 +44,7 @@ async def first_logs(node: Asks, token: Address, high: BlockRef) -> BlockRef | N
     return None if found is None else found[0]
 
 
-async def _have_any(node: Asks, token: Address, ranges: Sequence[tuple[int, int]]) -> list[bool] | None:
+async def _have_any(node: RpcNode, token: Address, ranges: Sequence[tuple[int, int]]) -> list[bool] | None:
     """Of each range whether it has some; one that has more than the node gives has some. None: all together
     they have more than is given at once."""
     try:

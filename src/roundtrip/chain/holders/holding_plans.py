@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.simulate import legs, outcomes
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import Setting, VenuePlace, cast, gas_float
-from roundtrip.chain.simulate.outcomes import Had
+from roundtrip.chain.simulate.outcomes import SellStart
 from roundtrip.chain.simulate.probe_plans import buy_block
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address
@@ -105,7 +105,7 @@ def read_sell(results: Results | Missing, place: VenuePlace, seller: Seller, hel
     """What it came to. ``held_raw``: what it held before."""
     if isinstance(results, Missing):
         return results
-    had = Had(0, seller.amount_raw, 0, prior_raw=held_raw - seller.amount_raw)
+    had = SellStart(0, seller.amount_raw, 0, prior_raw=held_raw - seller.amount_raw)
     return outcomes.read_exit(results, place, seller.environment, _whole(seller.environment), had)
 
 
@@ -226,7 +226,7 @@ def read_control(
     for number, one in enumerate(_small(env, amount_raw, slot) if slot is not None else ()):
         name = f"{_GIVEN}{number}-"
         own = {label.removeprefix(name): told for label, told in results.items() if label.startswith(name)}
-        had = Had(0, one.amount_raw, 0)
+        had = SellStart(0, one.amount_raw, 0)
         given.append(outcomes.read_exit(own, place, env, _whole(env), had))
     return Control(_read_bought(results, place, env, rungs(amount_raw)), tuple(given))
 
@@ -255,7 +255,7 @@ def _read_bought(
         "after-0-quote": results[f"after-{done}-quote"],
         "after-token": results["after-token"],
     }
-    found = outcomes.read_exit(own, place, env, _whole(env), Had(0, tried_raw[done], 0))
+    found = outcomes.read_exit(own, place, env, _whole(env), SellStart(0, tried_raw[done], 0))
     return HoldingTrade(tried_raw[done], found.back_raw) if isinstance(found, Sold) else found
 
 

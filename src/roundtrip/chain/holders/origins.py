@@ -17,15 +17,15 @@ from typing import NamedTuple
 
 from roundtrip.chain.blocks.bisect_points import between
 from roundtrip.chain.blocks.state_witness import (
+    AccountState,
     Answer,
     NoArchive,
-    State,
     WitnessBlock,
     read_witnessed,
     state_calls,
     states,
 )
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.errors import NodeFault
@@ -46,13 +46,15 @@ class FoundOrigin(NamedTuple):
     funder: Address | None
 
 
-class Never(NamedTuple):
+class NothingReached(NamedTuple):
     """Nothing had reached the wallet when the block ``searched_number`` was over."""
 
     searched_number: int
 
 
-async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> FoundOrigin | Never | None:
+async def find_origin(
+    node: RpcNode, wallet: Address, low: int, high: BlockRef
+) -> FoundOrigin | NothingReached | None:
     """Searches the blocks from ``low`` to ``high``, which should be one that stays; None: could not find out,
     also where the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
     try:
@@ -61,7 +63,9 @@ async def find_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> 
         return None
 
 
-async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> FoundOrigin | Never:
+async def seek_origin(
+    node: RpcNode, wallet: Address, low: int, high: BlockRef
+) -> FoundOrigin | NothingReached:
     """The same. Raises NoArchive where the node has no states that old, NodeFault where else it could not
     find out."""
     if not 0 <= low <= high.number:
@@ -69,7 +73,7 @@ async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> 
     first, is_contract = await _search(node, wallet, low, high.number)
     if first is None:
         await _confirm(node, wallet, None, high)
-        return Never(high.number)
+        return NothingReached(high.number)
     block = await _confirm(node, wallet, first, high)
     return FoundOrigin(first, int(block.timestamp, 16), None if is_contract else _funder(block, wallet))
 
@@ -77,7 +81,7 @@ async def seek_origin(node: Asks, wallet: Address, low: int, high: BlockRef) -> 
 # --- the search ------------------------------------------------------------------------------------
 
 
-async def _search(node: Asks, wallet: Address, low: int, high: int) -> tuple[int | None, bool]:
+async def _search(node: RpcNode, wallet: Address, low: int, high: int) -> tuple[int | None, bool]:
     """The first number with a state that is not empty, None: there is none; and whether a contract is at the
     address. Raises NodeFault."""
     numbers = [*between(low - 1, high, PROBES - 1), high]
@@ -99,7 +103,7 @@ async def _search(node: Asks, wallet: Address, low: int, high: int) -> tuple[int
         seen |= zip(numbers, _states(answers), strict=True)
 
 
-def _states(answers: Sequence[Answer]) -> list[State]:
+def _states(answers: Sequence[Answer]) -> list[AccountState]:
     """Raises NoArchive where they are none, NodeFault where it is only asked too much."""
     try:
         return states(answers)
@@ -109,7 +113,7 @@ def _states(answers: Sequence[Answer]) -> list[State]:
         raise NoArchive("it tells no states that old") from fault
 
 
-def is_monotone(seen: dict[int, State]) -> bool:
+def is_monotone(seen: dict[int, AccountState]) -> bool:
     """Whether no nonce falls and nothing is empty that was not, by number of block."""
     states = [seen[number] for number in sorted(seen)]
     return all(
@@ -121,7 +125,7 @@ def is_monotone(seen: dict[int, State]) -> bool:
 # --- that it is so ---------------------------------------------------------------------------------
 
 
-async def _confirm(node: Asks, wallet: Address, first: int | None, high: BlockRef) -> WitnessBlock:
+async def _confirm(node: RpcNode, wallet: Address, first: int | None, high: BlockRef) -> WitnessBlock:
     """The block ``first``, or ``high`` where there is none. What decided is asked for once more, with what
     shows that the node still has the state on which it rests. Raises NodeFault where any of it is
     otherwise."""

@@ -17,7 +17,7 @@ from roundtrip.chain.simulate.legs import (
     planned_sell_raw,
     sellable,
 )
-from roundtrip.chain.simulate.outcomes import Had
+from roundtrip.chain.simulate.outcomes import SellStart
 from roundtrip.chain.simulate.probe_plans import trade_plan
 from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, SimulatedStep
 from roundtrip.domain.base.policy import Policy
@@ -43,7 +43,7 @@ class PinnedHolder:
         return self.later_raw[_delays_s(policy).index(delay_s)]
 
 
-_NOTHING = Had(0, 0, 0)
+_NOTHING = SellStart(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class PlannedSell:
     on. No ``plan``: it is not known what he holds."""
 
     holder: Address
-    had: Had = _NOTHING
-    had_later: Had = _NOTHING
+    had: SellStart = _NOTHING
+    had_later: SellStart = _NOTHING
     plan: Plan | None = None
 
     def held_raw(self) -> int | None:
@@ -116,13 +116,13 @@ def plans(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[Planne
     return tuple(found)
 
 
-def _had(held_raw: int, own_raw: int) -> Had:
+def _had(held_raw: int, own_raw: int) -> SellStart:
     """What a holder sells, as much as the check's own wallet or all he has, and what he keeps."""
     amount_raw = min(held_raw, own_raw)
-    return Had(0, amount_raw, 0, prior_raw=held_raw - amount_raw)
+    return SellStart(0, amount_raw, 0, prior_raw=held_raw - amount_raw)
 
 
-def _plan(sell: OwnerProbeSell, holder: PinnedHolder, had: Had, had_later: Had) -> Plan:
+def _plan(sell: OwnerProbeSell, holder: PinnedHolder, had: SellStart, had_later: SellStart) -> Plan:
     """The same buy by a fresh wallet, so that the pool is as the check's own sell finds it; then the holder
     sells in that wallet's place, and once more a day on, which tells who only has to wait. What he allowed
     long ago is taken back first, as some tokens want it."""
@@ -177,6 +177,6 @@ def read(
     return first, _read(one, sell, then, one.had_later) if again else None
 
 
-def _read(one: PlannedSell, sell: OwnerProbeSell, results: Results, had: Had) -> CellOutcome:
+def _read(one: PlannedSell, sell: OwnerProbeSell, results: Results, had: SellStart) -> CellOutcome:
     assert one.plan is not None
     return outcomes.read_exit(results, sell.place, one.plan.environment, _whole(sell.probe), had)

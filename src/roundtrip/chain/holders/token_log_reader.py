@@ -26,7 +26,7 @@ _MOST_LOG_INDEX = 2**31 - 1
 _WORD_CHARACTERS = 2 + 2 * abi.WORD
 
 
-class Quoted(NamedTuple):
+class VenueSides(NamedTuple):
     """What a venue of the token is, and which of its sides are which. ``token_is_low``: the token's address
     is below the quote's; of a curve it means nothing."""
 
@@ -41,11 +41,11 @@ class Sources:
     pool's id, in lower case."""
 
     token: Address
-    venues: Mapping[str, Quoted]
+    venues: Mapping[str, VenueSides]
     contracts: Contracts
 
 
-def is_contract(quoted: Quoted) -> bool:
+def is_contract(quoted: VenueSides) -> bool:
     """Whether the venue sends its logs itself."""
     return TRAITS[quoted.kind].is_contract
 

@@ -23,9 +23,9 @@ import msgspec
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.bisect_points import between
 from roundtrip.chain.blocks.block_ranges import ranges
-from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, SpanRefused, ask, no_logs, read_ref
-from roundtrip.chain.rpc.client import Asks, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
@@ -34,13 +34,21 @@ from roundtrip.domain.holders.token_flows import TokenTx
 from roundtrip.venues import SWAPS, amm_v4
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
-from .token_log_reader import Quoted, Sources, TokenLogReader, decode_logs, is_contract, merge_logs, times_of
+from .token_log_reader import (
+    Sources,
+    TokenLogReader,
+    VenueSides,
+    decode_logs,
+    is_contract,
+    merge_logs,
+    times_of,
+)
 
 __all__ = [
     "HistoryPruned",
-    "Quoted",
     "Sources",
     "TokenSpan",
+    "VenueSides",
     "gives_logs",
     "new_width",
     "oldest_logs",
@@ -86,7 +94,7 @@ def new_width() -> Width:
     return Width(FIRST_BLOCKS, MOST_BLOCKS)
 
 
-async def read_tokens(node: Asks, sources: Sources, first: int, last: int) -> TokenSpan:
+async def read_tokens(node: RpcNode, sources: Sources, first: int, last: int) -> TokenSpan:
     """Blocks ``first`` to ``last``, both included. One trip, in which nothing is taken off the day's budget.
 
     A block's time is told with its logs. Where a node does not tell it, it is an estimate: read off the line
@@ -118,7 +126,7 @@ async def read_tokens(node: Asks, sources: Sources, first: int, last: int) -> To
     return TokenSpan(first, over, tuple(txs), *count, times is None, parent_hash, len(logs))
 
 
-async def _read(node: Asks, sources: Sources, first: int, last: int) -> TokenSpan:
+async def _read(node: RpcNode, sources: Sources, first: int, last: int) -> TokenSpan:
     try:
         return await read_tokens(node, sources, first, last)
     except NodeAnswerTooLarge as fault:
@@ -129,7 +137,7 @@ async def _read(node: Asks, sources: Sources, first: int, last: int) -> TokenSpa
 
 
 async def token_spans(
-    node: Asks,
+    node: RpcNode,
     sources: Sources,
     first: int,
     last: BlockRef,
@@ -147,14 +155,14 @@ async def token_spans(
     async with contextlib.aclosing(stream):
         async for span in stream:
             if before is not None and span.parent_hash != before:
-                raise Forked(span.first)
+                raise ForkSeen(span.first)
             if span.last.number == last.number and span.last.hash != last.hash:
-                raise Forked(last.number)
+                raise ForkSeen(last.number)
             before = span.last.hash
             yield span
 
 
-async def oldest_logs(node: Asks, sources: Sources, low: int, high: int) -> int | None:
+async def oldest_logs(node: RpcNode, sources: Sources, low: int, high: int) -> int | None:
     """The first block of ``low`` to ``high`` from which on logs are given; None: not even those of ``high``,
     or it could not be found out. Sixteen blocks a trip. Raises ServiceFull."""
     # What is below was not given, what is at ``given`` was.
@@ -176,7 +184,7 @@ async def oldest_logs(node: Asks, sources: Sources, low: int, high: int) -> int 
     return given
 
 
-async def gives_logs(node: Asks, sources: Sources, number: int) -> bool:
+async def gives_logs(node: RpcNode, sources: Sources, number: int) -> bool:
     """Whether the node gives the token's logs of that block. Raises NodeFault, ServiceFull."""
     (answer,) = await ask(node, [_probe(sources, number)])
     return _is_given(answer) is True
@@ -208,7 +216,9 @@ def _probe(sources: Sources, number: int) -> RpcCall:
     return RpcCall("eth_getLogs", [asked])
 
 
-async def _explain_refusal(node: Asks, sources: Sources, error: RpcError, first: int, last: int) -> NodeFault:
+async def _explain_refusal(
+    node: RpcNode, sources: Sources, error: RpcError, first: int, last: int
+) -> NodeFault:
     """What it means that no logs of these blocks are given. Providers also speak of archives where a range
     is too wide for them: so the first block is asked for alone before the logs are taken to be gone."""
     if concern(error) != "pruned":

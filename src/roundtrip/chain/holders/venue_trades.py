@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.block_ranges import ranges
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, ask, no_logs, read_ref
-from roundtrip.chain.rpc.client import Asks, NodeAnswerTooLarge, RpcCall, RpcError
+from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
@@ -29,7 +29,7 @@ class CountedTrades(NamedTuple):
 
 
 async def venue_trades(
-    node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int, width: Width
+    node: RpcNode, sources: Sources, venues: Sequence[str], first: int, last: int, width: Width
 ) -> AsyncGenerator[CountedTrades]:
     """Blocks ``first`` to ``last`` in ranges that follow each other, as ``ranges`` asks for them, and raising
     what it does; HistoryPruned, BlockTooLarge, too. Close it (``contextlib.aclosing``)."""
@@ -43,7 +43,9 @@ async def venue_trades(
             yield one
 
 
-async def _read(node: Asks, sources: Sources, venues: Sequence[str], first: int, last: int) -> CountedTrades:
+async def _read(
+    node: RpcNode, sources: Sources, venues: Sequence[str], first: int, last: int
+) -> CountedTrades:
     try:
         *answers, end = await ask(node, _calls(sources, venues, first, last))
     except NodeAnswerTooLarge as fault:

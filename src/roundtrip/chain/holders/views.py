@@ -11,8 +11,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from roundtrip.chain.blocks.full_blocks import block_call, read_block, read_receipt, receipt_call
-from roundtrip.chain.blocks.state_witness import State, state_calls, states
-from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.blocks.state_witness import AccountState, state_calls, states
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, hex_bytes, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues import abi, entry_point, erc20
@@ -82,7 +82,7 @@ def read_views(
 
 
 async def views_of(
-    node: Asks,
+    node: RpcNode,
     token: Address,
     wallets: Collection[Address],
     unknown: Collection[Address],
@@ -114,7 +114,9 @@ def _amount(answer: Answer) -> int | None:
 # --- what ties them --------------------------------------------------------------------------------
 
 
-async def entry_point_txs(node: Asks, tx_hashes: Iterable[TxHash], meter: Meter) -> dict[TxHash, bool | None]:
+async def entry_point_txs(
+    node: RpcNode, tx_hashes: Iterable[TxHash], meter: Meter
+) -> dict[TxHash, bool | None]:
     """Which transactions ran operations of accounts: whoever sends such a one has nothing to do with those
     whose operations are in it. None: could not be found out. Raises ServiceFull."""
     found: dict[TxHash, bool | None] = dict.fromkeys(tx_hashes)
@@ -148,7 +150,7 @@ class FunderPayment(NamedTuple):
 
 
 async def funding_txs(
-    node: Asks, wanted: Sequence[FirstFunding], meter: Meter
+    node: RpcNode, wanted: Sequence[FirstFunding], meter: Meter
 ) -> dict[Address, FunderPayment | None]:
     """What each was paid, by wallet. None: it could not be found out, or there is none; of the blocks behind
     the first MOST_BLOCKS none is read. Raises ServiceFull."""
@@ -173,7 +175,7 @@ async def funding_txs(
 
 
 async def had_before(
-    node: Asks, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
+    node: RpcNode, wanted: Sequence[tuple[Address, int]], rich: Address, meter: Meter
 ) -> dict[Address, bool | None]:
     """Whether a wallet had a nonce or a balance before the block. None: could not be found out, as of a node
     without that state. One that answers zeros instead does so of ``rich``, too: somebody who is known to have
@@ -194,13 +196,13 @@ async def had_before(
     return found
 
 
-def _had(own: State, witness: State) -> bool | None:
+def _had(own: AccountState, witness: AccountState) -> bool | None:
     if own.is_empty() and witness.is_empty():
         return None
     return not own.is_empty()
 
 
-async def was_made_in(node: Asks, token: Address, number: int, meter: Meter) -> bool | None:
+async def was_made_in(node: RpcNode, token: Address, number: int, meter: Meter) -> bool | None:
     """Whether the token has code since the block ``number`` and had none before. None: could not be found
     out, as of a node without those states, which may answer that there is none in both. Raises
     ServiceFull."""

@@ -16,7 +16,7 @@ Answer = msgspec.Raw | RpcError
 
 
 @dataclass(frozen=True, slots=True)
-class TokenHeld:
+class WalletToken:
     """One token: what the wallet holds of it, in base units, and what the token says of itself where that was
     asked; None where it could not be read."""
 
@@ -34,7 +34,7 @@ class WalletViews:
     eth_wei: int | None
     weth_wei: int | None
     usdg_raw: int | None
-    tokens: Mapping[Address, TokenHeld]
+    tokens: Mapping[Address, WalletToken]
 
 
 UNREAD = WalletViews(None, None, None, None, {})
@@ -79,7 +79,7 @@ def read_views(
     for token, amount in zip(tokens, rest, strict=False):
         places, supply = (_word(next(said)), _word(next(said))) if token in unread else (None, None)
         decimals = places if places is not None and places < 256 else None
-        held[token] = TokenHeld(_word(amount), decimals, supply)
+        held[token] = WalletToken(_word(amount), decimals, supply)
     return WalletViews(is_contract(code), _quantity(eth), _word(weth), _word(usdg), held)
 
 

@@ -62,7 +62,7 @@ class OwnerProbeSell:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed:
+class CallData:
     """One call's data, and its values in words."""
 
     data: str
@@ -70,12 +70,12 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Planned:
+class PlannedTry:
     """A try as it is run. ``attempt`` None: the control, in which nothing that changes anything is called."""
 
     attempt: OwnerTry | None
     plan: Plan
-    passed: tuple[Passed, ...]
+    passed: tuple[CallData, ...]
     stand_in: Address
 
 
@@ -90,12 +90,12 @@ def tries(setters: tuple[Setter, ...], owner: Actor, upgrader: Actor, most: int)
     return tuple(found[:most])
 
 
-def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> Planned:
+def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> PlannedTry:
     """The buy, the calls in a block of their own a second later, and the sell when it comes without them."""
     label = "control" if attempt is None else f"{attempt.setter.selector} {attempt.manner}"
     env = cast(sell.environment, f"owner {label}")
     policy, token, place = sell.setting.policy, sell.setting.token, sell.place
-    passed: tuple[Passed, ...] = (Passed(_TOTAL_SUPPLY, ""),)
+    passed: tuple[CallData, ...] = (CallData(_TOTAL_SUPPLY, ""),)
     if attempt is not None:
         passed = _calls(attempt, env, sell)
     limit = policy.owner_call_gas_limit
@@ -107,18 +107,18 @@ def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> Planne
     codes = ((env.receiver, STAND_IN_CODE),) if attempt is not None and attempt.manner == "code" else ()
     between = PlannedBlock(1, tuple(steps), ((sender, _OWNER_WEI),), codes=codes)
     whole = trade_plan(place, sell.setting, env, sell.probe, sell.amount_raw, sell.bought, between=between)
-    return Planned(attempt, whole, passed, env.receiver)
+    return PlannedTry(attempt, whole, passed, env.receiver)
 
 
 _TOTAL_SUPPLY = "0x18160ddd"
 
 
-def read_control(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
+def read_control(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> CellOutcome:
     """What the sell comes to when the owner does nothing."""
     return _read_sell(planned, sell, results)
 
 
-def read(planned: Planned, sell: OwnerProbeSell, results: Results) -> OwnerCall:
+def read(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> OwnerCall:
     """What was taken of the calls, and what the sell came to."""
     attempt = planned.attempt
     assert attempt is not None
@@ -135,7 +135,7 @@ def read(planned: Planned, sell: OwnerProbeSell, results: Results) -> OwnerCall:
     )
 
 
-def _read_sell(planned: Planned, sell: OwnerProbeSell, results: Results) -> CellOutcome:
+def _read_sell(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> CellOutcome:
     env, policy = planned.plan.environment, sell.setting.policy
     return outcomes.read_sell(results, sell.place, env, sell.probe, sell.bought, policy)
 
@@ -143,7 +143,7 @@ def _read_sell(planned: Planned, sell: OwnerProbeSell, results: Results) -> Cell
 # --- hostile values -------------------------------------------------------------------------------
 
 
-def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[Passed, ...]:
+def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[CallData, ...]:
     """The calls of one manner, in the order they are made in; what is not taken changes nothing."""
     setter, manner = attempt.setter, attempt.manner
     held_raw = max(1, sellable(sell.bought, sell.probe, sell.setting.policy))
@@ -162,7 +162,7 @@ def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[P
             words = [name] if with_address else []
             words += [str(number)] if sizes else []
             words += [str(manner != "off").lower()] if "bool" in setter.types else []
-            found.append(Passed(setter.selector + encode(setter.types, values), ", ".join(words)))
+            found.append(CallData(setter.selector + encode(setter.types, values), ", ".join(words)))
     return tuple(found)
 
 

@@ -78,32 +78,34 @@ def find(*codes: bytes) -> OwnerSetters:
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _OwnSetters:
     setters: tuple[Setter, ...]
     unread: frozenset[str]
 
 
-def _of_code(code: bytes) -> _Own:
+def _of_code(code: bytes) -> _OwnSetters:
     """Of one code. What was cut short, perhaps because the machine had much to do, is read again."""
     try:
         return _read_whole(code)
-    except selectors.CutShort as short:
+    except selectors.ArgumentsUnread as short:
         return _own_setters(code, short.told)
 
 
 @lru_cache(maxsize=128)
-def _read_whole(code: bytes) -> _Own:
+def _read_whole(code: bytes) -> _OwnSetters:
     """Tokens often share their code, and reading it takes a process."""
     return _own_setters(code, selectors.read(code) if code else ())
 
 
-def _own_setters(code: bytes, told: tuple[selectors.Function, ...]) -> _Own:
+def _own_setters(code: bytes, told: tuple[selectors.Function, ...]) -> _OwnSetters:
     writes = changing(code, [one.offset for one in told])
     found = [_setter(one.selector, one.arguments) for one in told if one.offset in writes]
     # A proxy may look at its upgrade's selector outside of what tells its functions apart.
     found += [_setter(one, None) for one in sorted(UPGRADES) if b"\x63" + bytes.fromhex(one[2:]) in code]
     setters = tuple(one for one in found if isinstance(one, Setter))
-    return _Own(setters, frozenset(one for one in found if isinstance(one, str) and one not in HOLDERS))
+    return _OwnSetters(
+        setters, frozenset(one for one in found if isinstance(one, str) and one not in HOLDERS)
+    )
 
 
 def _setter(selector: str, arguments: str | None) -> Setter | str:

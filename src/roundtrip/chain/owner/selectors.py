@@ -29,7 +29,7 @@ class UnreadableCode(Exception):
     """Not even what functions there are could be told."""
 
 
-class CutShort(Exception):
+class ArgumentsUnread(Exception):
     """The functions were told, as ``told``, and their arguments were not."""
 
     def __init__(self, told: "tuple[Function, ...]") -> None:
@@ -68,5 +68,5 @@ def read(code: bytes) -> tuple[Function, ...]:
         raise UnreadableCode("its functions could not be read") from error
     found = tuple(Function(f"0x{name}", offset, arguments.get(name)) for name, offset in functions)
     if not whole:
-        raise CutShort(found)
+        raise ArgumentsUnread(found)
     return found

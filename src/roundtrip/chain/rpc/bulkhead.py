@@ -16,9 +16,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from roundtrip.domain.base.errors import NodeFault, OwnLoad, ServiceFull
+from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
 
-from .client import Asks, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong, runs_code
+from .client import Meter, NodeTimeout, RpcCall, RpcError, RpcNode, SimulationTooLong, runs_code
 
 Lane = Literal["checks", "dear", "calls"]
 """``checks``: simulations of tokens. ``dear``: of tokens that use very much gas, one simulation at a time.
@@ -64,7 +64,7 @@ def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLi
 
 
 @dataclass(slots=True, eq=False)
-class _Turn:
+class _WaitingTurn:
     """One request that waits, and what is set when it gets its place."""
 
     caller: str
@@ -82,7 +82,7 @@ class _Queue:
     held: int = 0
     of_callers: Counter[str] = field(default_factory=Counter)
     of_tokens: Counter[str | None] = field(default_factory=Counter)
-    waiting: OrderedDict[str, deque[_Turn]] = field(default_factory=OrderedDict)
+    waiting: OrderedDict[str, deque[_WaitingTurn]] = field(default_factory=OrderedDict)
 
     def has_room(self, caller: str, token: str | None) -> bool:
         """Whether a request may begin."""
@@ -112,11 +112,11 @@ class _Queue:
             if not counter[name]:
                 del counter[name]
 
-    def next_of(self, caller: str) -> _Turn | None:
+    def next_of(self, caller: str) -> _WaitingTurn | None:
         """The caller's first request that may begin."""
         return next((turn for turn in self.waiting[caller] if self.has_room(caller, turn.token)), None)
 
-    def forget(self, turn: _Turn) -> None:
+    def forget(self, turn: _WaitingTurn) -> None:
         """It waits no longer."""
         line = self.waiting.get(turn.caller)
         if line is not None and turn in line:
@@ -186,8 +186,8 @@ class Bulkhead:
             queue.hold(caller, token)
             return
         if len(line) >= queue.limits.waiting:
-            raise OwnLoad
-        turn = _Turn(caller, token, asyncio.get_running_loop().create_future())
+            raise CallerOverload
+        turn = _WaitingTurn(caller, token, asyncio.get_running_loop().create_future())
         queue.waiting.setdefault(caller, deque()).append(turn)
         self._admit(queue)
         try:
@@ -199,7 +199,7 @@ class Bulkhead:
             queue.forget(turn)
             if isinstance(error, TimeoutError):
                 is_own = queue.of_callers[caller] or caller in queue.waiting
-                raise (OwnLoad() if is_own else _full()) from None
+                raise (CallerOverload() if is_own else _full()) from None
             raise
 
     def _admit(self, queue: _Queue) -> None:
@@ -239,7 +239,7 @@ class BoundedNode:
     meanwhile, NodeTimeout where it does not.
     """
 
-    node: Asks
+    node: RpcNode
     bulkhead: Bulkhead
     lane: Lane
     caller: str
@@ -247,7 +247,7 @@ class BoundedNode:
     token: str | None = None
 
     @staticmethod
-    def of(node: Asks, bulkhead: Bulkhead, lane: Lane, caller: str, token: str | None) -> "BoundedNode":
+    def of(node: RpcNode, bulkhead: Bulkhead, lane: Lane, caller: str, token: str | None) -> "BoundedNode":
         """For a request about ``token``, where it is about one."""
         if lane == "checks" and bulkhead.is_dear(token):
             lane = "dear"

@@ -172,7 +172,7 @@ def runs_code(calls: Sequence[RpcCall]) -> bool:
     return any(call.method in EXECUTING_METHODS for call in calls)
 
 
-class Asks(Protocol):
+class RpcNode(Protocol):
     """Whoever may be asked: one node (``Node``), several as one (``nodes.Nodes``), or who stands before them
     (``recording``)."""
 

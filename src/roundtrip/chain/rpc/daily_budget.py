@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import Asks, Budget, Meter, RpcCall, RpcError
+from .client import Budget, Meter, RpcCall, RpcError, RpcNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class OwnBudget:
     ``budget`` has no limit: else nothing would bound them. ``clock``: seconds since 1970. ``counts_all``:
     off the node's also what others ask it for nothing."""
 
-    node: Asks
+    node: RpcNode
     budget: Budget
     clock: Callable[[], float]
     counts_all: bool = False

@@ -13,7 +13,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi
 
-from .client import Asks, RpcCall, RpcError, hex_bytes
+from .client import RpcCall, RpcError, RpcNode, hex_bytes
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
 from .errors import in_our_words
 
@@ -36,7 +36,7 @@ class _Error(msgspec.Struct):
     data: str | None = None
 
 
-class _Call(msgspec.Struct, rename="camel"):
+class _ProbeCall(msgspec.Struct, rename="camel"):
     status: str
     return_data: str
     error: _Error | None = None
@@ -45,11 +45,11 @@ class _Call(msgspec.Struct, rename="camel"):
 class _SimulatedBlock(msgspec.Struct, rename="camel"):
     number: str
     timestamp: str
-    calls: list[_Call]
+    calls: list[_ProbeCall]
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ProbedDialect:
     """What was found: the dialect, and what the second block told of itself inside (None where it failed).
     ``fills_gaps``: numbers between two blocks are told as empty blocks."""
 
@@ -104,7 +104,9 @@ def number_call(pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, given])
 
 
-def read_probe(answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError, pinned: BlockRef) -> Probed:
+def read_probe(
+    answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError, pinned: BlockRef
+) -> ProbedDialect:
     """The dialect that the answers to ``probe_call`` and ``number_call`` show. Raises NodeFault when the node
     does not simulate, or tells contracts of other block numbers than the chain does: deadlines that stand in
     them would be missed."""
@@ -131,17 +133,17 @@ def read_probe(answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError,
         dialect = GETH if own_numbers else NITRO
     else:
         raise NodeFault("its errors have a shape that is not known here")
-    return Probed(dialect, number, time_s, len(blocks) > 2)
+    return ProbedDialect(dialect, number, time_s, len(blocks) > 2)
 
 
-def _words(call: _Call) -> tuple[int | None, int | None]:
+def _words(call: _ProbeCall) -> tuple[int | None, int | None]:
     body = bytes.fromhex(call.return_data.removeprefix("0x"))
     if call.status != "0x1" or len(body) != 64:
         return None, None
     return int.from_bytes(body[:32], "big"), int.from_bytes(body[32:], "big")
 
 
-async def probe(node: Asks, pinned: BlockRef, base_fee_wei: int) -> Probed:
+async def probe(node: RpcNode, pinned: BlockRef, base_fee_wei: int) -> ProbedDialect:
     """Asks the node. Raises NodeFault when it does not simulate, or in no way that is known here."""
     asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
     answer, on_chain = await node.batch(asked, budgeted=False)
@@ -149,7 +151,7 @@ async def probe(node: Asks, pinned: BlockRef, base_fee_wei: int) -> Probed:
 
 
 async def speaks_as(
-    dialect: Dialect | None, node: Asks, pinned: BlockRef, base_fee_wei: int
+    dialect: Dialect | None, node: RpcNode, pinned: BlockRef, base_fee_wei: int
 ) -> bool | RpcError:
     """Whether the node speaks this dialect, or any that is known here; its own error where it did not
     simulate. Raises NodeFault when it gave no answer."""

@@ -259,7 +259,7 @@ class Nodes:
                         raise _CannotSimulate(told)
                     endpoint.told_speech(told, self._now())
                     if not told:
-                        raise _Unlike
+                        raise _OtherDialect
                 started_s = self._clock()
                 sent = [*runner.calls, *runner.guards]
                 answers = await self._send(runner.number, sent, asking.deadline_s, runner.meter)
@@ -316,7 +316,7 @@ class Nodes:
         endpoint.under_way -= 1
         try:
             self._settle(asking, runner, task.result(), now)
-        except _Unlike:
+        except _OtherDialect:
             asking.note_fault(NodeFault("it simulates in another way than the first one did"))
         except _CannotSimulate as cannot:
             note(endpoint, {(concern(cannot.error), SIMULATES)}, now)
@@ -406,5 +406,5 @@ class _CannotSimulate(Exception):
         self.error = error
 
 
-class _Unlike(Exception):
+class _OtherDialect(Exception):
     """It simulates in another dialect than answers are read in."""

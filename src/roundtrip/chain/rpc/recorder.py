@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import REVERTED, Asks, Meter, RpcCall, RpcError, entries
+from .client import REVERTED, Meter, RpcCall, RpcError, RpcNode, entries
 
 A = TypeVar("A")
 
@@ -22,7 +22,7 @@ _LEVEL = 1
 class CallRecorder:
     """Asks the node, and keeps the calls: each trip packed while the node works on it."""
 
-    node: Asks
+    node: RpcNode
     trips: list[bytes] = field(default_factory=list)
 
     async def batch(
@@ -72,14 +72,14 @@ def pack(groups: Sequence[Sequence[RpcCall]]) -> bytes:
 
 
 @dataclass(slots=True)
-class Comparing:
+class CallComparer:
     """Asks the node the caller's own requests, never those it compares them with.
 
     ``expected``: the trips of another time, as read from JSON. ``parted``: where the two differ first.
     ``calls``: so many requests were the same before. ``failed``: what the node did not answer.
     """
 
-    node: Asks
+    node: RpcNode
     expected: Sequence[Sequence[Sequence[object]]]
     trip: int = 0
     calls: int = 0

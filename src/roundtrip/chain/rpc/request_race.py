@@ -104,7 +104,7 @@ BLIND = RpcError(message="header not found: the last block of the range")
 OLD = RpcError(message="header not found: its newest block is old")
 
 
-class _Stamped(msgspec.Struct):
+class _BlockTime(msgspec.Struct):
     timestamp: str
 
 
@@ -115,7 +115,7 @@ def is_old(call: RpcCall, answer: Answer, least_s: float) -> bool:
     if isinstance(answer, RpcError):
         return False
     try:
-        return int(msgspec.json.decode(answer, type=_Stamped).timestamp, 16) < least_s
+        return int(msgspec.json.decode(answer, type=_BlockTime).timestamp, 16) < least_s
     except (msgspec.DecodeError, ValueError):
         return False
 

@@ -10,7 +10,15 @@ from dataclasses import dataclass, replace
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.base.venue import Quote, Venue
-from roundtrip.domain.check.evidence import CompletedBuy, Environment, Hop, MarketRates, Missing, Probe, Size
+from roundtrip.domain.check.evidence import (
+    CompletedBuy,
+    Environment,
+    MarketRates,
+    Missing,
+    Probe,
+    QuoteHop,
+    Size,
+)
 from roundtrip.domain.check.price import quote_raw, rate_of
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Call, Contracts, VenueFile
@@ -104,11 +112,11 @@ def slot_of(venue: Venue, setting: Setting) -> BalanceSlot | None:
     return next((slot for slot in setting.slots if slot.asset == venue.quote_address), None)
 
 
-def route_to(quote: Quote, setting: Setting) -> tuple[Hop, ...]:
+def route_to(quote: Quote, setting: Setting) -> tuple[QuoteHop, ...]:
     """The v3 pools that lead from weth to a money; empty where no way is known."""
     if quote == "usdg":
         fee = setting.market.pool_fee_pips
-        return () if fee is None else (Hop(setting.contracts.usdg, fee),)
+        return () if fee is None else (QuoteHop(setting.contracts.usdg, fee),)
     rate = rate_of(quote, setting.market)
     return () if rate is None else rate.route
 

@@ -10,10 +10,10 @@ from typing import Literal
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.check.evidence import (
     BuyOutcome,
-    Carried,
     CellOutcome,
     CompletedBuy,
     Environment,
+    HookCarry,
     Missing,
     Probe,
     RefusedCall,
@@ -110,11 +110,13 @@ def read_sell(
         return RefusedCall("buy", "the buy cost nothing, which no trade does", results["buy"].gas_used)
     held = sellable(bought, probe, policy)
     buy_gas = results["buy"].gas_used
-    return read_exit(results, sell_at or place, environment, probe, Had(paid, held, buy_gas, handed_raw))
+    return read_exit(
+        results, sell_at or place, environment, probe, SellStart(paid, held, buy_gas, handed_raw)
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Had:
+class SellStart:
     """What a sell begins with: what was paid for what is held, and the gas of that; of a receiver what
     reached it, where that is known. ``prior_raw`` was held before and is not to be sold."""
 
@@ -126,7 +128,7 @@ class Had:
 
 
 def read_exit(
-    results: Results, out: VenuePlace, environment: Environment, probe: Probe, had: Had
+    results: Results, out: VenuePlace, environment: Environment, probe: Probe, had: SellStart
 ) -> CellOutcome:
     """What the blocks after a buy came to (``legs.exit_blocks``)."""
     receiver = probe.seller == "receiver"
@@ -189,7 +191,7 @@ def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing |
     return None if told.ok else RefusedCall(leg, told.reason(), told.gas_used)
 
 
-def read_carried(results: Results | Missing, moved_raw: int) -> Carried | RefusedCall | Missing:
+def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | RefusedCall | Missing:
     """What became of ``moved_raw`` tokens moved past the pool."""
     if isinstance(results, Missing):
         return results
@@ -202,7 +204,7 @@ def read_carried(results: Results | Missing, moved_raw: int) -> Carried | Refuse
         return Missing("token", "the token does not tell balances")
     # What the token left where it was is not taken: only what moved is compared.
     went = max(1, moved_raw - left)
-    return Carried(moved_raw, (after - before) * moved_raw // went, received)
+    return HookCarry(moved_raw, (after - before) * moved_raw // went, received)
 
 
 _Leg = Literal["fund", "buy", "approve", "transfer", "sell"]

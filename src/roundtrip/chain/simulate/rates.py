@@ -12,10 +12,10 @@ from typing import Protocol
 import msgspec
 
 from roundtrip.chain.blocks.heads import QUOTED_WEI
-from roundtrip.chain.rpc.client import REVERTED, Asks, Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
-from roundtrip.domain.check.evidence import Hop, MarketRates, QuoteRate
+from roundtrip.domain.check.evidence import MarketRates, QuoteHop, QuoteRate
 from roundtrip.venues import abi, amm_v3, erc20
 from roundtrip.venues.base import Contracts
 
@@ -23,7 +23,7 @@ _KEPT_S = 30.0
 _MOST_DECIMALS = 36
 
 
-class KnowsRates(Protocol):
+class RateSource(Protocol):
     """Who tells what an eth is worth of other money."""
 
     async def join(
@@ -52,7 +52,7 @@ class GivenRates:
 class Rates:
     """Rates by asset, found when first asked for. ``clock`` counts seconds."""
 
-    node: Asks
+    node: RpcNode
     contracts: Contracts
     clock: Callable[[], float] = time.monotonic
     _known: dict[Address, tuple[float, QuoteRate | None]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ def read_rate(
 ) -> QuoteRate | None:
     """The rate of the pool that gives most for an ordinary trade; None where there is none to go through."""
     decimals = _uint(answers[0])
-    best: tuple[int, int, tuple[Hop, ...]] | None = None
+    best: tuple[int, int, tuple[QuoteHop, ...]] | None = None
     at = 1
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
@@ -113,20 +113,22 @@ def read_rate(
             money_per_eth, hops = way
             units = _units(price, asset, money, money_per_eth)
             if units > 0 and given and (best is None or given > best[0]):
-                best = (given, units, (*hops, Hop(asset, fee)))
+                best = (given, units, (*hops, QuoteHop(asset, fee)))
     if best is None or decimals is None or decimals > _MOST_DECIMALS:
         return None
     return QuoteRate(asset, best[1], best[2], decimals)
 
 
-def _way_to(money: Address, contracts: Contracts, market: MarketRates) -> tuple[int, tuple[Hop, ...]] | None:
+def _way_to(
+    money: Address, contracts: Contracts, market: MarketRates
+) -> tuple[int, tuple[QuoteHop, ...]] | None:
     """Units of weth or usdg for one eth, and the hops from weth to there."""
     if money == contracts.weth:
         return WEI_PER_ETH, ()
     usdg = market.usdg_per_eth_raw
     if not isinstance(usdg, int) or usdg <= 0 or market.pool_fee_pips is None:
         return None
-    return usdg, (Hop(contracts.usdg, market.pool_fee_pips),)
+    return usdg, (QuoteHop(contracts.usdg, market.pool_fee_pips),)
 
 
 def _units(sqrt_price_x96: int, asset: Address, money: Address, money_per_eth: int) -> int:

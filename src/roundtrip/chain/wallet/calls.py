@@ -18,7 +18,7 @@ from roundtrip.chain.simulate.request import Plan, PlannedBlock, Results, Simula
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.check.evidence import Environment, Missing, Probe
-from roundtrip.domain.trade.judge import Allowance, BalanceChange, CallResult, Ran
+from roundtrip.domain.trade.judge import Allowance, BalanceChange, CallResult, RunResult
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 
@@ -49,7 +49,9 @@ class WalletCalls:
         gas_wei = sum(self.gas_limits) * environment.max_fee_wei
         return gas_wei + sum(call.value_wei for call in self.calls)
 
-    def as_sent(self, ran: Ran, balance_wei: int, environment: Environment, policy: Policy) -> "WalletCalls":
+    def as_sent(
+        self, ran: RunResult, balance_wei: int, environment: Environment, policy: Policy
+    ) -> "WalletCalls":
         """With what the wallet holds, or as much as a node asks for where that is less; after the calls,
         which came to ``ran``, with what it needs to pay for a sell."""
         dearest_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MOST_TIP_WEI))
@@ -178,7 +180,7 @@ def read_run(
     setting: Setting,
     env: Environment,
     block: BlockRef,
-) -> Ran | Missing:
+) -> RunResult | Missing:
     """What the run came to. Of what does not tell a balance or an allowance nobody knows that it moved;
     ``unread`` names it."""
     if isinstance(results, Missing):
@@ -207,7 +209,7 @@ def read_run(
         moved.append(
             BalanceChange(token, after - before, before, tuple(after if h is None else h for h in later))
         )
-    return Ran(
+    return RunResult(
         calls=calls,
         moved=tuple(one for one in moved if one.raw),
         allowances=tuple(_allowances(results, own.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)),

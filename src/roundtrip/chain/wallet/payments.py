@@ -16,7 +16,7 @@ import msgspec
 
 from roundtrip.chain.blocks.bloom import address_bits, topic_bits
 from roundtrip.chain.blocks.spans import NodeLied
-from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import in_our_words
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
@@ -24,7 +24,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Log
 
-from .transactions import Mined, Sent, read_transaction
+from .transactions import MinedTransaction, SentTransaction, read_transaction
 
 _MOST_NUMBER = 2**63
 _LOGS_IN_A_ROW = 1_000
@@ -44,11 +44,11 @@ class Finalized:
 
 
 @dataclass(frozen=True, slots=True)
-class Paying:
+class MinedPayment:
     """A transaction that is in a block. ``transfers``: of every token, with the log's index in the block.
     ``bloom_bits``: what its logs set. ``finalized``: as it was known when the receipt was read."""
 
-    sent: Sent
+    sent: SentTransaction
     block_number: int
     block_hash: str
     place: int
@@ -89,7 +89,9 @@ class _PaymentRawLog(msgspec.Struct, rename="camel"):
 # --- asking ----------------------------------------------------------------------------------------
 
 
-async def find(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> Paying | Sent | None:
+async def find(
+    node: RpcNode, tx_hash: TxHash, chain_id: int, meter: Meter
+) -> MinedPayment | SentTransaction | None:
     """The transaction with the transfers that its receipt tells; as it was sent, while it is in no block;
     None: the node knows of none. Raises NodeFault, and NodeLied where its answers contradict each other."""
     own = Meter(), Meter()
@@ -111,7 +113,7 @@ async def find(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> Payi
 
 
 async def confirm(
-    node: Asks, paying: Paying, token: Address, wallet: Address, chain_id: int, meter: Meter
+    node: RpcNode, paying: MinedPayment, token: Address, wallet: Address, chain_id: int, meter: Meter
 ) -> None:
     """Returns where the transaction is in a final block of the chain, and the wallet's transfers of the token
     in it are those that its receipt tells. Raises NodeFault where that is not so, or could not be found out;
@@ -146,7 +148,7 @@ async def confirm(
         raise NodeLied("its receipt and its logs tell of other transfers")
 
 
-async def _read_finalized(node: Asks, meter: Meter) -> Finalized:
+async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
     found = _decode(answer, _PaymentHeader, "final block").as_finalized()
     if found.number >= _MOST_NUMBER:
@@ -154,7 +156,7 @@ async def _read_finalized(node: Asks, meter: Meter) -> Finalized:
     return found
 
 
-async def _of_one_node(node: Asks, calls: Sequence[RpcCall], meter: Meter) -> list[msgspec.Raw | RpcError]:
+async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) -> list[msgspec.Raw | RpcError]:
     """Of several nodes one that lags may leave out what it does not know, and another one fills that in:
     together they would say what neither knows. Then more was sent than was asked."""
     for _ in range(2):
@@ -171,7 +173,7 @@ async def _of_one_node(node: Asks, calls: Sequence[RpcCall], meter: Meter) -> li
 # --- reading what came -----------------------------------------------------------------------------
 
 
-async def _paying(sent: Sent, mined: Mined, finalized: Finalized) -> Paying:
+async def _paying(sent: SentTransaction, mined: MinedTransaction, finalized: Finalized) -> MinedPayment:
     assert sent.block is not None
     number, block_hash, place = sent.block
     transfers, bloom = [], 0
@@ -182,7 +184,7 @@ async def _paying(sent: Sent, mined: Mined, finalized: Finalized) -> Paying:
         moved = _decode_transfer(log)
         if moved is not None:
             transfers.append((index, moved))
-    return Paying(sent, number, block_hash, place, mined.succeeded, tuple(transfers), bloom, finalized)
+    return MinedPayment(sent, number, block_hash, place, mined.succeeded, tuple(transfers), bloom, finalized)
 
 
 def _bits(log: Log) -> int:
@@ -199,7 +201,7 @@ def _decode_transfer(log: Log) -> Transferred | None:
     return erc20.decode_transfer(log)
 
 
-def _check_block(block: _PaymentBlock, paying: Paying) -> None:
+def _check_block(block: _PaymentBlock, paying: MinedPayment) -> None:
     if (int(block.number, 16), block.hash.lower()) != (paying.block_number, paying.block_hash):
         raise NodeLied("its block is not the chain's any more")
     places = block.transactions
@@ -210,7 +212,7 @@ def _check_block(block: _PaymentBlock, paying: Paying) -> None:
 
 
 def _told_by(
-    logs: list[_PaymentRawLog], paying: Paying, token: Address, wallet: Address
+    logs: list[_PaymentRawLog], paying: MinedPayment, token: Address, wallet: Address
 ) -> list[tuple[int, Transferred]]:
     """The wallet's transfers of the token in this transaction, as the logs of its block have them."""
     found = []

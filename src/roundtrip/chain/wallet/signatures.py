@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import coincurve
 import msgspec
 
-from roundtrip.chain.rpc.client import Asks, CodeFault, Meter, RpcCall, RpcError, hex_bytes
+from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
@@ -45,7 +45,7 @@ def signer(hashed: bytes, signature: bytes) -> Address | None:
 
 
 async def contract_accepts(
-    node: Asks, at: BlockRef, wallet: Address, hashes: Sequence[bytes], signature: bytes, meter: Meter
+    node: RpcNode, at: BlockRef, wallet: Address, hashes: Sequence[bytes], signature: bytes, meter: Meter
 ) -> bool:
     """Whether the contract at an address takes it for its own, of any of the hashes. Two trips at most, one
     where there is no contract. Raises NodeFault when that could not be found out."""

@@ -15,7 +15,7 @@ import msgspec
 
 from roundtrip.chain.blocks.bloom import address_bits, topic_bits
 from roundtrip.chain.blocks.spans import MOST_TIMESTAMP_S, NodeLied
-from roundtrip.chain.rpc.client import NULL, REVERTED, Asks, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.client import NULL, REVERTED, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import in_our_words
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
@@ -42,7 +42,7 @@ _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentTransaction:
     """A transaction as it was sent. ``block``: number and hash of the one it is in, and its place there;
     None: it is in none yet."""
 
@@ -62,7 +62,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Mined:
+class MinedTransaction:
     """What became of it. ``logs``: each with its index in the block."""
 
     succeeded: bool
@@ -77,7 +77,7 @@ class Mined:
 
 
 @dataclass(frozen=True, slots=True)
-class Around:
+class BlockAround:
     """The block it is in. ``others``: how many transactions beside it and the chain's own are in it, and
     ``by_sender``: how many of those are its sender's; ``miner``: whom the block pays."""
 
@@ -151,8 +151,8 @@ class _TransactionBlock(msgspec.Struct, rename="camel"):
 
 
 async def read_transaction(
-    node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter
-) -> tuple[Sent, Mined | None] | None:
+    node: RpcNode, tx_hash: TxHash, chain_id: int, meter: Meter
+) -> tuple[SentTransaction, MinedTransaction | None] | None:
     """The transaction and what became of it, None while it is in no block; None: the node knows of none.
     Raises NodeFault, and NodeLied where its answers contradict each other."""
     try:
@@ -162,7 +162,9 @@ async def read_transaction(
         return await _read(node, tx_hash, chain_id, meter)
 
 
-async def _read(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> tuple[Sent, Mined | None] | None:
+async def _read(
+    node: RpcNode, tx_hash: TxHash, chain_id: int, meter: Meter
+) -> tuple[SentTransaction, MinedTransaction | None] | None:
     calls = [
         RpcCall("eth_chainId", []),
         RpcCall("eth_getTransactionByHash", [tx_hash]),
@@ -185,13 +187,13 @@ async def _read(node: Asks, tx_hash: TxHash, chain_id: int, meter: Meter) -> tup
     return sent, await _as_mined(receipt, sent)
 
 
-def block_call(sent: Sent) -> RpcCall:
+def block_call(sent: SentTransaction) -> RpcCall:
     """Asks for the block it is in."""
     assert sent.block is not None
     return RpcCall("eth_getBlockByHash", [sent.block[1], True])
 
 
-def read_block(answer: msgspec.Raw | RpcError, sent: Sent) -> Around:
+def read_block(answer: msgspec.Raw | RpcError, sent: SentTransaction) -> BlockAround:
     """What ``block_call`` was answered. Raises as ``read_transaction``."""
     assert sent.block is not None
     number, block_hash, index = sent.block
@@ -211,11 +213,11 @@ def read_block(answer: msgspec.Raw | RpcError, sent: Sent) -> Around:
     own = sum(one.sender.lower() == sent.sender for one in others)
     ref = BlockRef(number, block_hash, timestamp_s)
     miner = Address(block.miner.lower())
-    return Around(ref, block.parent_hash.lower(), miner, len(others), own)
+    return BlockAround(ref, block.parent_hash.lower(), miner, len(others), own)
 
 
 async def read_change(
-    node: Asks, wallet: Address, least_wei: int, around: Around, meter: Meter
+    node: RpcNode, wallet: Address, least_wei: int, around: BlockAround, meter: Meter
 ) -> int | None:
     """By how much the wallet's eth changed over the block, in wei; None where the node does not say so, as
     one that has let the state go, or says what cannot be: before it the wallet had ``least_wei``."""
@@ -233,7 +235,7 @@ async def read_change(
     return after_wei - before_wei
 
 
-async def read_reason(node: Asks, sent: Sent, around: Around, meter: Meter) -> str | None:
+async def read_reason(node: RpcNode, sent: SentTransaction, around: BlockAround, meter: Meter) -> str | None:
     """Why it failed, found by running it again on the state before its block; cleaned. Empty: it fails again
     and says nothing; None: it goes through there, or the node cannot run it."""
     call = {
@@ -267,7 +269,7 @@ def _revert_data(error: RpcError) -> bytes | None:
     return bytes.fromhex(text[2:]) if _HEX.fullmatch(text) else None
 
 
-def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> Sent:
+def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> SentTransaction:
     told = _decode(answer, _Tx, "transaction")
     if told.hash.lower() != tx_hash:
         raise NodeLied("it gave another transaction than was asked for")
@@ -278,7 +280,7 @@ def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> Sen
         if told.block_number is None or told.transaction_index is None:
             raise NodeLied("it gave a transaction that is in a block and has no place there")
         block = int(told.block_number, 16), told.block_hash.lower(), int(told.transaction_index, 16)
-    return Sent(
+    return SentTransaction(
         hash=tx_hash,
         sender=Address(told.sender.lower()),
         to=None if told.to is None else Address(told.to.lower()),
@@ -291,7 +293,7 @@ def _sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> Sen
     )
 
 
-async def _as_mined(told: _TransactionReceipt, sent: Sent) -> Mined:
+async def _as_mined(told: _TransactionReceipt, sent: SentTransaction) -> MinedTransaction:
     if told.transaction_hash.lower() != sent.hash or told.place() != sent.block:
         raise NodeLied("it gave another receipt than was asked for")
     if told.sender.lower() != sent.sender or (told.to and told.to.lower()) != sent.to:
@@ -316,10 +318,10 @@ async def _as_mined(told: _TransactionReceipt, sent: Sent) -> Mined:
         raise NodeLied("its receipt's logs are not those of its bloom")
     created = told.contract_address if sent.to is None and status == 1 else None
     made = None if created is None else Address(created.lower())
-    return Mined(status == 1, gas_used, gas_price_wei, made, logs)
+    return MinedTransaction(status == 1, gas_used, gas_price_wei, made, logs)
 
 
-async def _logs(told: Sequence[_ReceiptLog], sent: Sent) -> tuple[tuple[int, Log], ...]:
+async def _logs(told: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple[tuple[int, Log], ...]:
     assert sent.block is not None
     found = []
     for place, one in enumerate(told):

@@ -8,7 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from roundtrip.api.operations.operation import AnyOperation, Operation
-from roundtrip.console.support.account_page import Act, Room
+from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
@@ -16,11 +16,11 @@ from .account_sections import bag, channels, inbox, keys, marks, overview, pract
 
 _HOUSE = (overview, inbox, watch, channels, bag, practice, marks, keys)
 ROOMS: tuple[Room, ...] = tuple(one.ROOM for one in _HOUSE)
-ACTS: tuple[Act, ...] = tuple(act for one in _HOUSE for act in one.ACTS)
+ACTS: tuple[AccountForm, ...] = tuple(act for one in _HOUSE for act in one.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
 _NO_ROOM = ("bad_key", "internal")
 """Faults after which no room is shown: of nobody, or ours."""
-_ACTS: Mapping[str, Act] = MappingProxyType({act.name: act for act in ACTS})
+_ACTS: Mapping[str, AccountForm] = MappingProxyType({act.name: act for act in ACTS})
 
 
 async def account(visit: Visit) -> Response:
@@ -56,7 +56,7 @@ async def act(visit: Visit) -> Response:
     return await _show_room(visit, _ROOMS[found.room], act=found.name, done=done)
 
 
-async def _must_be_new(found: Act, visit: Visit) -> None:
+async def _must_be_new(found: AccountForm, visit: Visit) -> None:
     """Raises CallerFault where the page that the form stood on saw something else than there is now."""
     if found.seen is not None:
         tool, told = found.seen
@@ -66,7 +66,7 @@ async def _must_be_new(found: Act, visit: Visit) -> None:
             )
 
 
-def _params(found: Act, form: Mapping[str, str]) -> dict[str, Any]:
+def _params(found: AccountForm, form: Mapping[str, str]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for name in found.fields:
         text = form.get(name, "").strip()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from starlette.responses import Response
 
 from roundtrip.api.dispatch import error_reply
-from roundtrip.api.server.drain import ENDING, Ending
+from roundtrip.api.server.drain import ENDING, EndlessAnswers
 from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
@@ -33,9 +33,9 @@ async def _open_stream(visit: Visit, tool: str) -> Response:
     console = visit.console
     name = console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
     drawn = int.from_bytes(console.dispatch.ctx.entropy()[:2]) % _SPREAD_MS
-    state: Mapping[str, Ending] = visit.scope.get("state", {})
+    state: Mapping[str, EndlessAnswers] = visit.scope.get("state", {})
     with contextlib.ExitStack() as trying:
         trying.enter_context(console.live.place(name))
         await visit.ask(tool)
         place = trying.pop_all()
-    return LiveResponse(console.live, tool, place, state.get(ENDING, Ending()), _SOONEST_MS + drawn)
+    return LiveResponse(console.live, tool, place, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + drawn)

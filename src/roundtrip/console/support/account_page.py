@@ -29,7 +29,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class AccountForm:
     """A form: the use case that it calls, the room that it stands in, its fields, and those of them that are
     numbers. ``reads``: the form as it is meant, where it has parts that are one field. A form of what is done
     once carries a name of its own (``once``), by which a reload of it does nothing more. ``seen``: of what is

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from roundtrip.api.request.request_ids import begin_for_all
-from roundtrip.api.server.drain import Ending
+from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
 MOST_OF_ONE = 4
@@ -67,7 +67,7 @@ class Listener:
         return found
 
 
-class _Board:
+class _WatchedBoard:
     """What one board says, and who looks at it."""
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class LiveBoards:
         self._read = read
         self._pause = pause
         self._most, self._most_of_one = most, most_of_one
-        self._boards: dict[str, _Board] = {}
+        self._boards: dict[str, _WatchedBoard] = {}
         self._of_one: Counter[str] = Counter()
 
     def open(self) -> int:
@@ -126,7 +126,7 @@ class LiveBoards:
     @contextlib.contextmanager
     def listening(self, board: str) -> Iterator[Listener]:
         """Who looks at a board while the block runs; told first what it says."""
-        found = self._boards.setdefault(board, _Board())
+        found = self._boards.setdefault(board, _WatchedBoard())
         listener = Listener()
         for name, encoded in found.said.items():
             listener.put(name, encoded)
@@ -142,7 +142,7 @@ class LiveBoards:
                 found.reading.cancel()
                 del self._boards[board]
 
-    async def _follow(self, name: str, board: _Board) -> None:
+    async def _follow(self, name: str, board: _WatchedBoard) -> None:
         while True:
             board.take_in(await self._read(name))
             await self._pause()
@@ -155,7 +155,7 @@ class LiveResponse(Response):
     media_type = "text/event-stream"
 
     def __init__(
-        self, live: LiveBoards, board: str, place: contextlib.ExitStack, ending: Ending, retry_ms: int
+        self, live: LiveBoards, board: str, place: contextlib.ExitStack, ending: EndlessAnswers, retry_ms: int
     ) -> None:
         # Without a body, whose length would be told.
         self.status_code, self.background = 200, None

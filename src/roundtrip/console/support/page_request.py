@@ -21,7 +21,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .live_stream import LiveBoards
-from .read_once import Briefly
+from .read_once import BriefCache
 from .render import Templates
 
 COOKIE = "roundtrip_session"
@@ -47,7 +47,7 @@ class Console:
     """The session's cookie goes over TLS only."""
     live: LiveBoards
     """Boards that change while they are looked at."""
-    status: Briefly[tuple[Any, Any]] = field(default_factory=Briefly)
+    status: BriefCache[tuple[Any, Any]] = field(default_factory=BriefCache)
     """How the service is, by both operations that tell."""
 
     @property

@@ -9,7 +9,7 @@ FOR_S = 1.0
 T = TypeVar("T")
 
 
-class Briefly(Generic[T]):
+class BriefCache(Generic[T]):
     """One reading is under way at most, and what it gave holds for ``for_s`` seconds of ``clock``. One that
     failed is told to those who waited for it, and not kept."""
 

@@ -27,7 +27,7 @@ class CallAllowance:
 
 
 @dataclass(frozen=True, slots=True)
-class OfAddress:
+class AddressAllowance:
     """What one address may do, whoever's keys it shows: ``keyed`` calls with keys, ``requests`` of any kind
     a minute, and ``accounts`` new ones a day. ``loopback``: the same holds on the service's own machine."""
 
@@ -45,7 +45,7 @@ class Allowances:
     anonymous: CallAllowance
     key: CallAllowance
     holder: CallAllowance
-    address: OfAddress = OfAddress()
+    address: AddressAllowance = AddressAllowance()
 
 
 # Without what is mistaken for something else: 0 and o, 1, i and l.

@@ -78,7 +78,7 @@ class ServiceFull(RoundtripError):
     """This service is at a limit of its own; asking again later helps."""
 
 
-class OwnLoad(ServiceFull):
+class CallerOverload(ServiceFull):
     """The caller's own requests are in the way of this one: it counts as a call."""
 
     def __init__(self) -> None:

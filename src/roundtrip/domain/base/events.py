@@ -122,7 +122,7 @@ class Transferred(NamedTuple):
     amount_raw: int
 
 
-class Executing(NamedTuple):
+class OperationsBegin(NamedTuple):
     """An account-abstraction entry point has validated its operations and runs them from here on."""
 
     entry_point: Address
@@ -148,7 +148,7 @@ Event = (
     | LaunchedToken
     | LaunchMoved
     | Transferred
-    | Executing
+    | OperationsBegin
     | Operated
 )
 
@@ -272,7 +272,7 @@ class Price(NamedTuple):
     depth_raw: int
 
 
-class Met(NamedTuple):
+class WalletMet(NamedTuple):
     """A wallet was met for the first time, as blocks pass."""
 
     wallet: Address
@@ -280,7 +280,7 @@ class Met(NamedTuple):
     at_s: int
 
 
-class Funded(NamedTuple):
+class WalletFunded(NamedTuple):
     """Who sent the first eth that reached a wallet, in a plain transfer. ``funder`` None: it came otherwise,
     out of a bridge or a contract, or the wallet did something before anybody was seen to send it any: nobody
     becomes its funder any more."""

@@ -20,7 +20,7 @@ class Lane:
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class ReadyJob:
     """A job that could be run now."""
 
     id: int
@@ -32,13 +32,13 @@ class Ready:
 class TurnChoice:
     """``last``: the owner behind whom the next choice begins; None: where this one began."""
 
-    jobs: list[Ready]
+    jobs: list[ReadyJob]
     last: int | None
 
 
 def choose(
     lane: Lane,
-    circle: Mapping[int, Sequence[Ready]],
+    circle: Mapping[int, Sequence[ReadyJob]],
     room: int,
     busy_owners: Mapping[int, int],
     busy_hosts: Mapping[str, int],
@@ -50,7 +50,7 @@ def choose(
     ``busy_hosts``: how many jobs of the lane each has at once already."""
     owners, hosts = Counter(busy_owners), Counter(busy_hosts)
     waiting = {owner: list(jobs) for owner, jobs in circle.items()}
-    chosen: list[Ready] = []
+    chosen: list[ReadyJob] = []
     last: int | None = None
     turns = deque(waiting)
     while turns and len(chosen) < room:

@@ -52,14 +52,14 @@ class TraceSpan(Protocol):
         """What is to be known of it. Values are ours: of closed sets, numbers, request ids."""
 
 
-class Traces(Protocol):
+class Tracer(Protocol):
     """Whoever follows what is done inside of what. ``is_root``: it is inside of nothing, whatever goes on;
     what is no root and inside of nothing is not followed."""
 
     def span(self, what: str, name: str, is_root: bool) -> AbstractContextManager[TraceSpan]: ...
 
 
-class _Untraced:
+class _NoSpan:
     """A span that nobody follows."""
 
     __slots__ = ()
@@ -67,7 +67,7 @@ class _Untraced:
     def note(self, name: str, value: str | int) -> None:
         """Nothing is kept."""
 
-    def __enter__(self) -> "_Untraced":
+    def __enter__(self) -> "_NoSpan":
         return self
 
     def __exit__(
@@ -76,7 +76,7 @@ class _Untraced:
         return None
 
 
-UNTRACED = _Untraced()
+UNTRACED = _NoSpan()
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Measures:
     """All that one process measures: the one registry, which an export walks over, too. ``traces``: who
     follows it; None: nobody does."""
 
-    traces: Traces | None = None
+    traces: Tracer | None = None
     _by_label: dict[Label, Durations] = field(default_factory=dict)
     _counts: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
     _watched: dict[tuple[str, str], Callable[[], int | None]] = field(default_factory=dict)

@@ -8,10 +8,10 @@ from roundtrip.domain.base.venue import PoolFacts
 from .curve import MOST_TAKEN_BPS
 from .evidence import (
     AnyLaunch,
-    Carried,
     CompletedBuy,
     Curve,
     Evidence,
+    HookCarry,
     LaunchRecord,
     Missing,
     Size,
@@ -104,7 +104,7 @@ def _by_launchpad(
 def _pool_bps(venue: VenueEvidence, reading: VenueReading) -> int | None:
     """What a pool keeps of a round trip. Of one with a hook that is told apart from the token's taxes only
     where it was seen what the token takes of its own transfers."""
-    apart = isinstance(venue.carried, Carried) and isinstance(reading.fees_bps, int)
+    apart = isinstance(venue.carried, HookCarry) and isinstance(reading.fees_bps, int)
     if venue.venue.keeps_by_hook() and not apart:
         return None
     return reading.keep_bps if isinstance(reading.keep_bps, int) else None
@@ -118,7 +118,7 @@ def _each_way(
         return None, None
     if tax_bps == 0:
         return 0, 0
-    if isinstance(venue.carried, Carried):
+    if isinstance(venue.carried, HookCarry):
         moved = max(1, venue.carried.moved_raw)
         ways = (venue.carried.received_raw, venue.carried.arrived_raw)
         buy, sell = (_round_share(BPS - way * BPS // moved) for way in ways)

@@ -73,7 +73,7 @@ class TokenFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Hop:
+class QuoteHop:
     """One v3 pool on the way from weth to another money: what it leads to, and its fee."""
 
     wire: ClassVar[str] = "Hop"
@@ -91,7 +91,7 @@ class QuoteRate:
 
     asset: Address
     units_per_eth_raw: int
-    route: tuple[Hop, ...]
+    route: tuple[QuoteHop, ...]
     decimals: int
 
 
@@ -291,7 +291,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ProbeCell:
     """A probe and what came of it."""
 
     wire: ClassVar[str] = "Cell"
@@ -301,7 +301,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class HookCarry:
     """``moved_raw`` of the token moved as a sell moves it, and as much as a buy does, but past the pool:
     what ``arrived_raw`` at the pool's side, and what was ``received_raw`` from there. It tells what the
     token takes of its transfers from what a hook takes of swaps."""
@@ -326,10 +326,10 @@ class VenueEvidence:
     venue: Venue
     facts: PoolFacts | Missing
     buys: tuple[EnvironmentBuy, ...] = ()
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[ProbeCell, ...] = ()
     told_on_buy: RefusedCall | Missing | None = None
     told_on_sell: RefusedCall | Missing | None = None
-    carried: Carried | RefusedCall | Missing | None = None
+    carried: HookCarry | RefusedCall | Missing | None = None
     crossed: CellOutcome | None = None
 
 

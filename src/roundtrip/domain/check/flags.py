@@ -16,7 +16,7 @@ from .verdict import Judgement, shown_index
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedCheck:
     """What a flag may look at."""
 
     evidence: Evidence
@@ -34,18 +34,18 @@ class Judged:
         return tuple(r for i, r in enumerate(self.judgement.readings) if i != best and r.status == "bought")
 
 
-def owner_active(seen: Judged) -> bool:
+def owner_active(seen: JudgedCheck) -> bool:
     """An owner or proxy admin exists and is neither zero nor a burn address."""
     facts = seen.evidence.facts
     return any(isinstance(a, str) and a not in BURN_ADDRESSES for a in (facts.owner, facts.proxy_admin))
 
 
-def toll_pool(seen: Judged) -> bool:
+def toll_pool(seen: JudgedCheck) -> bool:
     """Another venue of the token keeps a toll for itself."""
     return any(pool_fee_of(reading) >= seen.policy.toll_warn_bps for reading in seen.others())
 
 
-def thin_pool(seen: Judged) -> bool:
+def thin_pool(seen: JudgedCheck) -> bool:
     """Another venue of the token is thin."""
     return any(
         takes_sells(reading, seen.policy)
@@ -55,7 +55,7 @@ def thin_pool(seen: Judged) -> bool:
     )
 
 
-def no_liquidity(seen: Judged) -> bool:
+def no_liquidity(seen: JudgedCheck) -> bool:
     """The best venue's quote side is worth less than the policy's floor."""
     best = seen.judgement.best
     if best is None:
@@ -67,25 +67,25 @@ def no_liquidity(seen: Judged) -> bool:
     return worth_wei is not None and worth_wei < seen.policy.thin_quote_wei
 
 
-def hook(seen: Judged) -> bool:
+def hook(seen: JudgedCheck) -> bool:
     """The venue is a v4 pool whose hook, not the launchpad's, takes part in swaps."""
     venue = seen.shown_venue()
     return venue is not None and venue.hook_in_swaps()
 
 
-def dynamic_fee(seen: Judged) -> bool:
+def dynamic_fee(seen: JudgedCheck) -> bool:
     """The venue's fee is set swap by swap."""
     venue = seen.shown_venue()
     return venue is not None and venue.dynamic_fee()
 
 
-def high_creator_tax(seen: Judged) -> bool:
+def high_creator_tax(seen: JudgedCheck) -> bool:
     """The launch's creator takes a large share of every trade."""
     launch = seen.evidence.launch
     return isinstance(launch, LaunchRecord) and launch.creator_tax_bps >= seen.policy.high_creator_tax_bps
 
 
-def serial_deployer(seen: Judged) -> bool:
+def serial_deployer(seen: JudgedCheck) -> bool:
     """Its deployer has launched many, and few of them graduated."""
     known, policy = seen.evidence.deployer, seen.policy
     if known is None:
@@ -94,26 +94,26 @@ def serial_deployer(seen: Judged) -> bool:
     return known.launches >= policy.serial_launches and few
 
 
-def deployer_sold(seen: Judged) -> bool:
+def deployer_sold(seen: JudgedCheck) -> bool:
     """Its deployer sold half or more of what it got."""
     known = seen.evidence.deployer
     return known is not None and known.got_raw > 0 and 2 * known.sold_raw >= known.got_raw
 
 
-def snipe_tax_active(seen: Judged) -> bool:
+def snipe_tax_active(seen: JudgedCheck) -> bool:
     """A fresh wallet that bought in the pinned block would pay the curve's tax of the first seconds."""
     launch = seen.evidence.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     return isinstance(state, Curve) and not state.closed and state.snipe_bps > 0
 
 
-def curve_closed(seen: Judged) -> bool:
+def curve_closed(seen: JudgedCheck) -> bool:
     """A launch between the close of its curve and the opening of its pool, or called off."""
     launch = seen.evidence.launch
     return isinstance(launch, LaunchRecord) and launch.is_between_venues()
 
 
-FLAGS: MappingProxyType[str, Callable[[Judged], bool]] = MappingProxyType(
+FLAGS: MappingProxyType[str, Callable[[JudgedCheck], bool]] = MappingProxyType(
     {
         "owner_active": owner_active,
         "hook": hook,
@@ -131,6 +131,6 @@ FLAGS: MappingProxyType[str, Callable[[Judged], bool]] = MappingProxyType(
 """Every flag, in the order they are answered in."""
 
 
-def raised_flags(seen: Judged) -> tuple[str, ...]:
+def raised_flags(seen: JudgedCheck) -> tuple[str, ...]:
     """The flags that hold for what was seen."""
     return tuple(name for name, holds in FLAGS.items() if holds(seen))

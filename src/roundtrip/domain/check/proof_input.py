@@ -10,7 +10,7 @@ from .evidence import DeployerRecord
 
 
 @dataclass(frozen=True, slots=True)
-class Indexed:
+class IndexInputs:
     """What the index told of a token. ``holders``: wallets that bought more of it than they sold.
     ``deployer``: who launched it; None: not known. ``record``: how his launches went. ``unread``: who holds
     it was to be read, and could not be."""
@@ -23,7 +23,7 @@ class Indexed:
     unread: bool = False
 
 
-NOTHING = Indexed()
+NOTHING = IndexInputs()
 """There is no index, or it does not know the token."""
 
 
@@ -40,4 +40,4 @@ class ProofInputs:
     venues: tuple[Venue, ...]
     others: int
     deep: bool = False
-    indexed: Indexed = NOTHING
+    indexed: IndexInputs = NOTHING

@@ -11,10 +11,10 @@ from roundtrip.domain.base.venue import Venue
 from .evidence import (
     AnyLaunch,
     BuyOutcome,
-    Carried,
     CellOutcome,
     CompletedBuy,
     Curve,
+    HookCarry,
     Missing,
     PoolLaunch,
     RefusedCall,
@@ -199,7 +199,7 @@ def _keep(venue: VenueEvidence, fees: int | Missing | None, full: SellResult) ->
     if isinstance(carried, Missing) and carried.fault == "node":
         return carried
     lost = min(BPS, max(0, lost))
-    if not isinstance(carried, Carried):
+    if not isinstance(carried, HookCarry):
         return lost
     moved, least = carried.moved_raw, min(carried.arrived_raw, carried.received_raw)
     if least <= 0:

@@ -46,7 +46,7 @@ class Judgement:
 
 
 @dataclass(frozen=True, slots=True)
-class _Finding:
+class _VerdictFinding:
     """A verdict before its sentence."""
 
     code: str
@@ -87,7 +87,7 @@ def shown_index(judgement: Judgement) -> int | None:
     return next(there, None)
 
 
-def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _Finding:
+def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _VerdictFinding:
     """The first code, in the policy's order, that the evidence proves.
 
     What is missing is read as not there, which is one of its values: since every value of it gives the
@@ -95,23 +95,23 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
     """
     facts = evidence.facts
     if facts.code_bytes == 0:
-        return _Finding("no_contract", "warn")
+        return _VerdictFinding("no_contract", "warn")
     if not facts.balance_answers or facts.total_supply_raw is None:
-        return _Finding("not_a_token", "warn")
+        return _VerdictFinding("not_a_token", "warn")
     if evidence.role != "token":
-        return _Finding("quote_asset", "ok")
+        return _VerdictFinding("quote_asset", "ok")
     statuses = [reading.status for reading in readings]
     if "bought" in statuses:
         best = _best(readings, policy)
         if best is None:
             tried = [i for i, status in enumerate(statuses) if status == "bought"]
-            return _Finding("cannot_sell", "danger", max(tried, key=lambda i: _sale_rank(readings[i])))
-        return _Finding(*code_of(readings[best], policy), best)
+            return _VerdictFinding("cannot_sell", "danger", max(tried, key=lambda i: _sale_rank(readings[i])))
+        return _VerdictFinding(*code_of(readings[best], policy), best)
     if "keeps" in statuses:
-        return _Finding("heavy_fees", "danger")
+        return _VerdictFinding("heavy_fees", "danger")
     if "refused" in statuses:
-        return _Finding("cannot_buy", "warn")
-    return _Finding("empty_pool" if "dry" in statuses else "no_pool", "warn")
+        return _VerdictFinding("cannot_buy", "warn")
+    return _VerdictFinding("empty_pool" if "dry" in statuses else "no_pool", "warn")
 
 
 def _sale_rank(reading: VenueReading) -> tuple[bool, int]:

@@ -87,7 +87,7 @@ class FlagWeek:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class FlagReading:
     """What a sell of the flag's tokens paid in a block; 0 where they could not be sold."""
 
     block_number: int
@@ -128,7 +128,7 @@ class FlaggedToken:
     sold_raw: tuple[int, int] = (0, 0)
 
 
-def runs(state: State, seen_s: int | None, now: Reading, ends_s: int) -> Event | None:
+def runs(state: State, seen_s: int | None, now: FlagReading, ends_s: int) -> Event | None:
     """What a reading is to a flag that it runs; ``seen_s``: when it first paid enough."""
     if now.at_s > ends_s:
         return None
@@ -140,7 +140,7 @@ def runs(state: State, seen_s: int | None, now: Reading, ends_s: int) -> Event |
     return "held" if now.at_s - seen_s >= APART_S else None
 
 
-def is_dead(now: Reading) -> bool:
+def is_dead(now: FlagReading) -> bool:
     """Whether it pays so little. That nobody traded it for a day is told elsewhere."""
     return now.pays_wei <= DEAD_WEI
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from typing import Literal
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.market.fairness import Purses
+from roundtrip.domain.market.fairness import WalletOrigins
 
 Mark = Literal["good", "bad", "scam"]
 MARKS: tuple[Mark, ...] = ("good", "bad", "scam")
@@ -30,7 +30,7 @@ def name_key(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class WalletMark:
     """What a mite of age, whose wallet has traded, said of a wallet. ``wallet``, ``by``: the wallets; of the
     index, where it knows them, what it knows stands in ``Purses``."""
 
@@ -62,9 +62,9 @@ class Public:
         return max(said.people for said in (*self.names, *self.marks))
 
 
-def public(given: Iterable[Given], purses: Purses[Address], at_s: int) -> list[Public]:
+def public(given: Iterable[WalletMark], purses: WalletOrigins[Address], at_s: int) -> list[Public]:
     """What everybody is told, by the chain's time ``at_s``: what most people said first."""
-    of_wallet: dict[Address, list[Given]] = {}
+    of_wallet: dict[Address, list[WalletMark]] = {}
     for one in given:
         if not purses.is_kin(one.by, one.wallet):
             of_wallet.setdefault(one.wallet, []).append(one)
@@ -81,7 +81,10 @@ def public(given: Iterable[Given], purses: Purses[Address], at_s: int) -> list[P
 
 
 def _count_people(
-    given: list[Given], what: Callable[[Given], str | None], purses: Purses[Address], at_s: int
+    given: list[WalletMark],
+    what: Callable[[WalletMark], str | None],
+    purses: WalletOrigins[Address],
+    at_s: int,
 ) -> list[tuple[str, int]]:
     people: dict[str, set[Address | None]] = {}
     for one in given:
@@ -92,7 +95,7 @@ def _count_people(
     return sorted(enough, key=lambda one: (-one[1], one[0]))
 
 
-def _usual_spelling(given: list[Given], key: str) -> str:
+def _usual_spelling(given: list[WalletMark], key: str) -> str:
     """A name as most wrote it."""
     written = Counter(one.name for one in given if one.name is not None and name_key(one.name) == key)
     return min(written, key=lambda name: (-written[name], name))

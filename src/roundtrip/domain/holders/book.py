@@ -19,9 +19,9 @@ from .insider_ledger import note
 from .launch_window import LAUNCHED_PART, Launching, window_of
 from .launch_window import WINDOW_BLOCKS as WINDOW_BLOCKS
 from .launch_window import LaunchBuy as LaunchBuy
-from .launch_window import LaunchTold as LaunchTold
-from .router_parking import Parked, parked_of
-from .token_flows import NonWallets, Paid, TokenTx, VenueFill, WalletFlow, deeds
+from .launch_window import LaunchBuys as LaunchBuys
+from .router_parking import ParkedStock, parked_of
+from .token_flows import NonWallets, PaidBuy, TokenTx, VenueFill, WalletFlow, deeds
 
 Worth = Callable[[Address, int, int], int | None]
 """What an amount of a quote was worth in millionths of a dollar: (quote, raw amount, block number). None: not
@@ -29,7 +29,7 @@ known."""
 
 
 @dataclass(frozen=True, slots=True)
-class Beginning:
+class BookStart:
     """What a book is begun with. ``first_number``: the token's first block. ``launch_number``: its launch's,
     where a launchpad told it; None: found in the fold. ``insiders``: deployer and creator, as far as known,
     whom ``maker`` names. ``venues``: every place whose fills are read, by ``Fill.at``: where it changes for
@@ -55,7 +55,7 @@ class HolderBook:
     tell. ``parked``: see there. ``lost_venues``: of whom nobody knows any more, and up to which block their
     fills are in it."""
 
-    beginning: Beginning
+    beginning: BookStart
     block: BlockRef | None = None
     transfers: int = 0
     unreadable: int = 0
@@ -68,7 +68,7 @@ class HolderBook:
     minted_into_pools_raw: int = 0
     claimed_raw: int = 0
     moved_to: dict[Address, dict[Address, int]] = field(default_factory=dict)
-    parked: Parked = field(default_factory=Parked)
+    parked: ParkedStock = field(default_factory=ParkedStock)
     lost_venues: dict[str, int] = field(default_factory=dict)
     _no_wallets: frozenset[Address] = field(init=False, repr=False, compare=False)
 
@@ -166,7 +166,7 @@ class HolderBook:
                 note(self.ledgers[wallet], moved_to, flow, received, holding.pooled_raw)
         return buys
 
-    def _spend(self, tx: TokenTx, paid: Sequence[Paid], worth: Worth) -> None:
+    def _spend(self, tx: TokenTx, paid: Sequence[PaidBuy], worth: Worth) -> None:
         """Every buyer's share of what the fills cost that it was bought by. What stays with an address beside
         is parked there."""
         beside = self.beginning.places.beside
@@ -231,7 +231,7 @@ class HolderBook:
             raise ValueError("a book does not go back")
         self.block = block
 
-    def launch(self) -> LaunchTold | None:
+    def launch(self) -> LaunchBuys | None:
         """A launchpad's launch block, with the time of the first transfer in it or after. Else the block
         from which on one hundredth of what there is was bought within a window; until then the first by
         which pools had a hundredth; until then its first buy. Why so: see ``launching``. None: none of
@@ -337,7 +337,7 @@ def _as_json(book: HolderBook) -> dict[str, Any]:
 def _read(told: dict[str, Any]) -> HolderBook:
     launch_number, block, found, first = (told[name] for name in ("launch_number", "block", "found", "first"))
     token, first_number = texts([told["token"]])[0], wholes([told["first_number"]])[0]
-    beginning = Beginning(
+    beginning = BookStart(
         Address(token),
         NonWallets(_addresses(told["pools"]), _addresses(told["beside"])),
         frozenset(texts(told["venues"])),

@@ -47,7 +47,7 @@ _ELSEWHERE = ""
 """All v4 pools: their tokens lie in the manager."""
 
 
-class Parcel(NamedTuple):
+class FillParcel(NamedTuple):
     """What was bought by some fills: ``raw``, of what came out for them without taxes, by the place of its
     transfer in the transaction."""
 
@@ -55,24 +55,24 @@ class Parcel(NamedTuple):
     raw: dict[int, int]
 
 
-class Out(NamedTuple):
+class PoolOutflow(NamedTuple):
     """What left pools, by the places of its transfers: what is in neither was taken out without a trade.
     ``taxes``: parts of trades that went elsewhere than to their buyers."""
 
-    parcels: list[Parcel]
+    parcels: list[FillParcel]
     taxes: dict[int, int]
 
 
-def match_fills(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collection[Address]) -> Out:
+def match_fills(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collection[Address]) -> PoolOutflow:
     """All of one transaction. Transfers from pools to pools and burn addresses use up trades, too."""
     if len(fills) == 1 and not fills[0].buys:
-        return Out([], {})
+        return PoolOutflow([], {})
     told = {fill.at for fill in fills if fill.at in pools}
     bought: dict[str, list[VenueFill]] = {}
     for fill in fills:
         if fill.buys and fill.token_raw:
             bought.setdefault(fill.at if fill.at in told else _ELSEWHERE, []).append(fill)
-    out = Out([], {})
+    out = PoolOutflow([], {})
     if not bought:
         return out
     left: dict[str, dict[int, int]] = {}
@@ -85,11 +85,11 @@ def match_fills(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collec
     return out
 
 
-def _match(fills: list[VenueFill], left: dict[int, int], may_share: bool, out: Out) -> None:
+def _match(fills: list[VenueFill], left: dict[int, int], may_share: bool, out: PoolOutflow) -> None:
     """One place. ``may_share``: whoever trades there can have one trade paid out to several."""
     if len(fills) == len(left) == 1:
         ((number, amount),) = left.items()
-        out.parcels.append(Parcel((fills[0],), {number: min(amount, fills[0].token_raw)}))
+        out.parcels.append(FillParcel((fills[0],), {number: min(amount, fills[0].token_raw)}))
         return
     fills = _equal(fills, left, out)
     if len(fills) * len(left) <= _MOST_RUNS:
@@ -99,7 +99,7 @@ def _match(fills: list[VenueFill], left: dict[int, int], may_share: bool, out: O
     chosen = _buyers(left, len(fills), may_share)
     told = sum(fill.token_raw for fill in fills)
     raw = scale_to(chosen, told)
-    out.parcels.append(Parcel(tuple(fills), raw))
+    out.parcels.append(FillParcel(tuple(fills), raw))
     told -= sum(raw.values())
     for number, amount in left.items():
         if number not in chosen and told > 0:
@@ -107,7 +107,7 @@ def _match(fills: list[VenueFill], left: dict[int, int], may_share: bool, out: O
             told -= out.taxes[number]
 
 
-def _equal(fills: list[VenueFill], left: dict[int, int], out: Out) -> list[VenueFill]:
+def _equal(fills: list[VenueFill], left: dict[int, int], out: PoolOutflow) -> list[VenueFill]:
     """Takes out what one transfer paid exactly; what it was of the others is told."""
     places: dict[int, list[int]] = {}
     for number in reversed(left):
@@ -117,13 +117,13 @@ def _equal(fills: list[VenueFill], left: dict[int, int], out: Out) -> list[Venue
         equal = places.get(fill.token_raw)
         if equal:
             number = equal.pop()
-            out.parcels.append(Parcel((fill,), {number: left.pop(number)}))
+            out.parcels.append(FillParcel((fill,), {number: left.pop(number)}))
         else:
             rest.append(fill)
     return rest
 
 
-def _run(fill: VenueFill, left: dict[int, int], may_share: bool, out: Out) -> bool:
+def _run(fill: VenueFill, left: dict[int, int], may_share: bool, out: PoolOutflow) -> bool:
     """Takes out the first transfers in a row that add up to the trade, if there are any."""
     numbers = list(left)
     start = total = 0
@@ -135,7 +135,7 @@ def _run(fill: VenueFill, left: dict[int, int], may_share: bool, out: Out) -> bo
         if total == fill.token_raw:
             run = {one: left.pop(one) for one in numbers[start : end + 1]}
             raw = _buyers(run, 1, may_share)
-            out.parcels.append(Parcel((fill,), raw))
+            out.parcels.append(FillParcel((fill,), raw))
             out.taxes.update((one, amount) for one, amount in run.items() if one not in raw)
             return True
     return False

@@ -9,10 +9,10 @@ from typing import Literal
 
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, TxHash
 
-from .book import HolderBook, HolderColumns, LaunchTold
+from .book import HolderBook, HolderColumns, LaunchBuys
 from .concentration import evenness, largest
 from .deployer import Maker
-from .launch_groups import Group, groups, join_groups
+from .launch_groups import BuyerGroup, groups, join_groups
 
 TOP = 10
 FRESH_S = 3 * 86_400
@@ -252,7 +252,7 @@ def _sum(told: HolderInputs, wallets: Collection[Address]) -> int:
 # --- the launch ------------------------------------------------------------------------------------
 
 
-def snipers(told: HolderInputs, launch: LaunchTold | None = None) -> Snipers | None:
+def snipers(told: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
     """None: nobody bought in the launch window, or there was no launch. ``launch``: the book's, where it is
     at hand."""
     launch = launch or told.book.launch()
@@ -269,7 +269,7 @@ def snipers(told: HolderInputs, launch: LaunchTold | None = None) -> Snipers | N
     )
 
 
-def launch_groups(told: HolderInputs, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[Group]:
+def launch_groups(told: HolderInputs, launch: LaunchBuys, least: int = LEAST_BUNDLE) -> list[BuyerGroup]:
     """Launch buyers of one funder who may group, or of one transaction that may. Groups may share wallets."""
     funders = {}
     for buy in launch.buys:
@@ -290,7 +290,7 @@ def _is_deployer(told: HolderInputs, wallet: Address) -> bool:
     return told.maker is not None and wallet == told.maker.deployer
 
 
-def busy_funders(told: HolderInputs, launch: LaunchTold) -> list[tuple[Address, int]]:
+def busy_funders(told: HolderInputs, launch: LaunchBuys) -> list[tuple[Address, int]]:
     """Funders of three or more launch buyers who group nobody for having paid so many; and how many buyers,
     the most first."""
     paid: dict[Address, set[Address]] = {}
@@ -311,7 +311,7 @@ def _is_everybodys(told: HolderInputs, funder: Address) -> bool:
     return bool(is_contract) or funder in told.never_group or funder in outside(told)
 
 
-def bundles(told: HolderInputs, launch: LaunchTold, least: int = LEAST_BUNDLE) -> list[Bundle]:
+def bundles(told: HolderInputs, launch: LaunchBuys, least: int = LEAST_BUNDLE) -> list[Bundle]:
     """The one that bought most first. ``least``: how many wallets one link has to have."""
     bought: dict[Address, int] = {}
     for buy in launch.buys:
@@ -336,7 +336,7 @@ def bundles(told: HolderInputs, launch: LaunchTold, least: int = LEAST_BUNDLE) -
 # --- insiders --------------------------------------------------------------------------------------
 
 
-def suspicious(told: HolderInputs, launch: LaunchTold | None) -> tuple[Address, ...]:
+def suspicious(told: HolderInputs, launch: LaunchBuys | None) -> tuple[Address, ...]:
     """Every wallet in suspicious hands, each once: deployer, snipers, and bundles with them, who all
     bought in the launch window, and whom the deployer funded. A launch may name any stranger as its creator:
     he is only where one of these is so, or where a contract launched it, since then he may be behind that."""

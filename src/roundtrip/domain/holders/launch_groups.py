@@ -9,7 +9,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from .book import LaunchBuy
 
 
-class Group(NamedTuple):
+class BuyerGroup(NamedTuple):
     """Launch buyers behind one funder, he among them where he bought, or filled in one transaction: one of
     the two is None. In the order of their first buys."""
 
@@ -20,7 +20,7 @@ class Group(NamedTuple):
 
 def groups(
     buys: Sequence[LaunchBuy], funders: Mapping[Address, Address], never: Collection[str], least: int
-) -> list[Group]:
+) -> list[BuyerGroup]:
     """Every group of so many wallets. ``funders``: who paid whom, of those who may group at all. ``never``:
     transactions that group nobody."""
     paid: defaultdict[Address, dict[Address, None]] = defaultdict(dict)
@@ -34,12 +34,12 @@ def groups(
         for tx_hash in buy.txs or (buy.tx_hash,):
             if tx_hash not in never:
                 filled[tx_hash][buy.wallet] = None
-    found = [Group(funder, None, tuple(wallets)) for funder, wallets in paid.items()]
-    found += [Group(None, tx_hash, tuple(wallets)) for tx_hash, wallets in filled.items()]
+    found = [BuyerGroup(funder, None, tuple(wallets)) for funder, wallets in paid.items()]
+    found += [BuyerGroup(None, tx_hash, tuple(wallets)) for tx_hash, wallets in filled.items()]
     return [group for group in found if len(group.wallets) >= least]
 
 
-def join_groups(found: Iterable[Group]) -> list[list[Group]]:
+def join_groups(found: Iterable[BuyerGroup]) -> list[list[BuyerGroup]]:
     """Groups that share a wallet, directly or over others, put together."""
     parents: dict[Address, Address] = {}
     kept = list(found)
@@ -47,7 +47,7 @@ def join_groups(found: Iterable[Group]) -> list[list[Group]]:
         first = _root(parents, group.wallets[0])
         for wallet in group.wallets[1:]:
             parents[_root(parents, wallet)] = first
-    together: defaultdict[Address, list[Group]] = defaultdict(list)
+    together: defaultdict[Address, list[BuyerGroup]] = defaultdict(list)
     for group in kept:
         together[_root(parents, group.wallets[0])].append(group)
     return list(together.values())

@@ -53,7 +53,7 @@ class LaunchBuy:
 
 
 @dataclass(frozen=True, slots=True)
-class LaunchTold:
+class LaunchBuys:
     """Where the token's launch was, and who bought in it, in the order of their first buys, insiders too.
     ``left_out``: how many more wallets bought, each less than all of these; one that comes again after it
     was left out counts again."""
@@ -108,14 +108,14 @@ class Window:
         kept = set(ranked)
         return {wallet: buy for wallet, buy in self.buys.items() if wallet in kept}
 
-    def as_launch(self) -> LaunchTold:
+    def as_launch(self) -> LaunchBuys:
         """For others."""
         kept = self.biggest()
         buys = tuple(
             LaunchBuy(wallet, amount_raw, txs[0][0], block_number, tuple(tx_hash for tx_hash, _ in txs))
             for wallet, (amount_raw, txs, block_number) in kept.items()
         )
-        return LaunchTold(self.number, self.at_s, buys, self.left_out + len(self.buys) - len(kept))
+        return LaunchBuys(self.number, self.at_s, buys, self.left_out + len(self.buys) - len(kept))
 
     def as_json(self) -> list[Any]:
         """All of it, for ``window_of``."""
@@ -236,7 +236,7 @@ class Launching:
     def _settle(self, found: Window) -> None:
         self.go_on(found, True, None, [])
 
-    def known_launch(self) -> LaunchTold | None:
+    def known_launch(self) -> LaunchBuys | None:
         """The launch, as far as it is known; before it is found the first buy stands for it."""
         window = self.found or self.first
         return None if window is None else window.as_launch()

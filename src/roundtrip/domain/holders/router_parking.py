@@ -9,7 +9,7 @@ from .book_packing import texts, wholes
 
 
 @dataclass(slots=True)
-class Parked:
+class ParkedStock:
     """Of block ``number`` alone. ``stocks``: how much lies where, and what it cost in millionths of a dollar;
     None: not known."""
 
@@ -43,10 +43,10 @@ class Parked:
         return [self.number, list(self.stocks), raws, costs]
 
 
-def parked_of(told: Any) -> Parked:
+def parked_of(told: Any) -> ParkedStock:
     """What ``as_json`` told. Raises ValueError or TypeError for anything else."""
     number, places, raws, costs = told
     if not all(cost is None or type(cost) is int for cost in costs):
         raise ValueError("what should be a number is none")
     stocks = dict(zip(map(Address, texts(places)), zip(wholes(raws), costs, strict=True), strict=True))
-    return Parked(wholes([number])[0], stocks)
+    return ParkedStock(wholes([number])[0], stocks)

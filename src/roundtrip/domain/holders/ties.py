@@ -8,14 +8,14 @@ from typing import Literal
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 
-from .book import HolderColumns, LaunchTold
+from .book import HolderColumns, LaunchBuys
 from .findings import UNKNOWN, HolderInputs, is_deployers, launch_groups
 
 TieKind = Literal["deployed", "sniped", "same_transaction", "same_funder", "funded_by_deployer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Tie:
+class HolderTie:
     """``to``: the funder, where there is one. ``tx_hash`` None: not known."""
 
     wallet: Address
@@ -35,13 +35,13 @@ class Disagreement:
     supply_off_raw: int
 
 
-def ties(told: HolderInputs, launch: LaunchTold | None) -> list[Tie]:
+def ties(told: HolderInputs, launch: LaunchBuys | None) -> list[HolderTie]:
     """Every one, the most telling kinds first."""
     found = []
     if told.maker is not None:
-        found.append(Tie(told.maker.deployer, "deployed", None, told.maker.tx_hash))
+        found.append(HolderTie(told.maker.deployer, "deployed", None, told.maker.tx_hash))
         found += [
-            Tie(wallet, "funded_by_deployer", told.maker.deployer, told.wallets[wallet].funded_tx)
+            HolderTie(wallet, "funded_by_deployer", told.maker.deployer, told.wallets[wallet].funded_tx)
             for wallet in sorted(told.wallets)
             if is_deployers(told, wallet)
         ]
@@ -50,22 +50,24 @@ def ties(told: HolderInputs, launch: LaunchTold | None) -> list[Tie]:
     return found
 
 
-def _bundle_ties(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
+def _bundle_ties(told: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:
     together = launch_groups(told, launch)
     for group in together:
         for wallet in group.wallets:
             if group.tx_hash is not None:
-                yield Tie(wallet, "same_transaction", None, group.tx_hash)
+                yield HolderTie(wallet, "same_transaction", None, group.tx_hash)
     for group in together:
         for wallet in group.wallets:
             if group.funder is not None and wallet != group.funder:
-                yield Tie(wallet, "same_funder", group.funder, told.wallets.get(wallet, UNKNOWN).funded_tx)
+                yield HolderTie(
+                    wallet, "same_funder", group.funder, told.wallets.get(wallet, UNKNOWN).funded_tx
+                )
 
 
-def _sniper_ties(told: HolderInputs, launch: LaunchTold) -> Iterator[Tie]:
+def _sniper_ties(told: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:
     for buy in launch.buys:
         if told.maker is None or buy.wallet != told.maker.deployer:
-            yield Tie(buy.wallet, "sniped", None, buy.tx_hash)
+            yield HolderTie(buy.wallet, "sniped", None, buy.tx_hash)
 
 
 def disagreement(told: HolderInputs) -> Disagreement:

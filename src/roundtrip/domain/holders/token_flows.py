@@ -19,8 +19,8 @@ from typing import Literal, NamedTuple
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, ZERO_ADDRESS, Address, TxHash
 
 from .fill_matching import HOOK_TAKES_BPS as HOOK_TAKES_BPS
+from .fill_matching import FillParcel, PoolOutflow, claimed_raw, match_fills, scale_to
 from .fill_matching import Move as Move
-from .fill_matching import Out, Parcel, claimed_raw, match_fills, scale_to
 from .fill_matching import VenueFill as VenueFill
 
 
@@ -65,7 +65,7 @@ class WalletFlow(NamedTuple):
     amount_raw: int
 
 
-class Paid(NamedTuple):
+class PaidBuy(NamedTuple):
     """Bought, and what for. By ``fills`` came ``of_raw`` without taxes; of it the part between ``from_raw``
     and ``to_raw`` stayed with ``hand``: a wallet, or an address beside, where others may fetch it."""
 
@@ -76,11 +76,11 @@ class Paid(NamedTuple):
     of_raw: int
 
 
-class Deeds(NamedTuple):
+class TransactionFlows(NamedTuple):
     """What a transaction did. ``claimed_raw``: bought in v4 pools and left in the manager."""
 
     flows: list[WalletFlow]
-    paid: Sequence[Paid] = ()
+    paid: Sequence[PaidBuy] = ()
     claimed_raw: int = 0
 
 
@@ -101,11 +101,11 @@ def flows(tx: TokenTx, places: NonWallets) -> list[WalletFlow]:
     return deeds(tx, places).flows
 
 
-def deeds(tx: TokenTx, places: NonWallets) -> Deeds:
+def deeds(tx: TokenTx, places: NonWallets) -> TransactionFlows:
     """The same, with what the buyers paid for."""
     moves, fills, pools = tx.moves, tx.fills, places.pools
     done: list[WalletFlow] = []
-    paid: list[Paid] = []
+    paid: list[PaidBuy] = []
     if len(moves) == 1:
         if not fills or moves[0].sender not in pools:
             done = _one(moves[0], fills, places)
@@ -115,18 +115,18 @@ def deeds(tx: TokenTx, places: NonWallets) -> Deeds:
             done, paid = _follow_transaction(tx, places)
     elif moves:
         done, paid = _follow_transaction(tx, places)
-    return Deeds(done, paid, claimed_raw(moves, fills, pools) if fills else 0)
+    return TransactionFlows(done, paid, claimed_raw(moves, fills, pools) if fills else 0)
 
 
-def _follow_transaction(tx: TokenTx, places: NonWallets) -> tuple[list[WalletFlow], list[Paid]]:
-    ends = _Ends(tx, places)
+def _follow_transaction(tx: TokenTx, places: NonWallets) -> tuple[list[WalletFlow], list[PaidBuy]]:
+    ends = _TokenPaths(tx, places)
     for number, move in enumerate(tx.moves):
         if move.amount_raw > 0 and move.sender != move.recipient:
             ends.follow(number, move)
     return ends.collect_flows(tx.fills)
 
 
-def _one_out(move: Move, fill: VenueFill, places: NonWallets) -> Deeds:
+def _one_out(move: Move, fill: VenueFill, places: NonWallets) -> TransactionFlows:
     """The same of a single transfer out of a pool, and one fill: nearly every buy."""
     sender, recipient, amount = move
     pools, at, bought = places.pools, fill.at, 0
@@ -134,14 +134,16 @@ def _one_out(move: Move, fill: VenueFill, places: NonWallets) -> Deeds:
         bought = fill.token_raw if fill.buys else 0
     claimed = 0 if at in pools or not bought else claimed_raw((move,), (fill,), pools)
     if amount <= 0 or recipient in pools or recipient in BURN_ADDRESSES:
-        return Deeds([], (), claimed)
+        return TransactionFlows([], (), claimed)
     if bought > amount:
         bought = amount
     keeps = recipient not in places.beside
     done = [WalletFlow("bought", recipient, None, bought)] if keeps and bought else []
     if keeps and amount > bought:
         done.append(WalletFlow("withdrawn", recipient, None, amount - bought))
-    return Deeds(done, (Paid(recipient, (fill,), 0, bought, bought),) if bought else (), claimed)
+    return TransactionFlows(
+        done, (PaidBuy(recipient, (fill,), 0, bought, bought),) if bought else (), claimed
+    )
 
 
 def _one(move: Move, fills: Sequence[VenueFill], places: NonWallets) -> list[WalletFlow]:
@@ -171,7 +173,7 @@ def _one(move: Move, fills: Sequence[VenueFill], places: NonWallets) -> list[Wal
     return done
 
 
-class _Ends:
+class _TokenPaths:
     """Where the tokens of one transaction went. ``hands``: what each address has of others, the latest last.
     ``out``: what left pools in a trade, by the place of its transfer. ``into``: by whose it was, what ended
     in pools. ``parcels``, ``taxes``, ``made``, ``taken``: what the origins were named for that are nobody."""
@@ -179,7 +181,7 @@ class _Ends:
     def __init__(self, tx: TokenTx, places: NonWallets) -> None:
         self.places = places
         self.out: dict[int, list[_Lot]] = {}
-        self.parcels: dict[Address, Parcel] = {}
+        self.parcels: dict[Address, FillParcel] = {}
         self.taxes: dict[Address, Address] = {}
         if tx.fills:
             self._name(match_fills(tx.moves, tx.fills, places.pools), tx.moves)
@@ -192,7 +194,7 @@ class _Ends:
         self.taken: dict[Address, Address] = {}
         self.stayed: dict[tuple[Address, Address], int] = {}
 
-    def _name(self, out: Out, moves: Sequence[Move]) -> None:
+    def _name(self, out: PoolOutflow, moves: Sequence[Move]) -> None:
         for number, parcel in enumerate(out.parcels):
             origin = Address(f"{_PARCEL}{number}")
             self.parcels[origin] = parcel
@@ -273,7 +275,7 @@ class _Ends:
             key = (origin, holder)
             stayed[key] = stayed.get(key, 0) + amount
 
-    def collect_flows(self, fills: Sequence[VenueFill]) -> tuple[list[WalletFlow], list[Paid]]:
+    def collect_flows(self, fills: Sequence[VenueFill]) -> tuple[list[WalletFlow], list[PaidBuy]]:
         """What all this was to the wallets."""
         for holder, lots in self.hands.items():
             if lots:
@@ -307,14 +309,14 @@ class _Ends:
                 done.append(WalletFlow("burned", origin, None, amount))
         return done, paid
 
-    def _collect_bought(self, kept: dict[Address, _Sums]) -> tuple[_Sums, list[Paid]]:
+    def _collect_bought(self, kept: dict[Address, _Sums]) -> tuple[_Sums, list[PaidBuy]]:
         bought: _Sums = {}
         paid = []
         for origin, hands in kept.items():
             parcel = self.parcels[origin]
             of_raw, before = sum(parcel.raw.values()), 0
             for hand, amount in hands.items():
-                paid.append(Paid(hand, parcel.fills, before, before + amount, of_raw))
+                paid.append(PaidBuy(hand, parcel.fills, before, before + amount, of_raw))
                 before += amount
                 if self._is_wallet(hand):
                     _add(bought, hand, amount)

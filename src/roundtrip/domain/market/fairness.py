@@ -44,7 +44,7 @@ class WalletOrigin(NamedTuple, Generic[W]):
 
 
 @dataclass(frozen=True, slots=True)
-class Purses(Generic[W]):
+class WalletOrigins(Generic[W]):
     """What is known of wallets. Who stands in no origin was never met: neither age nor funder are known.
     ``funded``: how many wallets each funder was the first to pay, as far as it matters."""
 

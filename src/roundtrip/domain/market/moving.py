@@ -9,7 +9,7 @@ from roundtrip.domain.base import clock_age
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import LAUNCHPAD_KINDS, VenueKind
 
-from .fairness import Purses
+from .fairness import WalletOrigins
 
 WINDOW_S = 600
 """Ten minutes of the chain's time."""
@@ -39,7 +39,7 @@ CAUGHT_FOR_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedLevel:
     """The newest check of a token. ``at_s``: when by our clock, in seconds since 1970."""
 
     code: str
@@ -79,9 +79,9 @@ class MoneyFlow:
     sells: int
     buyers: tuple[int, ...]
     sellers: int
-    checked: Checked | None
-    deep: Checked | None = None
-    decided: Checked | None = None
+    checked: CheckedLevel | None
+    deep: CheckedLevel | None = None
+    decided: CheckedLevel | None = None
 
     def net_wei(self) -> int:
         """What came in and stayed."""
@@ -92,7 +92,7 @@ class MoneyFlow:
         proven. A token of the launchpad in somebody else's pool is as any other."""
         return self.launched_s is not None and self.venue in LAUNCHPAD_KINDS
 
-    def fresh(self, now_s: float) -> Checked | None:
+    def fresh(self, now_s: float) -> CheckedLevel | None:
         """The check that is young enough to say something."""
         checked = self.checked
         return checked if checked is not None and checked.is_within(PROVEN_FOR_S, now_s) else None
@@ -141,7 +141,7 @@ class MovingBoard:
     traps: int
 
 
-def board(flows: Iterable[MoneyFlow], wallets: Purses[int], from_s: int, now_s: float) -> MovingBoard:
+def board(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int, now_s: float) -> MovingBoard:
     """The board. ``wallets``: what is known of the buyers. ``from_s``: when the window began, by the chain's
     clock; ``now_s`` is ours."""
     rows: list[MoneyFlow] = []
@@ -159,7 +159,7 @@ def board(flows: Iterable[MoneyFlow], wallets: Purses[int], from_s: int, now_s: 
     return MovingBoard(tuple(rows), held.get("unproven", 0), held.get("trap", 0))
 
 
-def crowd(buyers: Iterable[int], wallets: Purses[int], from_s: int) -> int:
+def crowd(buyers: Iterable[int], wallets: WalletOrigins[int], from_s: int) -> int:
     """As how many people the buyers of a window that began at ``from_s`` count: one a purse, and of a purse
     that many share one for every ten, at least one.
 
@@ -184,6 +184,6 @@ def to_check(flows: Iterable[MoneyFlow], now_s: float) -> list[MoneyFlow]:
     return sorted(wanted, key=lambda flow: standing(flow, now_s) == "trap")
 
 
-def flows_with_crowd(flows: Iterable[MoneyFlow], wallets: Purses[int], from_s: int) -> list[MoneyFlow]:
+def flows_with_crowd(flows: Iterable[MoneyFlow], wallets: WalletOrigins[int], from_s: int) -> list[MoneyFlow]:
     """Those with a crowd, in the order given."""
     return [flow for flow in flows if crowd(flow.buyers, wallets, from_s) >= CROWD]

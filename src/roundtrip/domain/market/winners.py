@@ -19,7 +19,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address
 
-from .fairness import Purses
+from .fairness import WalletOrigins
 
 SPANS: MappingProxyType[str, int | None] = MappingProxyType(
     {"24h": 86_400, "7d": 7 * 86_400, "30d": 30 * 86_400, "all": None}
@@ -62,7 +62,7 @@ class RankedWinner(NamedTuple):
     best: ClosedToken
 
 
-class Wallets(Purses[Address]):
+class Wallets(WalletOrigins[Address]):
     """What is known of wallets that win, and of those they won from."""
 
     def is_fair(self, token: TokenStart, buyers: Iterable[Address], at_s: int) -> bool:

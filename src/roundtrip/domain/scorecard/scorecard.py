@@ -85,7 +85,7 @@ class VerdictClaim:
     places: tuple[str, ...] = ()
     paid: tuple[int, int] = (1, 0)
 
-    def is_way_out(self, real: "Real") -> bool:
+    def is_way_out(self, real: "RealTrade") -> bool:
         """Whether a sell shows a way out to whoever is stuck: where it was tried any sell does; elsewhere, as
         in a pool that takes it back for next to nothing, one that brings half of what buying it had cost."""
         if real.at in self.places:
@@ -183,7 +183,7 @@ def _waits(reading: VenueReading, policy: Policy) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Real:
+class RealTrade:
     """One plain wallet's real trade. ``at``: in which pool or curve. ``token_raw``: of the token out of the
     wallet, or into it (a buy). ``worth_wei``: what was paid or got for it; None: not known. ``cost_bps``:
     what the sell lost against the price before it, tax and fees in it; None: that cannot be told.
@@ -215,7 +215,7 @@ class LaterCheck:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class FailedSell:
     """A plain wallet's sell that is known to have failed, for no reason of its own: so much of the token."""
 
     block_number: int
@@ -256,9 +256,9 @@ def tax_bps(left_raw: int, reached_raw: int) -> int:
 
 def weigh(
     said: VerdictClaim,
-    reals: Sequence[Real],
+    reals: Sequence[RealTrade],
     turned: Sequence[LaterCheck] = (),
-    failed: Sequence[Failed] = (),
+    failed: Sequence[FailedSell] = (),
 ) -> VerdictScore:
     """What a verdict comes to. ``reals``: in the order of the chain, of plain wallets only. What does not fit
     its size or its time is left out here. Pure, and the same whenever it is asked."""
@@ -279,14 +279,14 @@ def weigh(
     return _by("wrong", "bought" if said.claim == "no_buy" else "traded", against)
 
 
-def _fits(said: VerdictClaim, real: Real) -> bool:
+def _fits(said: VerdictClaim, real: RealTrade) -> bool:
     if said.sizes_raw:
         return said.fits(real.token_raw)
     return real.worth_wei is not None and said.fits(real.worth_wei)
 
 
 def _of_sells(
-    said: VerdictClaim, sells: Sequence[Real], turned: Sequence[LaterCheck], failed: Sequence[Failed]
+    said: VerdictClaim, sells: Sequence[RealTrade], turned: Sequence[LaterCheck], failed: Sequence[FailedSell]
 ) -> VerdictScore:
     """Of a verdict that it can be sold: whatever speaks against it comes first."""
     # Who sells too early meets what was said; how long a wallet had waited is not looked at.
@@ -311,11 +311,11 @@ def _of_sells(
     return VerdictScore("undecided", "not_told" if sells else "no_sell")
 
 
-def _is_dear(said: VerdictClaim, sell: Real) -> bool:
+def _is_dear(said: VerdictClaim, sell: RealTrade) -> bool:
     return said.line_bps is not None and sell.cost_bps is not None and sell.cost_bps >= said.line_bps
 
 
-def _of_stuck(said: VerdictClaim, sells: Sequence[Real], turned: Sequence[LaterCheck]) -> VerdictScore:
+def _of_stuck(said: VerdictClaim, sells: Sequence[RealTrade], turned: Sequence[LaterCheck]) -> VerdictScore:
     """Of a verdict that it cannot be sold. What was said of those who hold it is spoken of by them alone."""
     against = [one for one in sells if said.is_way_out(one) and (said.claim == "stuck" or one.held_before)]
     if said.sometimes and against:
@@ -330,7 +330,7 @@ def _of_stuck(said: VerdictClaim, sells: Sequence[Real], turned: Sequence[LaterC
     return VerdictScore("undecided", "no_sell")
 
 
-def _by(outcome: Outcome, cause: Cause, real: Real) -> VerdictScore:
+def _by(outcome: Outcome, cause: Cause, real: RealTrade) -> VerdictScore:
     return VerdictScore(
         outcome, cause, real.block_number, real.at_s, real.tx_hash, real.wallet, real.cost_bps
     )  # fmt: skip

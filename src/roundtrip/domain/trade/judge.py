@@ -12,10 +12,10 @@ from typing import Literal
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import (
-    Cell,
     CellOutcome,
     Missing,
     Probe,
+    ProbeCell,
     RefusedCall,
     Sold,
     VenueEvidence,
@@ -79,7 +79,7 @@ class Allowance:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class RunResult:
     """A whole run. ``eth_changes_wei``: what each call changed of the wallet's eth, without its gas.
     ``told``: decimals and symbol as each token answered; ``unread``: what told no balance."""
 
@@ -240,7 +240,7 @@ def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
         cells = list(venue.cells)
         for fill, numbers in zip(choice, groups.values(), strict=True):
             for number in numbers:
-                cells[number] = Cell(cells[number].probe, fill(cells[number].probe))
+                cells[number] = ProbeCell(cells[number].probe, fill(cells[number].probe))
         yield replace(venue, cells=tuple(cells))
         if not groups:
             return
@@ -308,7 +308,7 @@ def _of_all(sale: SellResult) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Changed:
+class WalletChanges:
     """What the wallet comes out with. ``short``: it could not have paid for all of the calls. ``lost_bps``:
     where only money came, what that lost at the pinned block's prices; None where that is not known."""
 
@@ -342,7 +342,9 @@ def level_of(code: str, found: ExitFinding | None) -> Level:
     return "warn" if level == "ok" and found is not None and not found.sold_straight_back() else level
 
 
-def judge_trade(ran: Ran, exits: tuple[ExitFinding, ...], changed: Changed, policy: Policy) -> TradeOutcome:
+def judge_trade(
+    ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
+) -> TradeOutcome:
     """The decided order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
     if ran.has_reverted() or changed.short:
         return TradeOutcome("tx_reverts")

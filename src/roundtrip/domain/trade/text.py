@@ -10,12 +10,14 @@ from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.venue_reading import Sale, VenueReading
 from roundtrip.domain.check.verdict_text import NO_REASON, percent, sell_reason_text, unproven
 
-from .judge import Allowance, CallResult, ExitFinding, Ran, TradeOutcome
+from .judge import Allowance, CallResult, ExitFinding, RunResult, TradeOutcome
 
 _NAMED_IMPACT_BPS = 10
 
 
-def sentence(outcome: TradeOutcome, ran: Ran, short: str | None, policy: Policy, tokens: int = 1) -> str:
+def sentence(
+    outcome: TradeOutcome, ran: RunResult, short: str | None, policy: Policy, tokens: int = 1
+) -> str:
     """What the calls come to. ``short``: why the wallet could not pay for them, where it could not;
     ``tokens``: how many they bring."""
     if outcome.code == "tx_reverts":
@@ -36,7 +38,7 @@ def sentence(outcome: TradeOutcome, ran: Ran, short: str | None, policy: Policy,
     return f"It goes through;{which} this size gets {fewer} less for its money than a small one; {told}."
 
 
-def _without_token(outcome: TradeOutcome, ran: Ran) -> str:
+def _without_token(outcome: TradeOutcome, ran: RunResult) -> str:
     if outcome.lost_bps is not None:
         worth = percent(outcome.lost_bps)
         return f"It goes through; what comes back is worth {worth} less than what is spent."
@@ -72,7 +74,7 @@ def reason(call: CallResult) -> str:
     return names.reason(call.reason or "") or NO_REASON
 
 
-def _reverts(ran: Ran) -> str:
+def _reverts(ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     said = names.reason(ran.calls[number].reason or "")
     which = "It" if len(ran.calls) == 1 else f"Call {number + 1} of {len(ran.calls)}"

@@ -15,7 +15,7 @@ from roundtrip.domain.base.venue import VenueKind
 # --- read off one log, beside what history is made of --------------------------------------------------
 
 
-class Allowed(NamedTuple):
+class AllowanceGiven(NamedTuple):
     """``owner`` lets ``spender`` take so much of its token. ``until_s``: when a right by Permit2 ends."""
 
     token: Address
@@ -30,7 +30,7 @@ class Allowed(NamedTuple):
         return self.amount_raw >= 2**128 or self.amount_raw == 2**96 - 1
 
 
-class AllowedAll(NamedTuple):
+class CollectionAllowed(NamedTuple):
     """``owner`` lets ``operator`` take everything it holds of a collection, or no longer."""
 
     collection: Address
@@ -39,7 +39,7 @@ class AllowedAll(NamedTuple):
     allowed: bool
 
 
-class Wrapped(NamedTuple):
+class EthWrapped(NamedTuple):
     """Eth was made weth, or weth eth (``wraps`` False), by ``account``."""
 
     account: Address
@@ -64,7 +64,7 @@ class OperationEnded(NamedTuple):
     succeeded: bool
 
 
-Said = Event | Allowed | AllowedAll | Wrapped | ItemMoved | OperationEnded
+Said = Event | AllowanceGiven | CollectionAllowed | EthWrapped | ItemMoved | OperationEnded
 
 
 # --- what is made of them ------------------------------------------------------------------------------

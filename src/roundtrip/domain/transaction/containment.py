@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import is_curve
 
-from .account import TRADES, Allowed, KnownMarket, StepKind, TransactionFacts, TransactionStep
+from .account import TRADES, AllowanceGiven, KnownMarket, StepKind, TransactionFacts, TransactionStep
 from .sums import Nets
 
 _VENUES: frozenset[StepKind] = frozenset(
@@ -92,7 +92,7 @@ class _Parts:
         if step.kind == "approval":
             spends = step.to in self.inside
             return step.who in self.inside or (
-                spends and isinstance(step.said, Allowed) and not step.said.is_unlimited()
+                spends and isinstance(step.said, AllowanceGiven) and not step.said.is_unlimited()
             )
         return False
 

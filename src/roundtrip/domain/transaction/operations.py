@@ -6,7 +6,7 @@ from itertools import islice
 from operator import attrgetter
 from typing import NamedTuple
 
-from roundtrip.domain.base.events import Event, Executing, Operated
+from roundtrip.domain.base.events import Event, Operated, OperationsBegin
 from roundtrip.domain.base.types import Address
 
 
@@ -29,7 +29,7 @@ def operations(told: Iterable[tuple[int, int, Event]]) -> list[UserOperation]:
     found = []
     begun: dict[Address, tuple[int, int]] = {}
     for tx_index, log_index, event in told:
-        if isinstance(event, Executing):
+        if isinstance(event, OperationsBegin):
             begun[event.entry_point] = tx_index, log_index
         elif isinstance(event, Operated):
             since_tx, after = begun.get(event.entry_point, (-1, -1))

@@ -19,8 +19,9 @@ from roundtrip.domain.base.venue import FIRST_VENUE, is_curve
 
 from .account import (
     TRADES,
-    Allowed,
-    AllowedAll,
+    AllowanceGiven,
+    CollectionAllowed,
+    EthWrapped,
     ItemMoved,
     Kind,
     KnownMarket,
@@ -31,7 +32,6 @@ from .account import (
     TransactionAccount,
     TransactionFacts,
     TransactionStep,
-    Wrapped,
 )
 from .containment import insides, without_parts
 from .operations import UserOperation, account_at, operations
@@ -144,13 +144,13 @@ class _Reader:
             self._beside(one)
 
     def _beside(self, one: Said) -> None:
-        if isinstance(one, Allowed):
+        if isinstance(one, AllowanceGiven):
             self.found.append(TransactionStep("approval", one.owner, one.spender, token=one.token, said=one))
-        elif isinstance(one, AllowedAll):
+        elif isinstance(one, CollectionAllowed):
             self.found.append(
                 TransactionStep("approval", one.owner, one.operator, token=one.collection, said=one)
             )
-        elif isinstance(one, Wrapped):
+        elif isinstance(one, EthWrapped):
             kind: StepKind = "wrap" if one.wraps else "unwrap"
             self.found.append(
                 TransactionStep(kind, one.account, paid=MovedAsset(ZERO_ADDRESS, one.amount_raw), said=one)

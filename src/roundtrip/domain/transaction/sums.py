@@ -7,7 +7,7 @@ from roundtrip.domain.base.events import CurveTraded, Transferred
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import is_curve
 
-from .account import TRADES, Said, StepKind, TransactionAccount, TransactionFacts, TransactionStep, Wrapped
+from .account import TRADES, EthWrapped, Said, StepKind, TransactionAccount, TransactionFacts, TransactionStep
 
 Nets = Mapping[Address, Mapping[Address, int]]
 """By wallet and token: what came to it (above zero) or left it."""
@@ -17,13 +17,13 @@ def wrapped_once(said: Sequence[tuple[int, Said]], weth: Address) -> list[tuple[
     """The same with every change of eth into weth and back told as one ``Wrapped``: some weth tells of it by
     a Transfer from or to the zero address, some by a log of its own, some by both."""
     found = [(index, _as_wrapped(one, weth)) for index, one in said]
-    pairs = Counter(one for _, one in found if isinstance(one, Wrapped))
-    by_itself = Counter(one for _, one in said if isinstance(one, Wrapped))
+    pairs = Counter(one for _, one in found if isinstance(one, EthWrapped))
+    by_itself = Counter(one for _, one in said if isinstance(one, EthWrapped))
     # Of each that is told both ways as many are too many as there are of the rarer way.
     spare = {one: min(by_itself[one], count - by_itself[one]) for one, count in pairs.items()}
     kept = []
     for index, one in found:
-        if isinstance(one, Wrapped) and spare[one]:
+        if isinstance(one, EthWrapped) and spare[one]:
             spare[one] -= 1
             continue
         kept.append((index, one))
@@ -33,9 +33,9 @@ def wrapped_once(said: Sequence[tuple[int, Said]], weth: Address) -> list[tuple[
 def _as_wrapped(one: Said, weth: Address) -> Said:
     if isinstance(one, Transferred) and one.token == weth and one.amount_raw:
         if one.sender == ZERO_ADDRESS != one.recipient:
-            return Wrapped(one.recipient, one.amount_raw, True)
+            return EthWrapped(one.recipient, one.amount_raw, True)
         if one.recipient == ZERO_ADDRESS != one.sender:
-            return Wrapped(one.sender, one.amount_raw, False)
+            return EthWrapped(one.sender, one.amount_raw, False)
     return one
 
 
@@ -46,7 +46,7 @@ def nets(said: Iterable[tuple[int, Said]], weth: Address) -> dict[Address, dict[
         if isinstance(one, Transferred):
             found[one.recipient][one.token] += one.amount_raw
             found[one.sender][one.token] -= one.amount_raw
-        elif isinstance(one, Wrapped):
+        elif isinstance(one, EthWrapped):
             found[one.account][weth] += one.amount_raw if one.wraps else -one.amount_raw
     return {wallet: {asset: raw for asset, raw in own.items() if raw} for wallet, own in found.items()}
 
@@ -62,7 +62,7 @@ def told_eth(doing: TransactionFacts, account: TransactionAccount, wallet: Addre
     if wallet == doing.to and wallet != doing.sender:
         found += doing.value_wei
     for _, one in doing.said:
-        if isinstance(one, Wrapped) and one.account == wallet and not one.wraps:
+        if isinstance(one, EthWrapped) and one.account == wallet and not one.wraps:
             found += one.amount_raw
     for step in account.steps:
         sold = step.said if is_curve(step.venue) and step.kind == "sell" else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from roundtrip.domain.base.events import CurveTraded, Transferred
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 
-from .account import TRADES, TransactionFacts, TransactionStep, Wrapped
+from .account import TRADES, EthWrapped, TransactionFacts, TransactionStep
 from .sums import Nets
 
 
@@ -91,7 +91,7 @@ class Owners:
         runs_code = who in self.accounts or who == self.doing.sender == self.doing.to
         if not runs_code or step.paid.asset not in (ZERO_ADDRESS, self.doing.weth):
             return False
-        weth = {one.account for _, one in self.doing.said if isinstance(one, Wrapped) and one.wraps}
+        weth = {one.account for _, one in self.doing.said if isinstance(one, EthWrapped) and one.wraps}
         payers = weth | set(self.losers((self.doing.weth,)))
         if any(not self._is_inside(payer) for payer in payers - {who}):
             return False

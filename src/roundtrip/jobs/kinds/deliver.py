@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.channels.post import NotTried, PostReply
+from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import (
     IN_ORDER_TRIES,
@@ -28,7 +28,7 @@ from roundtrip.domain.watch.channels import (
 )
 from roundtrip.jobs.engine.worker import Effect, nothing
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Message, To, send, why
+from roundtrip.services.runtime.notifiers import Message, MessageTarget, send, why
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
@@ -76,7 +76,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
     shown = rows(kept, ctx.outward.public_url)
     row_of = dict(zip([alert.id for alert in kept], shown, strict=True))
     sent: list[_Sent] = []
-    to = To(channel.kind, channel.target, channel.secret)
+    to = MessageTarget(channel.kind, channel.target, channel.secret)
     for one in due.messages:
         if sent and clock() - began_s >= RUN_S:
             break
@@ -86,7 +86,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
         message = Message(one.webhook_id, mite, one.kind, found, challenge)
         try:
             reply = await send(ctx.outward, to, message, int(at_s)) if found else None
-        except NotTried:
+        except PostNotTried:
             # Ours: neither message nor channel failed. What was sent before it is put down first.
             if not sent:
                 raise

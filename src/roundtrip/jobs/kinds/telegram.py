@@ -8,8 +8,8 @@ import asyncpg
 import structlog
 
 from roundtrip.chain.rpc.background import is_cancelled
-from roundtrip.channels.post import NotTried
-from roundtrip.channels.telegram import Started
+from roundtrip.channels.post import PostNotTried
+from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.jobs.engine.loop import describe_error
 from roundtrip.services.delivery.telegram_link import NO_CODE, link
@@ -75,7 +75,7 @@ class Refusals:
         return True
 
 
-async def _answer(ctx: Context, telegram: ChatUpdates, started: Started, refusals: Refusals) -> None:
+async def _answer(ctx: Context, telegram: ChatUpdates, started: StartedChat, refusals: Refusals) -> None:
     try:
         said = await link(ctx, started)
     except (RoundtripError, *DATABASE_FAULTS) as error:
@@ -85,7 +85,7 @@ async def _answer(ctx: Context, telegram: ChatUpdates, started: Started, refusal
         return
     try:
         reply = await telegram.tell(started.chat_id, [said])
-    except NotTried as error:
+    except PostNotTried as error:
         log.warning("a chat could not be told", error=describe_error(error))
         return
     if not reply.ok:

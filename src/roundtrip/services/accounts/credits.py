@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from roundtrip.chain.rpc.background import beside
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import payments as chain_payments
-from roundtrip.chain.wallet.payments import Paying
+from roundtrip.chain.wallet.payments import MinedPayment
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.types import TxHash, plain_decimal
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import USDG_DECIMALS
 from roundtrip.store.accounts import credits as credits_store
-from roundtrip.store.accounts.credits import PaidTo
+from roundtrip.store.accounts.credits import PayToSpan
 
 from .credits_schema import CreditsStatus, HolderLimits, PaymentParams, Redeemed, pay
 from .database import accounts
@@ -27,7 +27,7 @@ from .payments import not_final, own_raw, tx_in_a_block, why_none
 _TRY_AGAIN_S = 1.0
 
 
-async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> Answered[CreditsStatus]:
+async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[CreditsStatus]:
     """What the account has. Raises ServiceFull. Payments are open once that is written down: nobody is told
     where to pay before it counts."""
     async with accounts(ctx) as connection:
@@ -40,7 +40,7 @@ async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> Answered[
         except NodeFault:
             payments = None
     holder = ctx.allowances.holder
-    return Answered(
+    return UseCaseAnswer(
         CreditsStatus(
             open=payments is not None,
             balance=balance,
@@ -53,7 +53,7 @@ async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> Answered[
     )
 
 
-async def redeem_payment(ctx: Context, params: PaymentParams, mite: Mite) -> Answered[Redeemed]:
+async def redeem_payment(ctx: Context, params: PaymentParams, mite: Mite) -> UseCaseAnswer[Redeemed]:
     """Counts a payment, once for ever. Raises CallerFault (not_open, already_used, no_such_tx, tx_failed,
     no_payment), after each of which nothing is counted that was not before; NodeFault where the chain left
     open whether it is a payment, ServiceFull."""
@@ -78,7 +78,7 @@ async def redeem_payment(ctx: Context, params: PaymentParams, mite: Mite) -> Ans
     await chain_payments.confirm(ctx.node, paying, ctx.contracts.usdg, mite.wallet, ctx.chain_id, meter)
     balance = await _count(ctx, mite, paying, amount_raw, credited)
     answer = Redeemed(credited, plain_decimal(amount_raw, USDG_DECIMALS), balance)
-    return Answered(answer, meter=meter)
+    return UseCaseAnswer(answer, meter=meter)
 
 
 async def _none_unless_used(ctx: Context, tx_hash: TxHash, why: str) -> None:
@@ -88,7 +88,7 @@ async def _none_unless_used(ctx: Context, tx_hash: TxHash, why: str) -> None:
     raise _already_used() if used else CallerFault("no_payment", why)
 
 
-async def _count(ctx: Context, mite: Mite, paying: Paying, amount_raw: int, credited: int) -> int:
+async def _count(ctx: Context, mite: Mite, paying: MinedPayment, amount_raw: int, credited: int) -> int:
     """The balance, once it is written down. Raises CallerFault (already_used, no_payment), ServiceFull."""
     payment = CreditPayment(paying.sent.hash, amount_raw, paying.block_number, paying.block_hash)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -118,7 +118,7 @@ def _now_ms(ctx: Context) -> int:
 # --- where payments go -----------------------------------------------------------------------------
 
 
-async def open_payments(ctx: Context, payments: Payments) -> list[PaidTo]:
+async def open_payments(ctx: Context, payments: Payments) -> list[PayToSpan]:
     """Writes down that payments go there from the next block on; all places. Raises NodeFault while the
     newest block is not known, ServiceFull."""
     head = ctx.heads.current().block.number
@@ -147,5 +147,5 @@ async def _open(ctx: Context, payments: Payments, again_s: float) -> None:
             await asyncio.sleep(again_s)
 
 
-def _is_open(places: list[PaidTo], payments: Payments) -> bool:
+def _is_open(places: list[PayToSpan], payments: Payments) -> bool:
     return any(one.address == payments.pay_to and one.to_block is None for one in places)

@@ -14,7 +14,7 @@ from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.base.types import Address
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
@@ -26,22 +26,22 @@ from .key_schema import PERSONAL_SIGN, KeyMade, KeyParams, TextToSign, limits, p
 _SECRET = "nonce"  # noqa: S105
 
 
-async def text_to_sign(ctx: Context, params: WalletParams) -> Answered[TextToSign]:
+async def text_to_sign(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
     """What the wallet signs for its next key. Raises CallerFault (bad_address), ServiceFull."""
-    return Answered(await to_sign(ctx, params.wallet()))
+    return UseCaseAnswer(await to_sign(ctx, params.wallet()))
 
 
-async def make_key(ctx: Context, params: KeyParams) -> Answered[KeyMade]:
+async def make_key(ctx: Context, params: KeyParams) -> UseCaseAnswer[KeyMade]:
     """A key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
     NodeFault where a contract had to be asked, ServiceFull."""
-    new = _New(params.cleaned_label(), params.agent, params.agents_name(), keys.format_key(ctx.entropy()))
+    new = _NewKey(params.cleaned_label(), params.agent, params.agents_name(), keys.format_key(ctx.entropy()))
     meter = Meter()
     wallet = await signed_in(ctx, params, meter)
     # Before the key is there: what fails or is left behind it would take the key along, unseen.
     allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
         mite = await _keep(ctx, connection, wallet, new)
-    return Answered(KeyMade(new.key, True, present_account(mite), limits(allowance)), meter=meter)
+    return UseCaseAnswer(KeyMade(new.key, True, present_account(mite), limits(allowance)), meter=meter)
 
 
 async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
@@ -75,7 +75,7 @@ async def signed_in(
 
 
 @dataclass(frozen=True, slots=True)
-class _New:
+class _NewKey:
     """What is asked for beside the key. It is never shown by accident."""
 
     label: str
@@ -111,7 +111,7 @@ async def _contract_accepts(
 
 
 async def _keep(
-    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, new: _New
+    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, new: _NewKey
 ) -> Mite:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""

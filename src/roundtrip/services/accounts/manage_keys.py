@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
@@ -99,7 +99,7 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     days: Annotated[list[DayCalls], msgspec.Meta(description="The oldest first, today the last.")]
 
 
-async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> Answered[OwnKeys]:
+async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAnswer[OwnKeys]:
     """All that is live, and the keys that were. Raises CallerFault (bad_key), ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
@@ -107,7 +107,7 @@ async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> Answered[
         live = await accounts_store.live_keys(connection, mite.id)
         revoked = await accounts_store.revoked_keys(connection, mite.id, MOST_REVOKED)
         sessions = await accounts_store.live_sessions(connection, mite.id, now)
-    return Answered(
+    return UseCaseAnswer(
         OwnKeys(
             text=_keys_text(len(live)),
             wallet=mite.wallet,
@@ -119,12 +119,12 @@ async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> Answered[
     )
 
 
-async def own_key_text(ctx: Context, params: Nothing, mite: Mite) -> Answered[TextToSign]:
+async def own_key_text(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[TextToSign]:
     """What the account's wallet signs for its next key. Raises ServiceFull."""
-    return Answered(await to_sign(ctx, mite.wallet, sign_in.FOR_A_KEY))
+    return UseCaseAnswer(await to_sign(ctx, mite.wallet, sign_in.FOR_A_KEY))
 
 
-async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> Answered[NewKey]:
+async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> UseCaseAnswer[NewKey]:
     """A key for the wallet of the account, which signs for it as it does everywhere: who has got hold of a
     session has no key yet. A signature makes one key, so that a form that is sent again makes none. Raises
     CallerFault (bad_input, bad_signature, too_many_keys), NodeFault where a contract had to be asked,
@@ -140,10 +140,10 @@ async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> Answer
             "No key was made: the signature is not of this account's wallet, or is too old, or made a key "
             "before. Each signature makes one.",
         ) from None
-    return Answered(NewKey(made.answer.key, wanted.cleaned_label()), meter=made.meter)
+    return UseCaseAnswer(NewKey(made.answer.key, wanted.cleaned_label()), meter=made.meter)
 
 
-async def end_own(ctx: Context, params: EndParams, mite: Mite) -> Answered[EndedKeys]:
+async def end_own(ctx: Context, params: EndParams, mite: Mite) -> UseCaseAnswer[EndedKeys]:
     """Ends a key or a session of the account: from now on it is refused. Raises CallerFault (bad_key,
     not_found), ServiceFull."""
     now = _now(ctx)
@@ -155,20 +155,20 @@ async def end_own(ctx: Context, params: EndParams, mite: Mite) -> Answered[Ended
         was_live = await accounts_store.revoke(connection, found.id, now)
     what = f"The key {found.start}…" if found.kind == "key" else "The session"
     done = "is revoked" if found.kind == "key" else "is ended"
-    return Answered(EndedKeys(f"{what} {done}." if was_live else f"{what} {done} already."))
+    return UseCaseAnswer(EndedKeys(f"{what} {done}." if was_live else f"{what} {done} already."))
 
 
-async def sign_out_everywhere(ctx: Context, params: SessionParams, mite: Mite) -> Answered[EndedKeys]:
+async def sign_out_everywhere(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAnswer[EndedKeys]:
     """Ends every session of the account, the one that asks, too; keys stay. Raises CallerFault (bad_key),
     ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
         await _this(connection, mite, params.session, now)
         await accounts_store.end_sessions(connection, mite.id, now)
-    return Answered(EndedKeys("You are signed out everywhere."))
+    return UseCaseAnswer(EndedKeys("You are signed out everywhere."))
 
 
-async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> Answered[Usage]:
+async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[Usage]:
     """Calls of the last days. Raises ServiceFull."""
     today = _now(ctx).date()
     async with accounts(ctx) as connection:
@@ -179,7 +179,7 @@ async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> Answered[Usage
         f"{total} {'call' if total == 1 else 'calls'} in {_DAYS} days, all keys and sessions together. "
         "Days are of UTC; calls that count against the minute only are not in it."
     )
-    return Answered(Usage(text, told))
+    return UseCaseAnswer(Usage(text, told))
 
 
 async def _this(connection: asyncpg.Connection, mite: Mite, session: str, now: datetime) -> int:

@@ -2,19 +2,19 @@
 
 from collections.abc import Sequence
 
-from roundtrip.chain.wallet.payments import Paying
-from roundtrip.chain.wallet.transactions import Sent
+from roundtrip.chain.wallet.payments import MinedPayment
+from roundtrip.chain.wallet.transactions import SentTransaction
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import USDG_DECIMALS
-from roundtrip.store.accounts.credits import PaidTo
+from roundtrip.store.accounts.credits import PayToSpan
 
 _NOTHING = "Nothing was counted."
 
 
-def tx_in_a_block(found: Paying | Sent | None) -> Paying:
+def tx_in_a_block(found: MinedPayment | SentTransaction | None) -> MinedPayment:
     """A transaction that went through. Raises CallerFault (no_such_tx, tx_failed)."""
     if found is None:
         raise CallerFault(
@@ -22,7 +22,7 @@ def tx_in_a_block(found: Paying | Sent | None) -> Paying:
             "The chain knows no such transaction: it was never sent here, was dropped, or is so new that it "
             f"has not come round yet. {_NOTHING}",
         )
-    if isinstance(found, Sent):
+    if isinstance(found, SentTransaction):
         raise CallerFault(
             "no_such_tx",
             f"The transaction is in no block yet. {_NOTHING} Send it again once its block is final.",
@@ -32,7 +32,7 @@ def tx_in_a_block(found: Paying | Sent | None) -> Paying:
     return found
 
 
-def own_raw(paying: Paying, usdg: Address, wallet: Address, places: Sequence[PaidTo]) -> int:
+def own_raw(paying: MinedPayment, usdg: Address, wallet: Address, places: Sequence[PayToSpan]) -> int:
     """What the wallet paid in it: all its transfers of usdg to where payments went at that block."""
     return sum(
         one.amount_raw
@@ -43,11 +43,11 @@ def own_raw(paying: Paying, usdg: Address, wallet: Address, places: Sequence[Pai
     )
 
 
-def _of(paying: Paying, token: Address, wallet: Address) -> list[Transferred]:
+def _of(paying: MinedPayment, token: Address, wallet: Address) -> list[Transferred]:
     return [one for _, one in paying.transfers if one.token == token and one.sender == wallet]
 
 
-def not_final(ctx: Context, paying: Paying) -> CallerFault:
+def not_final(ctx: Context, paying: MinedPayment) -> CallerFault:
     """The transaction is a payment, and may still be undone."""
     return CallerFault(
         "no_such_tx",
@@ -56,7 +56,7 @@ def not_final(ctx: Context, paying: Paying) -> CallerFault:
     )
 
 
-def _soon(ctx: Context, paying: Paying) -> str:
+def _soon(ctx: Context, paying: MinedPayment) -> str:
     """About how long until it is final, if finality goes on as far behind as it is."""
     final = paying.finalized
     try:
@@ -72,7 +72,9 @@ def _soon(ctx: Context, paying: Paying) -> str:
     return f"about {-(-wait_s // 60)} minutes"
 
 
-def why_none(paying: Paying, ctx: Context, wallet: Address, places: Sequence[PaidTo], amount_raw: int) -> str:
+def why_none(
+    paying: MinedPayment, ctx: Context, wallet: Address, places: Sequence[PayToSpan], amount_raw: int
+) -> str:
     """Why a transaction in which the wallet paid ``amount_raw`` buys not a single call."""
     assert ctx.payments is not None
     usdg, number = ctx.contracts.usdg, paying.block_number
@@ -104,6 +106,6 @@ def why_none(paying: Paying, ctx: Context, wallet: Address, places: Sequence[Pai
     return f"No usdg went from your wallet, {wallet}, to {ctx.payments.pay_to} in it."
 
 
-def _when(place: PaidTo) -> str:
+def _when(place: PayToSpan) -> str:
     until = "" if place.to_block is None else f" and up to block {place.last_block()}"
     return f"Payments to {place.address} count after block {place.from_block}{until}."

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.accounts.keys import MOST_LIVE
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
@@ -68,7 +68,7 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     keys: Annotated[list[KeyListed], msgspec.Meta(description="Its live keys, the oldest first.")]
 
 
-async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]:
+async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[MyMite]:
     """The account as it stands. Raises ServiceFull."""
     now_s = ctx.now_s()
     today = datetime.fromtimestamp(now_s, UTC).date()
@@ -99,7 +99,7 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyMite]
         live_keys=len(live),
         keys=[KeyListed(one.start, one.label, one.made_at) for one in live],
     )
-    return Answered(msgspec.structs.replace(answer, text=_text(answer)))
+    return UseCaseAnswer(msgspec.structs.replace(answer, text=_text(answer)))
 
 
 def _text(answer: MyMite) -> str:

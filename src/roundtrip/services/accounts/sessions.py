@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 
@@ -41,12 +41,12 @@ class SessionEnded(msgspec.Struct, frozen=True, rename="camel"):
     ended: bool
 
 
-async def session_text(ctx: Context, params: WalletParams) -> Answered[TextToSign]:
+async def session_text(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
     """What the wallet signs to sign in. Raises CallerFault (bad_address), ServiceFull."""
-    return Answered(await to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
+    return UseCaseAnswer(await to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
 
 
-async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegun]:
+async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[SessionBegun]:
     """A session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault where a
     contract had to be asked, ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -57,13 +57,13 @@ async def begin_session(ctx: Context, params: KeyParams) -> Answered[SessionBegu
         await accounts_store.end_sessions(connection, found.mite.id, now, left=MOST_SESSIONS - 1)
         hashed, start = keys.hash_of(session), keys.start_of(session)
         await accounts_store.add_key(connection, found.mite.id, hashed, start, "", now, ends)
-    return Answered(SessionBegun(session, present_account(found.mite), ends), meter=meter)
+    return UseCaseAnswer(SessionBegun(session, present_account(found.mite), ends), meter=meter)
 
 
-async def end_session(ctx: Context, params: SessionParams, mite: Mite) -> Answered[SessionEnded]:
+async def end_session(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAnswer[SessionEnded]:
     """Signs out. Raises ServiceFull."""
     hashed = keys.hash_of(params.session) if keys.is_session(params.session) else b""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         ended = await accounts_store.end_sessions(connection, mite.id, now, hashed=hashed)
-    return Answered(SessionEnded(ended > 0))
+    return UseCaseAnswer(SessionEnded(ended > 0))

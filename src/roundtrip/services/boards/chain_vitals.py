@@ -18,7 +18,7 @@ from roundtrip.domain.market.chain_stats import (
     per_minute,
 )
 from roundtrip.domain.market.moving import WINDOW_S
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.store.index import vitals
 
@@ -77,7 +77,7 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
     followed_from: FollowedSince
 
 
-async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
+async def chain_vitals(ctx: Context, params: Nothing) -> UseCaseAnswer[ChainVitals]:
     """The figures. A node that does not answer leaves its own null. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         now_s = stands.block.timestamp_s
@@ -107,7 +107,7 @@ async def chain_vitals(ctx: Context, params: Nothing) -> Answered[ChainVitals]:
         followed_from=FollowedSince(stands.start_number, when(from_s)),
     )
     text = _text(answer, head, now_s - from_s, stands.is_whole())
-    return Answered(msgspec.structs.replace(answer, text=text), ttl_ms=ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(msgspec.structs.replace(answer, text=text), ttl_ms=ctx.policy.answer_ttl_ms)
 
 
 def _head(ctx: Context) -> ChainHead | None:

@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
 from roundtrip.domain.check.curve import raised_bps
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -21,7 +21,7 @@ from roundtrip.services.support.index_reader import (
 from roundtrip.store.index import curves, deployers
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.index.cursor import Cursor
-from roundtrip.store.index.curves import Filling
+from roundtrip.store.index.curves import CurveProgress
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.venues.base import Contracts, quote_name
@@ -90,7 +90,7 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
     curves: list[CurveFilling]
 
 
-async def graduating_soon(ctx: Context, params: Nothing) -> Answered[GraduatingSoon]:
+async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         shown, told = await _curves(connection, stands, ctx.contracts)
@@ -101,7 +101,7 @@ async def graduating_soon(ctx: Context, params: Nothing) -> Answered[GraduatingS
         block_time=when(stands.block.timestamp_s),
         curves=shown,
     )
-    return Answered(answer, ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
 async def _curves(
@@ -152,7 +152,7 @@ class _Quote(msgspec.Struct, frozen=True):
 
 
 def _present_filling(
-    one: Filling,
+    one: CurveProgress,
     token: Label,
     quote: _Quote,
     buys: tuple[int, int],

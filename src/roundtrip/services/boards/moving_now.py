@@ -13,14 +13,14 @@ from roundtrip.domain.market.moving import (
     MOST_OF_A_SORT,
     SHARED_PURSE,
     WINDOW_S,
-    Checked,
+    CheckedLevel,
     MoneyFlow,
     MovingBoard,
     board,
     crowd,
     flows_to_count,
 )
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -100,7 +100,7 @@ class MovingNow(IndexAnswer, frozen=True, rename="camel"):
     ]
 
 
-async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
+async def moving_now(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingNow]:
     """The board. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         now_s = ctx.now_s()
@@ -123,7 +123,7 @@ async def moving_now(ctx: Context, params: Nothing) -> Answered[MovingNow]:
         unproven=told.unproven,
         traps=told.traps,
     )
-    return Answered(answer, ttl_ms=ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, ttl_ms=ctx.policy.answer_ttl_ms)
 
 
 def _row(flow: MoneyFlow, label: Label, people: int, now_s: float) -> Moving:
@@ -146,7 +146,7 @@ def _row(flow: MoneyFlow, label: Label, people: int, now_s: float) -> Moving:
     )
 
 
-def _check(checked: Checked | None, now_s: float) -> TokenCheck | None:
+def _check(checked: CheckedLevel | None, now_s: float) -> TokenCheck | None:
     if checked is None or (age_s := checked.age_s(now_s)) is None:
         return None
     return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), age_s)

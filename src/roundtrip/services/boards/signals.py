@@ -23,7 +23,7 @@ from roundtrip.domain.market.signals import (
     is_traded_in,
     size,
 )
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -109,7 +109,7 @@ class Signals(IndexAnswer, frozen=True, rename="camel"):
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _PossibleSignal:
     """One thing that may be odd. ``launches``: how often the wallet launched within the hour. ``evidence``
     None: it is looked up where it is shown, as ``recipients``, ``most_id`` and ``most_raw``: to how many its
     tokens went, to whom most of them."""
@@ -125,7 +125,7 @@ class _Found:
     most_raw: int = 0
 
 
-async def signals(ctx: Context, params: Nothing) -> Answered[Signals]:
+async def signals(ctx: Context, params: Nothing) -> UseCaseAnswer[Signals]:
     """The answer. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         now_s = stands.block.timestamp_s
@@ -141,10 +141,12 @@ async def signals(ctx: Context, params: Nothing) -> Answered[Signals]:
         block_time=when(now_s),
         signals=shown,
     )
-    return Answered(answer, ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-async def _odd(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> tuple[list[_Found], int]:
+async def _odd(
+    connection: asyncpg.Connection, stands: Cursor, ctx: Context
+) -> tuple[list[_PossibleSignal], int]:
     """All that is odd; and of how many it cannot be told."""
     await store.plan(connection)
     now_s = stands.block.timestamp_s
@@ -159,7 +161,7 @@ async def _odd(connection: asyncpg.Connection, stands: Cursor, ctx: Context) -> 
     return odd + left, untold + left_untold
 
 
-def _judge_signals(found: Iterable[_Found], policy: Policy) -> tuple[list[_Found], int]:
+def _judge_signals(found: Iterable[_PossibleSignal], policy: Policy) -> tuple[list[_PossibleSignal], int]:
     """Those that are odd; and of how many it cannot be told."""
     said = [(one, SIGNALS[one.kind](one.seen, policy)) for one in found]
     return [one for one, is_odd in said if is_odd], sum(is_odd is None for _, is_odd in said)
@@ -167,7 +169,7 @@ def _judge_signals(found: Iterable[_Found], policy: Policy) -> tuple[list[_Found
 
 async def _read_withdrawals(
     connection: asyncpg.Connection, stands: Cursor, ctx: Context
-) -> tuple[list[_Found], int]:
+) -> tuple[list[_PossibleSignal], int]:
     """The same of liquidity, in pools that matter: the launch's own, and where a good part of its trades is
     made. Of one token and wallet the largest."""
     now_s, start = stands.block.timestamp_s, stands.start_number
@@ -179,7 +181,7 @@ async def _read_withdrawals(
     if not left:
         return [], 0
     known = await labels(connection, {i for one in left for i in (one.token_id, one.quote_id)})
-    found: dict[int, list[_Found]] = {}
+    found: dict[int, list[_PossibleSignal]] = {}
     for one in left:
         wei = _worth(known[one.quote_id].address, one.quote_raw, prices, ctx.contracts)
         found.setdefault(one.pool_id, []).append(_of_left(one, wei, known[one.token_id].supply_raw))
@@ -195,27 +197,27 @@ async def _read_withdrawals(
     matter = {one.pool_id for one in left if one.is_own}
     matter |= {pool for token, pool in asked if is_traded_in(traded[token][pool], traded[token].values())}
     odd, untold = _judge_signals([one for pool in matter for one in found[pool]], ctx.policy)
-    largest: dict[tuple[int, int], _Found] = {}
+    largest: dict[tuple[int, int], _PossibleSignal] = {}
     for each_one in sorted(odd, key=_order):
         largest[each_one.token_id, each_one.wallet_id] = each_one
     return list(largest.values()), untold
 
 
-def _of_deed(one: DeedSum) -> _Found:
+def _of_deed(one: DeedSum) -> _PossibleSignal:
     seen = SignalFacts(one.token_raw, one.supply_raw, one.eth_wei)
-    return _Found(_DEEDS[one.doing.what], one.doing.token_id, one.doing.wallet_id, seen)
+    return _PossibleSignal(_DEEDS[one.doing.what], one.doing.token_id, one.doing.wallet_id, seen)
 
 
-def _of_launch(one: LaunchedAgain, launches: int, graduated: int) -> _Found:
+def _of_launch(one: LaunchedAgain, launches: int, graduated: int) -> _PossibleSignal:
     seen = SignalFacts(launches=launches, graduated=graduated)
-    return _Found("serial_launcher", one.token_id, one.deployer_id, seen, one.evidence, one.launches)
+    return _PossibleSignal("serial_launcher", one.token_id, one.deployer_id, seen, one.evidence, one.launches)
 
 
-def _of_left(one: PoolWithdrawal, eth_wei: int | None, supply_raw: int | None) -> _Found:
+def _of_left(one: PoolWithdrawal, eth_wei: int | None, supply_raw: int | None) -> _PossibleSignal:
     whole = one.before if one.before is not None and one.before > 0 else None
     share = share_bps(one.weight, whole)
     seen = SignalFacts(one.token_raw, supply_raw, eth_wei, None if share is None else min(BPS, share))
-    return _Found("liquidity_left", one.token_id, one.wallet_id, seen, one.evidence)
+    return _PossibleSignal("liquidity_left", one.token_id, one.wallet_id, seen, one.evidence)
 
 
 def _worth(
@@ -237,20 +239,22 @@ def _worth(
 # --- which are shown -------------------------------------------------------------------------------
 
 
-def _order(one: _Found) -> tuple[int, int, int, int, int]:
+def _order(one: _PossibleSignal) -> tuple[int, int, int, int, int]:
     """The larger one is greater; of those alike, the newer."""
     at = (one.evidence.block_number, one.evidence.log_index) if one.evidence else (0, 0)
     return (*size(one.seen), *at, one.token_id)
 
 
-def _foremost(odd: Iterable[_Found]) -> list[_Found]:
-    by_kind: dict[Kind, list[_Found]] = {}
+def _foremost(odd: Iterable[_PossibleSignal]) -> list[_PossibleSignal]:
+    by_kind: dict[Kind, list[_PossibleSignal]] = {}
     for one in sorted(odd, key=_order, reverse=True):
         by_kind.setdefault(one.kind, []).append(one)
     return foremost(by_kind.values(), MOST_SHOWN)
 
 
-async def _evident(connection: asyncpg.Connection, now_s: int, found: list[_Found]) -> list[_Found]:
+async def _evident(
+    connection: asyncpg.Connection, now_s: int, found: list[_PossibleSignal]
+) -> list[_PossibleSignal]:
     """The same with their evidence, the newest first."""
     doings = {_doing(one): one for one in found if one.evidence is None}
     traced = await store.trace_doings(connection, now_s - WITHIN_S, doings)
@@ -269,16 +273,16 @@ async def _evident(connection: asyncpg.Connection, now_s: int, found: list[_Foun
     return sorted(evident, key=_place, reverse=True)
 
 
-def _doing(one: _Found) -> SignalDeed:
+def _doing(one: _PossibleSignal) -> SignalDeed:
     return SignalDeed(_WHAT[one.kind], one.token_id, one.wallet_id)
 
 
-def _place(one: _Found) -> tuple[int, int]:
+def _place(one: _PossibleSignal) -> tuple[int, int]:
     assert one.evidence is not None
     return one.evidence.block_number, one.evidence.log_index
 
 
-async def _present_signals(connection: asyncpg.Connection, odd: list[_Found]) -> list[Signal]:
+async def _present_signals(connection: asyncpg.Connection, odd: list[_PossibleSignal]) -> list[Signal]:
     known = await labels(connection, {one.token_id for one in odd})
     wallets = {one.wallet_id for one in odd} | {one.most_id for one in odd if one.most_id is not None}
     addresses = await addresses_of(connection, wallets)
@@ -293,7 +297,7 @@ async def _present_signals(connection: asyncpg.Connection, odd: list[_Found]) ->
     ]
 
 
-def _signal(one: _Found, token: Label, wallet: Address, most: Address | None) -> Signal:
+def _signal(one: _PossibleSignal, token: Label, wallet: Address, most: Address | None) -> Signal:
     """``most``: who got most of it, where somebody was given it."""
     seen, evidence = one.seen, one.evidence
     assert evidence is not None
@@ -319,7 +323,7 @@ def _signal(one: _Found, token: Label, wallet: Address, most: Address | None) ->
     )
 
 
-def _sentence(one: _Found, token: str, wallet: Address, most: Address | None) -> str:
+def _sentence(one: _PossibleSignal, token: str, wallet: Address, most: Address | None) -> str:
     seen = one.seen
     supply, worth = seen.supply_bps(), seen.eth_wei
     much = "some" if supply is None else f"{_percent(supply)} of the supply"
@@ -343,7 +347,7 @@ def _sentence(one: _Found, token: str, wallet: Address, most: Address | None) ->
             )
 
 
-def _recipients(one: _Found, most: Address | None) -> str:
+def _recipients(one: _PossibleSignal, most: Address | None) -> str:
     if one.recipients <= 1:
         return str(most)
     share = share_bps(one.most_raw, one.seen.supply_raw)

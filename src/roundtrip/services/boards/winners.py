@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     Nothing,
@@ -21,7 +21,7 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.store.boards import winners as boards
-from roundtrip.store.boards.winners import ClosingTotals, Ranked, WinnersBoard
+from roundtrip.store.boards.winners import ClosingTotals, RankedClosings, WinnersBoard
 from roundtrip.store.index.tokens import Label, labels
 
 SPAN = "24h"
@@ -76,7 +76,7 @@ class Winners(IndexAnswer, frozen=True, rename="camel"):
     rows: list[WinnerRow]
 
 
-async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
+async def winners(ctx: Context, params: Nothing) -> UseCaseAnswer[Winners]:
     """The board as it was last counted; where nobody counts, it is counted now. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         newest = stands.block
@@ -96,10 +96,10 @@ async def winners(ctx: Context, params: Nothing) -> Answered[Winners]:
             age_s=age_s,
             rows=[_winner(rank, row, tokens[row.best_token_id]) for rank, row in enumerate(rows, 1)],
         )
-    return Answered(answer, ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-def _winner(rank: int, row: Ranked, best: Label) -> WinnerRow:
+def _winner(rank: int, row: RankedClosings, best: Label) -> WinnerRow:
     best_profit_wei = row.best_got_wei - row.best_spent_wei
     return WinnerRow(
         rank=rank,
@@ -127,7 +127,9 @@ def _multiple(profit_wei: int, spent_wei: int) -> float | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _board_text(board: WinnersBoard, rows: tuple[Ranked, ...], tokens: dict[int, Label], age_s: int) -> str:
+def _board_text(
+    board: WinnersBoard, rows: tuple[RankedClosings, ...], tokens: dict[int, Label], age_s: int
+) -> str:
     first = " ".join(
         f"{rank}. {_line(row, tokens[row.best_token_id])}" for rank, row in enumerate(rows[:_SAID], 1)
     )
@@ -139,7 +141,7 @@ def _board_text(board: WinnersBoard, rows: tuple[Ranked, ...], tokens: dict[int,
     )
 
 
-def _line(row: Ranked, best: Label) -> str:
+def _line(row: RankedClosings, best: Label) -> str:
     times = "once" if row.closed == 1 else f"{row.closed} times"
     won = "" if row.closed == 1 else f", {row.won} of them with a profit"
     return (

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
@@ -22,7 +22,7 @@ class Candidates:
     complete: bool
 
 
-def list_candidates(book: Book | None, contracts: Contracts, token: Address, most: int) -> Candidates:
+def list_candidates(book: VenueIndex | None, contracts: Contracts, token: Address, most: int) -> Candidates:
     """Every venue known to be, and while some may be unknown the standard ones beside them; at most ``most``
     with strangers' hooks and as many without, the oldest."""
     known = book.venues_of(token) if book is not None else ()

@@ -15,7 +15,7 @@ from roundtrip.domain.check.cost import Cost, cost_of
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.outlook import Prospect, Standing, prospects
 from roundtrip.domain.check.verdict import judge, shown_index
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
@@ -70,11 +70,11 @@ class KeptCard(msgspec.Struct, frozen=True):
     card: CheckCard | None
 
 
-async def check_card(ctx: Context, params: CardParams) -> Answered[KeptCard]:
+async def check_card(ctx: Context, params: CardParams) -> UseCaseAnswer[KeptCard]:
     """Of that very check. Raises CallerFault (bad_address), ServiceFull."""
     kept = await _load_check(ctx, parse_address(params.address), params.checked_at)
     # Of a token with many pools it is long, and others wait for this loop.
-    return Answered(KeptCard(None if kept is None else await asyncio.to_thread(_card, kept, ctx.policy)))
+    return UseCaseAnswer(KeptCard(None if kept is None else await asyncio.to_thread(_card, kept, ctx.policy)))
 
 
 async def _load_check(

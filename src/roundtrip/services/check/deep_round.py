@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.owner import owner_plans, owner_setters
-from roundtrip.chain.owner.owner_plans import Actor, By, OwnerProbeSell, Planned
+from roundtrip.chain.owner.owner_plans import Actor, By, OwnerProbeSell, PlannedTry
 from roundtrip.chain.owner.selectors import UnreadableCode
 from roundtrip.chain.rpc.client import CodeFault, Meter, RpcError
 from roundtrip.chain.simulate import legs, token_facts
@@ -28,7 +28,7 @@ from .pipeline import BuyRoundResult, run_sell_round, start_check
 from .session import CheckSession
 
 
-class _Reading:
+class _CodeReading:
     """Contracts being read, two at a time, in threads that nothing else needs: reading can be made slow."""
 
     def __init__(self) -> None:
@@ -49,7 +49,7 @@ class _Reading:
 
 
 _MOST_WAITING = 8
-_READING = _Reading()
+_READING = _CodeReading()
 
 
 async def gather_deep(ctx: Context, token: Address, meter: Meter) -> Evidence:
@@ -149,7 +149,7 @@ class Calls:
 
     best: int
     sell: OwnerProbeSell
-    planned: tuple[Planned, ...]
+    planned: tuple[PlannedTry, ...]
     left_out: int
 
     def read_results(self, results: list[Results | Missing]) -> OwnerCalls | Missing:
@@ -173,7 +173,7 @@ async def _calls(
     found out."""
     policy = first.run.means.policy
     actors = actors_of(evidence, best, first.run.means.contracts)
-    if not isinstance(actors, Actors):
+    if not isinstance(actors, OwnerActors):
         return actors
     code = first.data.code
     for gap in (code, behind, sell):
@@ -198,14 +198,14 @@ async def _calls(
 
 
 @dataclass(frozen=True, slots=True)
-class Actors:
+class OwnerActors:
     """Who calls what an owner may, and who puts other code in its place."""
 
     owner: Actor
     upgrader: Actor
 
 
-def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | Missing | None:
+def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> OwnerActors | Missing | None:
     """None: there is no owner, or it is one that nobody can act as: the token, its pool, the network's own
     contracts. Missing where one of the two could not be read: nothing could be said of what they can do."""
     told, venue = evidence.facts, evidence.venues[best].venue
@@ -219,7 +219,7 @@ def actors_of(evidence: Evidence, best: int, contracts: Contracts) -> Actors | M
 
     by_owner, by_admin = actor("owner", told.owner), actor("proxy admin", told.proxy_admin)
     owner, upgrader = by_owner or by_admin, by_admin or by_owner
-    return None if owner is None or upgrader is None else Actors(owner, upgrader)
+    return None if owner is None or upgrader is None else OwnerActors(owner, upgrader)
 
 
 def _sell(first: BuyRoundResult, evidence: Evidence, best: int) -> OwnerProbeSell | Missing:
@@ -244,7 +244,7 @@ def _own(probe: Probe) -> bool:
     return probe.environment == 0 and probe.seller == "buyer"
 
 
-def _call(planned: Planned, sell: OwnerProbeSell, results: Results | Missing) -> OwnerCall:
+def _call(planned: PlannedTry, sell: OwnerProbeSell, results: Results | Missing) -> OwnerCall:
     if not isinstance(results, Missing):
         return owner_plans.read(planned, sell, results)
     attempt = planned.attempt

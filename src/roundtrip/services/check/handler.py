@@ -20,7 +20,7 @@ from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import MOST_AHEAD, head_of_index, not_there_yet
 from roundtrip.services.wallets.names import scam_text
 from roundtrip.store.check import evidence as evidence_store
@@ -38,12 +38,12 @@ ABSENCES = ("no_contract", "not_a_token", "no_pool", "empty_pool")
 log = structlog.get_logger(__name__)
 
 
-async def check(ctx: Context, params: CheckParams) -> Answered[Check]:
+async def check(ctx: Context, params: CheckParams) -> UseCaseAnswer[Check]:
     """The whole check, its evidence kept. Raises NodeFault when the chain gave nothing usable."""
     return await run_check(ctx, params)
 
 
-async def run_check(ctx: Context, params: CheckParams, asked: bool = True) -> Answered[Check]:
+async def run_check(ctx: Context, params: CheckParams, asked: bool = True) -> UseCaseAnswer[Check]:
     """A check that somebody ``asked`` for, or that nobody did. Raises as ``check``, and ServiceFull (busy)
     where something is not there at a node that is a little behind the index."""
     meter = Meter()
@@ -59,7 +59,7 @@ async def run_check(ctx: Context, params: CheckParams, asked: bool = True) -> An
 
 async def _check_at(
     ctx: Context, head: ChainHead, params: CheckParams, asked: bool, meter: Meter
-) -> Answered[Check]:
+) -> UseCaseAnswer[Check]:
     token, deep = params.token(), params.asks_deep()
     begin, recording = await prepare_inputs(ctx, head, token, deep), CallRecorder(ctx.node)
     found = await run_buy_round(ctx.means(recording), begin, meter)
@@ -73,7 +73,7 @@ async def _check_at(
     began = encode_beginning(ctx.contracts, begin.head.known_dialect().name, judgement.verdict, own)
     marked = await _keep(ctx, evidence, judgement, (began, recording.trips), now_s, asked, deep)
     node_fault = judgement.missing is not None and judgement.missing.fault == "node"
-    return Answered(
+    return UseCaseAnswer(
         _with_marks(present(evidence, judgement, ctx.policy, now_s), evidence, marked),
         ttl_ms=_ttl_ms(evidence, node_fault, ctx.policy, deep),
         counted=not node_fault,

@@ -5,12 +5,12 @@ import asyncio
 
 import asyncpg
 
-from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN, Book
+from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN, VenueIndex
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import DeployerRecord
-from roundtrip.domain.check.proof_input import NOTHING, Indexed
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
 from roundtrip.store.index import addresses, cursor, deployers
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import traders
@@ -21,7 +21,7 @@ _PATIENCE_S = 0.5
 
 
 async def load_known_venues(
-    book: Book | None, pool: asyncpg.Pool, contracts: Contracts, token: Address
+    book: VenueIndex | None, pool: asyncpg.Pool, contracts: Contracts, token: Address
 ) -> None:
     """Tells the book of the places from before it began, once a token. What follows it hears of itself. Where
     the database cannot be asked the book stays as it is: not whole."""
@@ -42,7 +42,7 @@ async def load_known_venues(
 
 async def read_index_facts(
     pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
-) -> Indexed:
+) -> IndexInputs:
     """Who launched it and how that wallet's launches went, and at most so many wallets that hold it; nothing
     where there is no index. Where the database does not answer in time, the holders are unread: nobody was
     asked is no answer then. ``seed``: 32 bytes, by which some are drawn."""
@@ -59,14 +59,14 @@ async def read_index_facts(
                 )
                 found = await traders.traders_holding(connection, token_id, without, seed, most_holders)
             if own is None:
-                return Indexed(found)
+                return IndexInputs(found)
             record = (await deployers.records(connection, [own.deployer_id]))[own.deployer_id]
     except DATABASE_FAULTS:
-        return Indexed(unread=most_holders > 0)
+        return IndexInputs(unread=most_holders > 0)
     # What he got otherwise than by buying is not known: at least what he sold.
     got_raw = max(own.bought_raw, own.sold_raw)
     told = DeployerRecord(record.launches, record.graduated, record.sold_own, got_raw, own.sold_raw)
-    return Indexed(found, own.deployer, told)
+    return IndexInputs(found, own.deployer, told)
 
 
 def venue_of(pool: PoolPlace, contracts: Contracts) -> Venue:

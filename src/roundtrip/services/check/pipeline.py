@@ -13,7 +13,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import DeployerRecord, Evidence, LaunchRecord, Missing
-from roundtrip.domain.check.proof_input import NOTHING, Indexed
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs
 from roundtrip.services.runtime.context import CheckContext, Context
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.base import Contracts
@@ -41,7 +41,7 @@ class BuyRoundResult:
     data: BuyRoundData
     new_venues: tuple[Venue, ...]
     """Where the launchpad says that it trades, which was not known before."""
-    indexed: Indexed = NOTHING
+    indexed: IndexInputs = NOTHING
 
     def venues_to_sell_on(self) -> list[VenueTrial]:
         """The venues that trip 2 asks."""
@@ -61,7 +61,7 @@ class CheckInputs:
     seed: bytes
     candidates: Candidates
     deep: bool = False
-    indexed: Indexed = NOTHING
+    indexed: IndexInputs = NOTHING
 
 
 async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bool = False) -> CheckInputs:

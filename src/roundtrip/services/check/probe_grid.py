@@ -7,7 +7,7 @@ import msgspec
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, Evidence, Missing, RefusedCall
+from roundtrip.domain.check.evidence import Evidence, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.owner_calls import lost_bps
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement, shown_index
@@ -50,7 +50,7 @@ def grid_of(evidence: Evidence, judgement: Judgement, policy: Policy) -> CheckGr
     return CheckGrid(delays, _rows(cells, delays, policy))
 
 
-def _rows(cells: tuple[Cell, ...], delays: list[int], policy: Policy) -> list[GridRow]:
+def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> list[GridRow]:
     """Of the two wallets that tried the same, the one that fared worse."""
     by_label: dict[str, dict[int, GridCell]] = {}
     for cell in cells:
@@ -61,14 +61,14 @@ def _rows(cells: tuple[Cell, ...], delays: list[int], policy: Policy) -> list[Gr
     return [GridRow(label, [own.get(one) for one in delays]) for label, own in by_label.items()]
 
 
-def _label(cell: Cell) -> str:
+def _label(cell: ProbeCell) -> str:
     probe = cell.probe
     share = "all of it" if probe.share_bps == BPS else f"{probe.share_bps / 100:g} % of it"
     by = "" if probe.seller == "buyer" else ", by whom it was handed to"
     return f"{SIZES[probe.size]}, {share}{by}"
 
 
-def _came(cell: Cell, policy: Policy) -> GridCell:
+def _came(cell: ProbeCell, policy: Policy) -> GridCell:
     outcome, delay_s = cell.outcome, cell.probe.delay_s
     if isinstance(outcome, Missing):
         return GridCell(delay_s, "unknown", "unknown", None, outcome.why)

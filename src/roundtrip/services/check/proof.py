@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
@@ -22,7 +22,7 @@ _READ_S = 5.0
 log = structlog.get_logger(__name__)
 
 
-async def check_proof(ctx: Context, params: CheckParams) -> Answered[CheckProof]:
+async def check_proof(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckProof]:
     """Of a check that is no older than proofs are kept and whose block is still on the chain; else of one
     that is made now. Those who ask at once share it; it is not kept in memory, for it may be a megabyte.
     Raises NodeFault where the node does not say which block is on the chain."""
@@ -33,7 +33,7 @@ async def check_proof(ctx: Context, params: CheckParams) -> Answered[CheckProof]
         found = await _latest(ctx, token)
     if found is None:
         raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
-    return Answered(found, counted=counted)
+    return UseCaseAnswer(found, counted=counted)
 
 
 async def _latest(ctx: Context, token: Address) -> CheckProof | None:

@@ -16,7 +16,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BURN_ADDRESSES, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence, Hop, LaunchRecord, PoolLaunch, QuoteRate
+from roundtrip.domain.check.evidence import Evidence, LaunchRecord, PoolLaunch, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
 from roundtrip.venues import BY_KIND, amm_v3
@@ -106,19 +106,19 @@ def read_claim(document: bytes) -> Claim:
     return Claim(proof, evidence, begun, trips)
 
 
-class _Refusal(msgspec.Struct):
+class _RefusalDetail(msgspec.Struct):
     code: str
     message: str = ""
 
 
-class _Refused(msgspec.Struct):
-    error: _Refusal
+class _RefusalAnswer(msgspec.Struct):
+    error: _RefusalDetail
 
 
 def _refusal(document: bytes) -> str | None:
     """What the service said in place of a proof: the error's code, and its sentence."""
     try:
-        error = msgspec.json.decode(document, type=_Refused).error
+        error = msgspec.json.decode(document, type=_RefusalAnswer).error
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
     return f"{printable(error.code)}, {printable(error.message)}"
@@ -266,7 +266,7 @@ def _is_way(rate: QuoteRate, evidence: Evidence, contracts: Contracts) -> bool:
     last = rate.route[-1] if rate.route else None
     if last is None or last.to != rate.asset or last.fee_pips not in amm_v3.FEE_TIERS_PIPS:
         return False
-    over_usdg = Hop(contracts.usdg, evidence.market.pool_fee_pips or 0)
+    over_usdg = QuoteHop(contracts.usdg, evidence.market.pool_fee_pips or 0)
     return rate.route[:-1] in ((), (over_usdg,))
 
 

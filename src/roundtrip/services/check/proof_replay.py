@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from roundtrip.chain.blocks.heads import market_calls, read_header, read_market
-from roundtrip.chain.rpc.client import Asks, Meter, RpcCall, RpcError, quantity
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.recorder import Comparing
+from roundtrip.chain.rpc.recorder import CallComparer
 from roundtrip.chain.simulate.rates import GivenRates, Rates
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.policy import Policy
@@ -28,30 +28,30 @@ _MOST_VALUE = 60
 NOT_ASKED = "no node was asked: give one with --rpc"
 
 
-class Elsewhere(Exception):
+class CannotReplayHere(Exception):
     """It cannot be verified at this node; the text says why."""
 
 
-class Untrue(Exception):
+class NodeContradicts(Exception):
     """The node tells of the block or the market something else than the file; the text says what."""
 
 
 @dataclass(frozen=True, slots=True)
-class Trusted:
+class TrustedSetting:
     """What the reader brings along: contracts and policy of his own, and a node, or none."""
 
     chain_id: int
     contracts: Contracts
     policy: Policy
-    node: Asks | None = None
+    node: RpcNode | None = None
 
 
-async def verify_claim(claim: Claim, trusted: Trusted) -> list[ProofFinding]:
+async def verify_claim(claim: Claim, trusted: TrustedSetting) -> list[ProofFinding]:
     """Three findings, each by itself: the verdict, the requests, the answers."""
     return [judged_again(claim, trusted.policy), *await _asked_again(claim, trusted)]
 
 
-async def _asked_again(claim: Claim, trusted: Trusted) -> list[ProofFinding]:
+async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFinding]:
     wrong = amiss(claim, trusted.chain_id, trusted.contracts, trusted.policy)
     other_policy = claim.evidence.policy_version != trusted.policy.version
     if wrong is not None:
@@ -60,12 +60,12 @@ async def _asked_again(claim: Claim, trusted: Trusted) -> list[ProofFinding]:
         return [ProofFinding("requests", None, NOT_ASKED), ProofFinding("answers", None, NOT_ASKED)]
     try:
         await _ground(claim, trusted, trusted.node)
-        comparing = Comparing(trusted.node, claim.trips)
+        comparing = CallComparer(trusted.node, claim.trips)
         own = await _made_again(claim, trusted, comparing)
-    except Elsewhere as why:
+    except CannotReplayHere as why:
         text = f"cannot be verified here: {why}"
         return [ProofFinding("requests", None, text), ProofFinding("answers", None, text)]
-    except Untrue as why:
+    except NodeContradicts as why:
         return [
             ProofFinding("requests", None, "not rebuilt: see the answers"),
             ProofFinding("answers", False, str(why)),
@@ -94,7 +94,7 @@ def _requests(wrong: str, other_policy: bool) -> ProofFinding:
     return ProofFinding("requests", False, wrong)
 
 
-async def _made_again(claim: Claim, trusted: Trusted, node: Comparing) -> Evidence | str:
+async def _made_again(claim: Claim, trusted: TrustedSetting, node: CallComparer) -> Evidence | str:
     """The evidence that comes of the same beginning; the reason where no check can be made of it. Only
     requests that are built here are sent, never the file's. Raises Elsewhere."""
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
@@ -102,7 +102,7 @@ async def _made_again(claim: Claim, trusted: Trusted, node: Comparing) -> Eviden
     try:
         return await finish_check(await run_buy_round(means, claim.beginning(), meter), meter)
     except RoundtripError as fault:
-        raise Elsewhere(fault.message) from fault
+        raise CannotReplayHere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.
         return f"no check can be made of this beginning ({type(error).__name__})"
 
@@ -110,27 +110,27 @@ async def _made_again(claim: Claim, trusted: Trusted, node: Comparing) -> Eviden
 # --- the ground a check stands on -------------------------------------------------------------------
 
 
-async def _ground(claim: Claim, trusted: Trusted, node: Asks) -> None:
+async def _ground(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
     """That the node is of the chain, has the block and its state, tells of both what the file tells, and
     speaks as the one did that the check was made on. Raises Elsewhere, Untrue."""
     block = claim.evidence.block
     try:
         await _same_block(claim, trusted, node)
         if await _state_is_gone(claim, node):
-            raise Elsewhere(f"that node no longer has the state of block {block.number}")
+            raise CannotReplayHere(f"that node no longer has the state of block {block.number}")
         probed = await probe(node, block, claim.evidence.block_base_fee_wei)
         if probed.dialect.name != claim.proof.dialect:
-            raise Elsewhere(
+            raise CannotReplayHere(
                 f"that node speaks as {probed.dialect.name}, and the check was made on one that speaks as "
                 f"{printable(claim.proof.dialect)}: waits are other block numbers there,"
                 " and so are the requests"
             )
         await _same_market(claim, trusted, node)
     except RoundtripError as fault:
-        raise Elsewhere(fault.message) from fault
+        raise CannotReplayHere(fault.message) from fault
 
 
-async def _same_block(claim: Claim, trusted: Trusted, node: Asks) -> None:
+async def _same_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
     evidence, block = claim.evidence, claim.evidence.block
     chain, by_hash, by_number = await node.batch(
         [
@@ -140,12 +140,16 @@ async def _same_block(claim: Claim, trusted: Trusted, node: Asks) -> None:
         ]
     )
     if quantity(chain) != trusted.chain_id:
-        raise Elsewhere(f"that node is of chain {quantity(chain)}, and the proof of chain {trusted.chain_id}")
+        raise CannotReplayHere(
+            f"that node is of chain {quantity(chain)}, and the proof of chain {trusted.chain_id}"
+        )
     if isinstance(by_hash, RpcError):
         if not isinstance(by_number, RpcError):
             other = read_header(by_number).hash
-            raise Untrue(f"the chain's block {block.number} is {other}, and the file's is {block.hash}")
-        raise Elsewhere(f"that node does not know block {block.number}")
+            raise NodeContradicts(
+                f"the chain's block {block.number} is {other}, and the file's is {block.hash}"
+            )
+        raise CannotReplayHere(f"that node does not know block {block.number}")
     header = read_header(by_hash)
     own = header.head(evidence.market, 0.0)
     for what, told, known in (
@@ -156,20 +160,20 @@ async def _same_block(claim: Claim, trusted: Trusted, node: Asks) -> None:
         ("miner", evidence.environments[0].coinbase, own.coinbase),
     ):
         if told != known:
-            raise Untrue(
+            raise NodeContradicts(
                 f"the block's {what} is {printable(told)} in the file and {printable(known)} on the chain"
             )
     if isinstance(by_number, RpcError) or read_header(by_number).hash.lower() != block.hash:
-        raise Untrue(f"block {block.hash} is on the chain no more: another has its number")
+        raise NodeContradicts(f"block {block.hash} is on the chain no more: another has its number")
 
 
-async def _state_is_gone(claim: Claim, node: Asks) -> bool:
+async def _state_is_gone(claim: Claim, node: RpcNode) -> bool:
     asked = RpcCall("eth_getBalance", [claim.evidence.token, {"blockHash": claim.evidence.block.hash}])
     (answer,) = await node.batch([asked])
     return isinstance(answer, RpcError)
 
 
-async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
+async def _same_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> None:
     """What an eth was worth is the service's word, up to half a minute old: it has to be near to what the
     block itself tells."""
     evidence, contracts = claim.evidence, trusted.contracts
@@ -178,7 +182,7 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
     assets = [rate.asset for rate in told.rates]
     own = await Rates(node, contracts).join(own, assets, block, Meter())
     if told.block_number > block.number:
-        raise Untrue("the file's prices are of a later block")
+        raise NodeContradicts("the file's prices are of a later block")
     _same_ways(told, own)
     known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in own.rates}
     prices: list[tuple[str, object, object]] = [
@@ -191,7 +195,9 @@ async def _same_market(claim: Claim, trusted: Trusted, node: Asks) -> None:
         # What the service could not find out it does not claim.
         if isinstance(said, int) and not _near(said, found, trusted.policy):
             there = found if isinstance(found, int) else "nothing"
-            raise Untrue(f"an eth is worth {printable(said)} {what} in the file, and {there} at that block")
+            raise NodeContradicts(
+                f"an eth is worth {printable(said)} {what} in the file, and {there} at that block"
+            )
 
 
 def _same_ways(told: MarketRates, own: MarketRates) -> None:
@@ -200,10 +206,10 @@ def _same_ways(told: MarketRates, own: MarketRates) -> None:
     ways = {rate.asset: rate.route for rate in own.rates}
     asked = told.pool_fee_pips
     if asked is not None and asked != own.pool_fee_pips:
-        raise Elsewhere("usdg was bought in another pool than that block's prices name")
+        raise CannotReplayHere("usdg was bought in another pool than that block's prices name")
     for rate in told.rates:
         if ways.get(rate.asset) != rate.route:
-            raise Elsewhere(
+            raise CannotReplayHere(
                 f"{printable(rate.asset)} was bought in other pools than that block's prices name"
             )
 

@@ -64,7 +64,7 @@ class CheckProof(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-class _Began(msgspec.Struct):
+class _KeptBeginning(msgspec.Struct):
     """What is kept beside the evidence and the trips."""
 
     dialect: str
@@ -86,7 +86,9 @@ def _camel(name: str) -> str:
 def encode_beginning(contracts: Contracts, dialect: str, verdict: Verdict, begun: ProofInputs) -> bytes:
     """What is kept beside the evidence and the trips."""
     own = msgspec.Raw(canonical_json.dump(begun))
-    return msgspec.json.encode(_Began(dialect, name_contracts(contracts), present_verdict(verdict), own))
+    return msgspec.json.encode(
+        _KeptBeginning(dialect, name_contracts(contracts), present_verdict(verdict), own)
+    )
 
 
 def present_verdict(verdict: Verdict) -> VerdictAnswer:
@@ -97,7 +99,7 @@ def present_verdict(verdict: Verdict) -> VerdictAnswer:
 def present(kept: KeptProof) -> CheckProof:
     """The answer from what was kept."""
     evidence = canonical_json.load(Evidence, kept.evidence)
-    own = msgspec.json.decode(kept.began, type=_Began)
+    own = msgspec.json.decode(kept.began, type=_KeptBeginning)
     trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[RpcRequest]]) for trip in kept.trips]
     block = evidence.block
     return CheckProof(

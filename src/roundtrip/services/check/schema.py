@@ -23,7 +23,7 @@ from roundtrip.domain.check.evidence import (
     PoolLaunch,
     VenueEvidence,
 )
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import market_cap_usd, quote_decimals, quote_raw, token_usd
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.venue_reading import PIPS, Sale, VenueReading
@@ -176,7 +176,7 @@ def present(evidence: Evidence, judgement: Judgement, policy: Policy, now_s: flo
         address=evidence.token,
         chain_id=evidence.chain_id,
         verdict=VerdictAnswer(verdict.code, verdict.level, verdict.text),  # type: ignore[arg-type]
-        flags=list(raised_flags(Judged(evidence, judgement, policy))),
+        flags=list(raised_flags(JudgedCheck(evidence, judgement, policy))),
         token=_token(evidence),
         venue=_venue(venue, evidence) if venue else None,
         trade=_trade(evidence, venue, reading, policy) if venue and reading else None,

@@ -11,13 +11,13 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
-    Carried,
-    Cell,
     CellOutcome,
     CompletedBuy,
     Environment,
+    HookCarry,
     Missing,
     Probe,
+    ProbeCell,
     RefusedCall,
     Size,
     VenueEvidence,
@@ -124,7 +124,7 @@ async def _ask(
 
 def _read_carried(
     venue: VenueTrial, results: Results | Missing | RefusedCall, at: Size | None = None
-) -> Carried | RefusedCall | Missing | None:
+) -> HookCarry | RefusedCall | Missing | None:
     if not venue.place.venue.keeps_by_hook():
         return None
     if isinstance(results, RefusedCall):
@@ -247,12 +247,12 @@ def _cell(
     probe: Probe,
     results: Results | Missing | RefusedCall,
     reached_raw: int | None,
-) -> Cell:
+) -> ProbeCell:
     if isinstance(results, RefusedCall):
-        return Cell(probe, replace(results, step="sell"))
+        return ProbeCell(probe, replace(results, step="sell"))
     env = _trader(run, venue, probe)
     bought = _buy_of_probe(venue, probe)
     read = outcomes.read_sell(
         results, venue.place, env, probe, bought, run.means.policy, handed_raw=reached_raw
     )
-    return Cell(probe, read)
+    return ProbeCell(probe, read)

@@ -12,10 +12,10 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot, Layout
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.community import flag_calls
-from roundtrip.domain.community.flag_calls import FlaggedToken, Reading, TradedSinceFlag, after
+from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag, after
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
-from roundtrip.services.valuation.holdings import HoldingToSell, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue
 from roundtrip.services.valuation.spot_quote import PRICES, TokenPricing
 from roundtrip.store.boards import moving, reference_pools
 from roundtrip.store.community import flag_facts
@@ -34,14 +34,14 @@ next time."""
 
 
 @dataclass(frozen=True, slots=True)
-class LookedAt:
+class FlagRun:
     """What a run came to, and up to which second of the chain."""
 
     flags: tuple[FlagReview, ...]
     newest_s: int
 
 
-async def look(ctx: Context, prices: TokenPricing = PRICES) -> LookedAt:
+async def look(ctx: Context, prices: TokenPricing = PRICES) -> FlagRun:
     """How flags stand that wait, those that nobody looked at for longest first. Nothing is written. Raises
     ServiceFull."""
     async with reading(ctx) as (connection, stands):
@@ -57,22 +57,22 @@ async def look(ctx: Context, prices: TokenPricing = PRICES) -> LookedAt:
             if one.flag.id not in dropped
         ]
     newest_s = stands.block.timestamp_s
-    return LookedAt(tuple(_review_at_end(one, newest_s) for one in found), newest_s)
+    return FlagRun(tuple(_review_at_end(one, newest_s) for one in found), newest_s)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _FlagProgress:
     """A flag on its way: what happened to it, if anything did."""
 
     flag: WaitingFlag
     to_price: bool = False
     answered_s: int | None = None
     event: flag_calls.Event | None = None
-    seen: Reading | None = None
+    seen: FlagReading | None = None
     proof: FlagProof | None = None
 
 
-def _review_at_end(one: _Look, newest_s: int) -> FlagReview:
+def _review_at_end(one: _FlagProgress, newest_s: int) -> FlagReview:
     """With what its time makes of it where nothing else did."""
     flag = one.flag
     known = [at_s for at_s in (flag.week.answered_s, one.answered_s) if at_s is not None]
@@ -89,34 +89,36 @@ def _review_at_end(one: _Look, newest_s: int) -> FlagReview:
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _by_facts(connection: asyncpg.Connection, flag: WaitingFlag, stands: Cursor) -> _Look:
+async def _by_facts(connection: asyncpg.Connection, flag: WaitingFlag, stands: Cursor) -> _FlagProgress:
     """As far as facts tell. Where the index begins after the flag they tell nothing."""
     newest_s, ends_s = stands.block.timestamp_s, flag.week.ends_s
     token_id = await id_of(connection, flag.token)
     if token_id is None or stands.start_number > flag.block_number + 1:
-        return _Look(flag)
+        return _FlagProgress(flag)
     if flag.kind == "drains":
         return await _drains(connection, flag, token_id, newest_s)
     assert flag.basis.pool is not None
     at = await reference_pools.current_place(connection, token_id, flag.basis.pool)
     if at is None:
-        return _Look(flag)
+        return _FlagProgress(flag)
     flag = replace(flag, basis=replace(flag.basis, pool=at))
     if flag.kind == "runs":
-        return _Look(flag, to_price=newest_s <= ends_s)
+        return _FlagProgress(flag, to_price=newest_s <= ends_s)
     if newest_s - flag_calls.SETTLED_S > ends_s:
-        return _Look(flag)
+        return _FlagProgress(flag)
     since_s = flag_calls.quiet_since_s(flag.week, newest_s)
     if since_s is None:
-        return _Look(flag, answered_s=min(newest_s, ends_s))
+        return _FlagProgress(flag, answered_s=min(newest_s, ends_s))
     traders = await flag_facts.traded_by(connection, token_id, since_s)
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     if traders is None or await others(connection, traders, deployer_id):
-        return _Look(flag, answered_s=min(newest_s, ends_s))
-    return _Look(flag, to_price=True)
+        return _FlagProgress(flag, answered_s=min(newest_s, ends_s))
+    return _FlagProgress(flag, to_price=True)
 
 
-async def _drains(connection: asyncpg.Connection, flag: WaitingFlag, token_id: int, newest_s: int) -> _Look:
+async def _drains(
+    connection: asyncpg.Connection, flag: WaitingFlag, token_id: int, newest_s: int
+) -> _FlagProgress:
     settled_s, basis, week = flag.week.settled_s(newest_s), flag.basis, flag.week
     by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
     gone: list[RemovedLiquidity] = []
@@ -139,19 +141,21 @@ async def _drains(connection: asyncpg.Connection, flag: WaitingFlag, token_id: i
     )
     drained = flag_calls.drains(left)
     if drained is None:
-        return _Look(flag, answered_s=min(newest_s, week.ends_s))
+        return _FlagProgress(flag, answered_s=min(newest_s, week.ends_s))
     assert drained == "liquidity" or sold is not None
     largest = (
         max(gone, key=lambda one: one.largest) if drained == "liquidity" else cast(RemovedLiquidity, sold)
     )
     proof = FlagProof(drained, largest.block_number, largest.at_s, largest.tx_hash)
-    return _Look(flag, answered_s=min(newest_s, week.ends_s), event="proved", proof=proof)
+    return _FlagProgress(flag, answered_s=min(newest_s, week.ends_s), event="proved", proof=proof)
 
 
 # --- by price --------------------------------------------------------------------------------------
 
 
-async def _readings(ctx: Context, flags: Sequence[WaitingFlag], prices: TokenPricing) -> dict[int, Reading]:
+async def _readings(
+    ctx: Context, flags: Sequence[WaitingFlag], prices: TokenPricing
+) -> dict[int, FlagReading]:
     """What the flags' tokens sell for now, all in one trip; who is not there could not be found out."""
     if not flags:
         return {}
@@ -161,9 +165,11 @@ async def _readings(ctx: Context, flags: Sequence[WaitingFlag], prices: TokenPri
         found = await prices.worth(ctx, head, holdings, Meter())
         at = head.block
         return {
-            flag.id: Reading(at.number, at.timestamp_s, valued.wei if isinstance(valued, Worth) else 0)
+            flag.id: FlagReading(
+                at.number, at.timestamp_s, valued.wei if isinstance(valued, SellValue) else 0
+            )
             for flag, valued in zip(flags, found, strict=True)
-            if isinstance(valued, Worth | RefusedCall)
+            if isinstance(valued, SellValue | RefusedCall)
         }
     return {}
 
@@ -177,7 +183,9 @@ def _holding(flag: WaitingFlag) -> HoldingToSell:
     return HoldingToSell(flag.token, basis.held_raw, slot=slot, at=basis.pool)
 
 
-async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, now: Reading) -> _Look:
+async def _by_price(
+    ctx: Context, connection: asyncpg.Connection, one: _FlagProgress, now: FlagReading
+) -> _FlagProgress:
     """What a reading makes of a flag. A price that its own mite made proves nothing."""
     flag, ends_s = one.flag, one.flag.week.ends_s
     if now.at_s > ends_s:
@@ -193,7 +201,7 @@ async def _by_price(ctx: Context, connection: asyncpg.Connection, one: _Look, no
         if flag.kind == "runs" and not moved.risen_by_others():
             event = "fell"
     proof = FlagProof("price", now.block_number, now.at_s, None, now.pays_wei)
-    return _Look(flag, answered_s=now.at_s, event=event, seen=now, proof=proof)
+    return _FlagProgress(flag, answered_s=now.at_s, event=event, seen=now, proof=proof)
 
 
 async def _read_trades(ctx: Context, connection: asyncpg.Connection, flag: WaitingFlag) -> TradedSinceFlag:

@@ -27,7 +27,7 @@ from roundtrip.domain.community.flag_calls import (
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.check.schema import AddressText
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import eth_text, quote_token, reading, when
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
@@ -75,7 +75,7 @@ class Flagged(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-class _Unfit(Exception):
+class _CannotFlag(Exception):
     """The token cannot be flagged so; its text says why, to people."""
 
 
@@ -91,7 +91,7 @@ class _Subject:
 
 async def flag_token(
     ctx: Context, params: FlagParams, mite: Mite, prices: TokenPricing = PRICES
-) -> Answered[Flagged]:
+) -> UseCaseAnswer[Flagged]:
     """Flags a token, and draws its control. Raises CallerFault (bad_address, bad_input), ServiceFull,
     NodeFault."""
     token, kind, meter = params.address(), params.kind, Meter()
@@ -113,19 +113,19 @@ async def flag_token(
         beside = None if control is None else _new(control[0], kind, stands, control[1])
         async with accounts(ctx) as connection:
             flag_id = await flags.add(connection, mite.id, new, beside, now, day)
-    except _Unfit as unfit:
+    except _CannotFlag as unfit:
         raise CallerFault("bad_input", str(unfit)) from None
-    except flags.Full as full:
+    except flags.TooManyFlags as full:
         raise CallerFault("bad_input", _FULL[full.why]) from None
     ends_at = when(new.ends_s)
     text = (
         f"You say of {said} {_SAYS[kind]}, by {ends_at:%Y-%m-%d %H:%M} UTC. "
         "What your own wallets trade of it proves nothing."
     )
-    return Answered(Flagged(text, flag_id, token, kind, ends_at), meter=meter)
+    return UseCaseAnswer(Flagged(text, flag_id, token, kind, ends_at), meter=meter)
 
 
-def _new(token: Address, kind: Kind, stands: Cursor, basis: flags.Basis) -> flags.NewFlag:
+def _new(token: Address, kind: Kind, stands: Cursor, basis: flags.FlagBasis) -> flags.NewFlag:
     at = stands.block
     return flags.NewFlag(token, kind, at.timestamp_s, at.number, at.timestamp_s + WEEK_S, basis)
 
@@ -143,7 +143,7 @@ async def _subject(connection: asyncpg.Connection, token: Address, mite: Mite) -
     """The token, where it counts and the mite has nothing to do with it. Raises _Unfit."""
     token_id = await id_of(connection, token)
     if token_id is None or not await flag_facts.is_counted(connection, token_id):
-        raise _Unfit(
+        raise _CannotFlag(
             "That token cannot be flagged: only those count that are older than a day and that "
             f"{FAIRNESS.least_buyers} different people bought, as far as can be told by who paid for their "
             "wallets, and of which somebody has sold out."
@@ -153,20 +153,20 @@ async def _subject(connection: asyncpg.Connection, token: Address, mite: Mite) -
     if by is not None and deployer_id is not None:
         purses = await moving.purses_of(connection, {by, deployer_id})
         if purses.is_kin(by, deployer_id):
-            raise _Unfit("That token is your own wallet's, or of one that shares money with it.")
+            raise _CannotFlag("That token is your own wallet's, or of one that shares money with it.")
     return _Subject(token, token_id, by)
 
 
 async def _by_facts(
     ctx: Context, connection: asyncpg.Connection, subject: _Subject, kind: Kind, stands: Cursor
-) -> flags.Basis:
+) -> flags.FlagBasis:
     """What a flag is held against, as far as facts tell. Raises _Unfit where it could not be proved, or is so
     already."""
     token_id = subject.token_id
     if kind == "drains":
         basis = await _drainable(ctx, connection, subject, stands)
-        if basis == flags.Basis():
-            raise _Unfit(
+        if basis == flags.FlagBasis():
+            raise _CannotFlag(
                 "That could not be proved: the index does not know of all the liquidity of the pool where it "
                 "is traded most, or that pool is younger than a day; and its deployer holds none that he "
                 "bought."
@@ -176,19 +176,19 @@ async def _by_facts(
         traders = await flag_facts.traded_by(connection, token_id, stands.block.timestamp_s - DAY_S)
         deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
         if traders is not None and not await others(connection, traders, deployer_id):
-            raise _Unfit("That token is dead already: nobody traded it for a day.")
+            raise _CannotFlag("That token is dead already: nobody traded it for a day.")
     place = await reference_pools.common(connection, token_id, stands.block.timestamp_s, ctx.contracts)
     if place is None:
-        raise _Unfit(
+        raise _CannotFlag(
             "That could not be proved: nobody traded it for a day, or the pool where it is traded most is "
             "younger than that."
         )
-    return flags.Basis(pool=place)
+    return flags.FlagBasis(pool=place)
 
 
 async def _drainable(
     ctx: Context, connection: asyncpg.Connection, subject: _Subject, stands: Cursor
-) -> flags.Basis:
+) -> flags.FlagBasis:
     """Liquidity that is not the mite's own, and what the deployer holds."""
     _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
     place = await flag_facts.main_pool(connection, subject.token_id, stands, ctx.contracts)
@@ -197,7 +197,7 @@ async def _drainable(
         strangers = await others(connection, place.of_wallets, subject.by)
         liquidity = sum(place.of_wallets[wallet_id] for wallet_id in strangers)
     is_there = place is not None and liquidity > 0
-    return flags.Basis(
+    return flags.FlagBasis(
         pool=place.at if place is not None and is_there else None,
         liquidity=liquidity if is_there else None,
         deployer_raw=deployer_raw or None,
@@ -215,12 +215,12 @@ async def others(connection: asyncpg.Connection, wallet_ids: Iterable[int], whos
 
 async def _controls(
     ctx: Context, connection: asyncpg.Connection, kind: Kind, stands: Cursor
-) -> list[tuple[Address, flags.Basis]]:
+) -> list[tuple[Address, flags.FlagBasis]]:
     """Tokens drawn by chance that could be flagged so."""
     found = []
     drawn = await flag_facts.draw_tokens(connection, ctx.entropy(), stands.block.timestamp_s, _DRAWS)
     for token_id, token in drawn:
-        with contextlib.suppress(_Unfit):
+        with contextlib.suppress(_CannotFlag):
             basis = await _by_facts(ctx, connection, _Subject(token, token_id), kind, stands)
             found.append((token, basis))
     return found
@@ -239,7 +239,7 @@ class _Pricing:
     prices: TokenPricing
     meter: Meter
 
-    async def price_basis(self, token: Address, basis: flags.Basis) -> flags.Basis:
+    async def price_basis(self, token: Address, basis: flags.FlagBasis) -> flags.FlagBasis:
         """With what 0.1 eth buys, where that is asked. Raises _Unfit, NodeFault."""
         if self.kind == "drains":
             return basis
@@ -252,19 +252,21 @@ class _Pricing:
                 if probed.step in ("buy", "arrive")
                 else "what 0.1 eth buys cannot be sold"
             )
-            raise _Unfit(f"That could not be proved: {what} just now.")
+            raise _CannotFlag(f"That could not be proved: {what} just now.")
         if self.kind == "dead" and probed.pays_wei <= DEAD_WEI:
-            raise _Unfit(f"That is so already: selling what 0.1 eth buys pays {eth_text(probed.pays_wei)}.")
+            raise _CannotFlag(
+                f"That is so already: selling what 0.1 eth buys pays {eth_text(probed.pays_wei)}."
+            )
         slot = await self.prices.slot_of(self.ctx, self.head, token, self.meter)
         if slot is None:
-            raise _Unfit("That could not be proved: where the token keeps its balances is not known.")
+            raise _CannotFlag("That could not be proved: where the token keeps its balances is not known.")
         return replace(basis, held_raw=probed.token_raw, slot=(slot.layout, slot.base))
 
     async def first_priced(
-        self, drawn: Iterable[tuple[Address, flags.Basis]]
-    ) -> tuple[Address, flags.Basis] | None:
+        self, drawn: Iterable[tuple[Address, flags.FlagBasis]]
+    ) -> tuple[Address, flags.FlagBasis] | None:
         """The first that can be priced; None: none of them, and there is no control."""
         for token, basis in drawn:
-            with contextlib.suppress(_Unfit, RoundtripError):
+            with contextlib.suppress(_CannotFlag, RoundtripError):
                 return token, await self.price_basis(token, basis)
         return None

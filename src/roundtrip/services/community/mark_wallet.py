@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import Mite, agent_name
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import marks
@@ -52,7 +52,7 @@ class Marked(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[Marked]:
+async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> UseCaseAnswer[Marked]:
     """Names or marks a wallet, in place of what the mite said of it before, or takes both back. Raises
     CallerFault (bad_address, bad_input), ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -75,7 +75,7 @@ async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> Answered[
                 ) from None
             said = _mark_text(wallet, own)
         wallets = await marks.count(connection, mite.id)
-    return Answered(Marked(said, wallet, own.name, own.mark, wallets))
+    return UseCaseAnswer(Marked(said, wallet, own.name, own.mark, wallets))
 
 
 def _mark_text(wallet: str, own: marks.OwnWalletMark) -> str:

@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import TokenNamed, eth, present_token, when
 from roundtrip.store.community import my_flags as store
 from roundtrip.store.community.my_flags import OwnFlag
@@ -53,7 +53,7 @@ class OwnFlags(msgspec.Struct, frozen=True, rename="camel"):
     most_a_day: int
 
 
-async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[OwnFlags]:
+async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> UseCaseAnswer[OwnFlags]:
     """Of one token, or of all. Raises CallerFault (bad_address), ServiceFull."""
     token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -61,7 +61,7 @@ async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> Answered[
         every = await store.waiting(connection, mite.id)
         settled = await store.list_settled(connection, mite.id, token, SHOWN)
         today = await store.made_since(connection, mite.id, day)
-    return Answered(
+    return UseCaseAnswer(
         OwnFlags(
             waiting=[_present_flag(one) for one in every if token is None or one.token == token],
             settled=[_present_flag(one) for one in settled],

@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.names import MarkSaid, NameSaid
@@ -53,13 +53,13 @@ class OwnOfWallet(msgspec.Struct, frozen=True, rename="camel"):
     is_yours: Annotated[bool, msgspec.Meta(description="It is the account's own wallet.")]
 
 
-async def wallet_said(ctx: Context, params: WalletParams) -> Answered[WalletSaid]:
+async def wallet_said(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletSaid]:
     """What is public of a wallet, as it was counted last. Raises CallerFault (bad_address), ServiceFull."""
     wallet = params.wallet()
     async with accounts(ctx) as connection:
         found = await public_names.of_wallet(connection, wallet)
     shown = [(names.clean(said.what, MOST_NAME), said.people) for said in found.names]
-    return Answered(
+    return UseCaseAnswer(
         WalletSaid(
             wallet,
             [NameSaid(name, people) for name, people in shown if name],
@@ -68,23 +68,23 @@ async def wallet_said(ctx: Context, params: WalletParams) -> Answered[WalletSaid
     )
 
 
-async def own_of_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answered[OwnOfWallet]:
+async def own_of_wallet(ctx: Context, params: WalletParams, mite: Mite) -> UseCaseAnswer[OwnOfWallet]:
     """Raises CallerFault (bad_address), ServiceFull."""
     wallet = params.wallet()
     async with accounts(ctx) as connection:
         found = await marks.of_mite(connection, mite.id, wallet, 1)
-    return Answered(OwnOfWallet(_row(found[0]) if found else None, wallet == mite.wallet))
+    return UseCaseAnswer(OwnOfWallet(_row(found[0]) if found else None, wallet == mite.wallet))
 
 
-async def own_marks(ctx: Context, params: Nothing, mite: Mite) -> Answered[OwnMarks]:
+async def own_marks(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[OwnMarks]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
         found = await marks.of_mite(connection, mite.id, None, SHOWN)
         count = await marks.count(connection, mite.id)
-    return Answered(OwnMarks([_row(one) for one in found], count, MOST_MARKS))
+    return UseCaseAnswer(OwnMarks([_row(one) for one in found], count, MOST_MARKS))
 
 
-async def unmark_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answered[Marked]:
+async def unmark_wallet(ctx: Context, params: WalletParams, mite: Mite) -> UseCaseAnswer[Marked]:
     """Takes name and mark back. Raises CallerFault (bad_address), ServiceFull."""
     return await mark_wallet(ctx, MarkParams(params.address, off=True), mite)
 

@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.flag_calls import By, FlagScore, Kind
 from roundtrip.services.check.schema import AddressText
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     IndexAnswer,
     TokenNamed,
@@ -21,7 +21,7 @@ from roundtrip.services.support.index_reader import (
 )
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import flags as calls
-from roundtrip.store.community.flags import Shown
+from roundtrip.store.community.flags import PublicFlag
 from roundtrip.store.index.tokens import Label
 
 SHOWN = 50
@@ -123,7 +123,7 @@ class ProvenCalls(IndexAnswer, frozen=True, rename="camel"):
     ]
 
 
-async def proven_calls(ctx: Context, params: ProvenParams) -> Answered[ProvenCalls]:
+async def proven_calls(ctx: Context, params: ProvenParams) -> UseCaseAnswer[ProvenCalls]:
     """Of one token, or the latest of all. Raises CallerFault (bad_address), ServiceFull."""
     token = params.token()
     async with reading(ctx) as (connection, stands):
@@ -138,14 +138,14 @@ async def proven_calls(ctx: Context, params: ProvenParams) -> Answered[ProvenCal
         rows=[_proven(one, scores[one.mite_id]) for one in proved],
         waiting=[_waiting(one, scores[one.mite_id]) for one in waiting],
     )
-    return Answered(answer, ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-def _label(one: Shown) -> Label:
+def _label(one: PublicFlag) -> Label:
     return Label(one.token, one.symbol, one.name, None, None)
 
 
-def _proven(one: Shown, score: FlagScore) -> ProvenCall:
+def _proven(one: PublicFlag, score: FlagScore) -> ProvenCall:
     proof = one.proof
     assert proof is not None
     return ProvenCall(
@@ -161,13 +161,13 @@ def _proven(one: Shown, score: FlagScore) -> ProvenCall:
     )
 
 
-def _waiting(one: Shown, score: FlagScore) -> WaitingCall:
+def _waiting(one: PublicFlag, score: FlagScore) -> WaitingCall:
     return WaitingCall(
         present_token(_label(one)), one.kind, _mite(one, score), when(one.at_s), when(one.ends_s)
     )
 
 
-def _mite(one: Shown, score: FlagScore) -> CalledBy:
+def _mite(one: PublicFlag, score: FlagScore) -> CalledBy:
     return CalledBy(
         one.designation,
         one.is_agent,
@@ -184,7 +184,7 @@ def _mite(one: Shown, score: FlagScore) -> CalledBy:
 
 
 def _text(
-    token: Address | None, proved: list[Shown], waiting: list[Shown], scores: dict[int, FlagScore]
+    token: Address | None, proved: list[PublicFlag], waiting: list[PublicFlag], scores: dict[int, FlagScore]
 ) -> str:
     whose = "any token" if token is None else str(token)
     if not proved:
@@ -204,12 +204,12 @@ def _count(flags: int) -> str:
     return "1 flag on it is" if flags == 1 else f"{flags} flags on it are"
 
 
-def _kinds(waiting: list[Shown]) -> str:
+def _kinds(waiting: list[PublicFlag]) -> str:
     kinds = [one.kind for one in waiting]
     return ", ".join(f"{kind} {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
 
 
-def _line(one: Shown, score: FlagScore) -> str:
+def _line(one: PublicFlag, score: FlagScore) -> str:
     proof = one.proof
     assert proof is not None
     how = {

@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.channels import host_of
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
 
@@ -24,7 +24,7 @@ class ChannelTested(msgspec.Struct, frozen=True, rename="camel"):
     channel: ChannelRow
 
 
-async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answered[ChannelTested]:
+async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> UseCaseAnswer[ChannelTested]:
     """Sends a test to what is kept of the channel; where that arrives, it is live. Counts with the targets
     that are tried to be set. Raises CallerFault (bad_input), LimitReached, ServiceFull."""
     async with accounts(ctx) as connection:
@@ -50,7 +50,7 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answer
         )
     elif before.state == "failing":
         text += " What waits is sent now."
-    return Answered(ChannelTested(text, present_channel(kept)))
+    return UseCaseAnswer(ChannelTested(text, present_channel(kept)))
 
 
 def _own(found: Channel | None, params: ChannelParams, mite: Mite) -> Channel:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import asyncpg
 
 from roundtrip.channels import discord, webhook
-from roundtrip.channels.post import NotTried
+from roundtrip.channels.post import PostNotTried
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
 from roundtrip.domain.accounts.account import Mite
@@ -16,8 +16,8 @@ from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
-from roundtrip.services.runtime.notifiers import Message, To, send, why
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
+from roundtrip.services.runtime.notifiers import Message, MessageTarget, send, why
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.delivery import channels, deliveries
@@ -42,7 +42,7 @@ _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
 _TEST = "This is a test: alerts will come here."
 
 
-async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[Channels]:
+async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[Channels]:
     """The channels as they stand. Raises ServiceFull."""
     bot = None if ctx.outward.bot is None else await ctx.outward.bot.name(ctx.now_s())
     async with accounts(ctx) as connection:
@@ -57,14 +57,14 @@ async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> Answered[C
         text += f" {failing} failed the last time and will be tried again."
     if off:
         text += f" {off} switched off after three days of failure: set again, it is told again."
-    return Answered(Channels(text, told, link))
+    return UseCaseAnswer(Channels(text, told, link))
 
 
 def _count_text(count: int) -> str:
     return "No channel" if count == 0 else "One channel" if count == 1 else f"{count} channels"
 
 
-async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answered[WebhookSet]:
+async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> UseCaseAnswer[WebhookSet]:
     """Sends a test, and keeps the target where that arrives. Raises CallerFault (bad_input), LimitReached,
     ServiceFull."""
     aim = _parse_target(ctx, params.url)
@@ -100,7 +100,9 @@ async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> Answer
     if same is not None:
         text += " The channel was there already."
         text += " Its old secret is good no longer." if secret is not None else ""
-    return Answered(WebhookSet(text, present_channel(kept), secret, secret is not None, same is not None))
+    return UseCaseAnswer(
+        WebhookSet(text, present_channel(kept), secret, secret is not None, same is not None)
+    )
 
 
 def _parse_target(ctx: Context, url: str) -> Target:
@@ -178,8 +180,8 @@ async def send_test(ctx: Context, mite: Mite, new: NewChannel) -> NewChannel:
     challenge = ctx.entropy().hex()[:32] if new.kind == "webhook" else None
     message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row, challenge)
     try:
-        reply = await send(ctx.outward, To(new.kind, new.target, new.secret), message, now_s)
-    except NotTried:
+        reply = await send(ctx.outward, MessageTarget(new.kind, new.target, new.secret), message, now_s)
+    except PostNotTried:
         raise ServiceFull("busy", "Nothing can be sent just now.", 5) from None
     if not reply.ok:
         raise CallerFault(
@@ -188,7 +190,7 @@ async def send_test(ctx: Context, mite: Mite, new: NewChannel) -> NewChannel:
     return replace(new, proven=message.is_echoed(reply), took_ms=reply.took_ms)
 
 
-async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Answered[ChannelRemoved]:
+async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> UseCaseAnswer[ChannelRemoved]:
     """Nothing is sent there any more, nor what waits. Raises CallerFault (bad_input), ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
@@ -202,4 +204,4 @@ async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> Ans
             if await deliveries.drop(connection, found.id, now):
                 await deliveries.hurry(connection, found.id, now)
     text = "is removed: nothing is sent there any more." if removed else "was removed before."
-    return Answered(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))
+    return UseCaseAnswer(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

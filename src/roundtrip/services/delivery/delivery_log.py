@@ -10,7 +10,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.watch.channels import TOLD, DeliveryState, State
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels, deliveries
 
@@ -63,16 +63,16 @@ class Resent(msgspec.Struct, frozen=True, rename="camel"):
     id: int
 
 
-async def delivery_log(ctx: Context, params: Nothing, mite: Mite) -> Answered[DeliveryLog]:
+async def delivery_log(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[DeliveryLog]:
     """The newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         found = await deliveries.log_of_mite(connection, mite.id, MOST_SHOWN)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     rows = [_row(one, now) for one in found]
-    return Answered(DeliveryLog(_text(rows), rows))
+    return UseCaseAnswer(DeliveryLog(_text(rows), rows))
 
 
-async def resend(ctx: Context, params: ResendParams, mite: Mite) -> Answered[Resent]:
+async def resend(ctx: Context, params: ResendParams, mite: Mite) -> UseCaseAnswer[Resent]:
     """Has it sent once more, under the same webhook id and with the same rows. Raises CallerFault
     (bad_input), LimitReached, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -87,7 +87,7 @@ async def resend(ctx: Context, params: ResendParams, mite: Mite) -> Answered[Res
             )
         if await deliveries.resend(connection, params.id, now) is None:
             raise CallerFault("bad_input", "Its channel was removed or set anew: it is not sent any more.")
-    return Answered(Resent(f"Message {params.id} is sent again, under the id that it had.", params.id))
+    return UseCaseAnswer(Resent(f"Message {params.id} is sent again, under the id that it had.", params.id))
 
 
 def _check(found: asyncpg.Record | None, params: ResendParams) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.channels.telegram import Started
+from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base import names
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.services.accounts.database import accounts
@@ -39,13 +39,13 @@ def _code(secret: bytes, mite_id: int, made: int, window: int) -> str:
     return f"{mite_id}-{hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()[:32]}"
 
 
-async def link(ctx: Context, started: Started) -> str:
+async def link(ctx: Context, started: StartedChat) -> str:
     """Makes the chat a channel where the code is good; what the chat is told of it. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         return await _link_chat(ctx, connection, started)
 
 
-async def _link_chat(ctx: Context, connection: asyncpg.Connection, started: Started) -> str:
+async def _link_chat(ctx: Context, connection: asyncpg.Connection, started: StartedChat) -> str:
     found = _CODE.fullmatch(started.code)
     if found is None:
         return NO_CODE

@@ -8,15 +8,15 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.blocks.spans import BlockTooLarge, read_refs
 from roundtrip.chain.holders.token_logs import HistoryPruned, TokenSpan, gives_logs, oldest_logs, token_spans
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.holders.book import Beginning, HolderBook
+from roundtrip.domain.holders.book import BookStart, HolderBook
 from roundtrip.domain.holders.read_state import Event, step
-from roundtrip.services.runtime.book_cache import Open
+from roundtrip.services.runtime.book_cache import OpenBook
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.holders.books import StoredBook
@@ -59,7 +59,7 @@ Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BookChange:
     """What a run of the job has to write. ``forget``: the hash of the block that the book was kept for which
     counts no longer. ``done``: there is nothing more to read."""
 
@@ -68,7 +68,7 @@ class Piece:
     done: bool
 
 
-async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counter) -> Open:
+async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counter) -> OpenBook:
     """The token's book, up to ``found.head`` where its state is not ``reading``: then a job goes on with it.
     The caller holds the token's lock. Raises NodeFault, ReadFailed (holders_failed), ServiceFull
     (holders_busy, holders_budget, holders_no_archive, busy)."""
@@ -82,7 +82,7 @@ async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counte
         with _place(ctx, found, opened), _or_as_before(ctx, found, opened):
             opened = opened or await _begin_book(ctx, found, AT_ONCE)
             opened, broken = await _brought_on(ctx, found, opened, AT_ONCE, clock)
-    except _BegunLate:
+    except _StartNotFound:
         # The job has more time for it.
         await wish(ctx, found.token, None, forget)
         opened = _not_begun(found)
@@ -101,13 +101,13 @@ async def read(ctx: Context, found: TokenSource, clock: Clock = time.perf_counte
     return opened
 
 
-async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) -> Piece:
+async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) -> BookChange:
     """One piece of a busy token. What was folded before a fault is a piece, too. Raises as ``read``."""
     async with ctx.books.alone(token):
         found = await source(ctx, token, Meter())
         opened, forget = await _reopen(ctx, found)
         if opened is not None and opened.state == "capped":
-            return Piece(None, None, done=True)
+            return BookChange(None, None, done=True)
         with _or_as_before(ctx, found, opened) as is_again:
             if opened is None or not opened.is_begun:
                 opened = await _begin_book(ctx, found, PIECE)
@@ -117,27 +117,29 @@ async def go_on(ctx: Context, token: Address, clock: Clock = time.perf_counter) 
             try:
                 opened, broken = await _brought_on(ctx, found, opened, PIECE, clock)
             except (ReadFailed, ServiceFull) as error:
-                if opened.book.block == before or (is_again and isinstance(error, _Gone)):
+                if opened.book.block == before or (is_again and isinstance(error, _LogsPruned)):
                     raise
                 opened.state, broken = step(opened.state, "advanced"), None
         ctx.books.put(token, opened)
-        return Piece(await pack_book(ctx, opened), broken or forget, done=opened.state != "reading")
+        return BookChange(await pack_book(ctx, opened), broken or forget, done=opened.state != "reading")
 
 
-def _place(ctx: Context, found: TokenSource, opened: Open | None) -> contextlib.AbstractContextManager[None]:
+def _place(
+    ctx: Context, found: TokenSource, opened: OpenBook | None
+) -> contextlib.AbstractContextManager[None]:
     """One of the places for reading, where there is much to read. Raises ServiceFull (holders_busy)."""
     if opened is not None and _is_near(found, opened):
         return contextlib.nullcontext()
     return ctx.books.a_place()
 
 
-def _is_near(found: TokenSource, opened: Open) -> bool:
+def _is_near(found: TokenSource, opened: OpenBook) -> bool:
     block = opened.book.block
     return block is not None and found.head.number - block.number <= NEAR_BLOCKS
 
 
 @contextlib.contextmanager
-def _or_as_before(ctx: Context, found: TokenSource, opened: Open | None) -> Iterator[bool]:
+def _or_as_before(ctx: Context, found: TokenSource, opened: OpenBook | None) -> Iterator[bool]:
     """Where all is begun anew beside a book that there is: that one stays until as much is read as can be,
     and where that fails. Tells whether it is so."""
     before, asked = ctx.books.get(found.token) if opened is None else None, ctx.books.probe_times(found.token)
@@ -155,7 +157,7 @@ def _or_as_before(ctx: Context, found: TokenSource, opened: Open | None) -> Iter
 # --- what is there already -------------------------------------------------------------------------
 
 
-async def _reopen(ctx: Context, found: TokenSource) -> tuple[Open | None, str | None]:
+async def _reopen(ctx: Context, found: TokenSource) -> tuple[OpenBook | None, str | None]:
     """The book as it was left, None where there is none or it is of no use any more; then, with the hash of
     the block that it was kept for. One that is only to be read again is still in memory."""
     opened = ctx.books.get(found.token)
@@ -182,7 +184,7 @@ async def _reopen(ctx: Context, found: TokenSource) -> tuple[Open | None, str | 
     return opened, None
 
 
-async def _is_still_there(ctx: Context, found: TokenSource, opened: Open) -> bool:
+async def _is_still_there(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
     """Whether the book's block is on the chain. A node that has not got so far may be behind, or of a chain
     that became shorter: a book that is soon read again is, for a larger one it is waited until the node gets
     there. Raises NodeFault."""
@@ -202,32 +204,32 @@ async def _is_still_there(ctx: Context, found: TokenSource, opened: Open) -> boo
 # --- reading ---------------------------------------------------------------------------------------
 
 
-class _BegunLate(ReadFailed):
+class _StartNotFound(ReadFailed):
     """Where its transfers begin was not found out in time."""
 
 
-class _Gone(ReadFailed):
+class _LogsPruned(ReadFailed):
     """The node has let go what comes next."""
 
 
-async def _begin_book(ctx: Context, found: TokenSource, bounds: ReadBounds) -> Open:
+async def _begin_book(ctx: Context, found: TokenSource, bounds: ReadBounds) -> OpenBook:
     """A book with nothing in it. Raises NodeFault, ReadFailed, ServiceFull (holders_no_archive)."""
     try:
         async with asyncio.timeout(bounds.patience_s):
             begun = await beginning(ctx, found)
     except TimeoutError as late:
-        raise _BegunLate(NodeFault("it took too long")) from late
-    return Open(HolderBook(begun), step("unread", "begun"))
+        raise _StartNotFound(NodeFault("it took too long")) from late
+    return OpenBook(HolderBook(begun), step("unread", "begun"))
 
 
-def _not_begun(found: TokenSource) -> Open:
+def _not_begun(found: TokenSource) -> OpenBook:
     """In the place of a book that a job begins."""
     venues = frozenset(found.sources.venues)
-    begun = Beginning(found.token, found.places, venues, 0, None, frozenset())
-    return Open(HolderBook(begun), step("unread", "begun"), is_begun=False)
+    begun = BookStart(found.token, found.places, venues, 0, None, frozenset())
+    return OpenBook(HolderBook(begun), step("unread", "begun"), is_begun=False)
 
 
-async def _is_given_again(ctx: Context, found: TokenSource, opened: Open) -> bool:
+async def _is_given_again(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
     """Whether the node gives by now the first transfers, and the last ones, that it had let go. Whatever it
     says, it is not asked again for some time."""
     now_s, asked = ctx.now_s(), ctx.books.probe_times(found.token)
@@ -244,8 +246,8 @@ async def _is_given_again(ctx: Context, found: TokenSource, opened: Open) -> boo
 
 
 async def _brought_on(
-    ctx: Context, found: TokenSource, opened: Open, bounds: ReadBounds, clock: Clock
-) -> tuple[Open, str | None]:
+    ctx: Context, found: TokenSource, opened: OpenBook, bounds: ReadBounds, clock: Clock
+) -> tuple[OpenBook, str | None]:
     """The book, read on. Where that shows that it is of another chain, or that the node has let go what comes
     next, it is begun anew, once: then with the hash of the block that it went to, and whatever was read by
     then. Raises ReadFailed, ServiceFull."""
@@ -254,7 +256,7 @@ async def _brought_on(
         try:
             await _read_on(ctx, found, opened, bounds, clock)
             return opened, None
-        except Forked:
+        except ForkSeen:
             if opened.book.block is None or await _is_still_there(ctx, found, opened):
                 raise
         except HistoryPruned:
@@ -269,15 +271,15 @@ async def _brought_on(
             await _begin_later(ctx, found, opened, gone.number + 1)
         try:
             await _read_on(ctx, found, opened, bounds, clock)
-        except (Forked, NodeFault, ServiceFull):
+        except (ForkSeen, NodeFault, ServiceFull):
             if opened.book.block is None:
                 raise
             opened.state = step(opened.state, "advanced")
         return opened, gone.hash
-    except Forked as forked:
+    except ForkSeen as forked:
         raise ReadFailed(NodeFault("the chain became another one meanwhile")) from forked
     except HistoryPruned as fault:
-        raise _Gone(fault) from fault
+        raise _LogsPruned(fault) from fault
     except NodeFault as fault:
         raise ReadFailed(fault) from fault
 
@@ -290,7 +292,9 @@ def _is_gone_for_good(ctx: Context, found: TokenSource) -> bool:
     return now_s - asked.gone_s >= SURE_S
 
 
-async def _read_on(ctx: Context, found: TokenSource, opened: Open, bounds: ReadBounds, clock: Clock) -> None:
+async def _read_on(
+    ctx: Context, found: TokenSource, opened: OpenBook, bounds: ReadBounds, clock: Clock
+) -> None:
     """Folds what is new, up to the head or the bounds. What was folded before a fault stays. Raises Forked,
     HistoryPruned, NodeFault, ServiceFull."""
     book, before = opened.book, opened.book.block
@@ -321,7 +325,7 @@ async def _read_on(ctx: Context, found: TokenSource, opened: Open, bounds: ReadB
 
 
 async def _read_spans(
-    ctx: Context, found: TokenSource, opened: Open, bounds: ReadBounds, clock: Clock
+    ctx: Context, found: TokenSource, opened: OpenBook, bounds: ReadBounds, clock: Clock
 ) -> Event:
     """How far it came."""
     book, started_s, logs = opened.book, clock(), 0
@@ -358,7 +362,7 @@ async def _fold(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
     book.advance_to(span.last)
 
 
-async def _begin_later(ctx: Context, found: TokenSource, opened: Open, low: int) -> None:
+async def _begin_later(ctx: Context, found: TokenSource, opened: OpenBook, low: int) -> None:
     """The node gives no logs of the blocks from ``low`` on: the book begins where it gives some."""
     begun = opened.book.beginning
     number = await oldest_logs(reading_node(ctx), found.sources, low, found.head.number)

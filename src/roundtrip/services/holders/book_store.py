@@ -9,13 +9,13 @@ import asyncpg
 from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import dump, load
-from roundtrip.services.runtime.book_cache import BUDGET_SAID, Open
+from roundtrip.services.runtime.book_cache import BUDGET_SAID, OpenBook
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
-from roundtrip.store.server.jobs import ToCome
+from roundtrip.store.server.jobs import PendingJob
 
 JOB = "holders"
 MOST_JOBS = 50
@@ -33,7 +33,7 @@ _WRITTEN_EVERY = 500
 read once more."""
 
 
-async def load_book(ctx: Context, token: Address, opened: Open | None) -> Open | None:
+async def load_book(ctx: Context, token: Address, opened: OpenBook | None) -> OpenBook | None:
     """The book that is kept, where it goes further than the one that is open. Raises ServiceFull (busy)."""
     try:
         if opened is not None and opened.book.block is not None:
@@ -55,7 +55,7 @@ async def load_book(ctx: Context, token: Address, opened: Open | None) -> Open |
                 return opened
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
-    opened = Open(book, kept.state, kept.pruned, kept.transfers)
+    opened = OpenBook(book, kept.state, kept.pruned, kept.transfers)
     asked = ctx.books.probe_times(token)
     if asked.probed_s is None and kept.pruned:
         asked.probed_s = kept.read_at.timestamp()
@@ -63,13 +63,13 @@ async def load_book(ctx: Context, token: Address, opened: Open | None) -> Open |
     return opened
 
 
-def is_worth_writing(opened: Open) -> bool:
+def is_worth_writing(opened: OpenBook) -> bool:
     """Whether enough is new in a book that is whole."""
     new = opened.book.transfers - max(0, opened.kept_transfers)
     return opened.kept_transfers < 0 or new >= max(_WRITTEN_EVERY, opened.kept_transfers // 50)
 
 
-async def pack_book(ctx: Context, opened: Open) -> StoredBook:
+async def pack_book(ctx: Context, opened: OpenBook) -> StoredBook:
     """The book as it is written down. It goes to a block."""
     book, now = opened.book, datetime.fromtimestamp(ctx.now_s(), UTC)
     assert book.block is not None
@@ -88,7 +88,7 @@ async def note_asked(ctx: Context, token: Address) -> None:
             await books.touch(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
 
 
-async def write(ctx: Context, opened: Open, kept: StoredBook, forget: str | None) -> None:
+async def write(ctx: Context, opened: OpenBook, kept: StoredBook, forget: str | None) -> None:
     """Nothing is lost where it cannot be written: it is read again then."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
@@ -129,7 +129,7 @@ async def wish(ctx: Context, token: Address, kept: StoredBook | None, forget: st
         raise ServiceFull("busy", "What was read cannot be kept just now.", 5) from error
 
 
-def _raise_if_late(job: ToCome, now: datetime) -> None:
+def _raise_if_late(job: PendingJob, now: datetime) -> None:
     wait_s = int((job.run_at - now).total_seconds())
     if wait_s <= _SOON_S:
         return

@@ -14,7 +14,7 @@ from roundtrip.domain.base.names import text_in
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.check.price import USDG_UNIT
-from roundtrip.domain.holders.book import HolderBook, LaunchTold
+from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
     LEAST_BUNDLE,
@@ -30,7 +30,7 @@ from roundtrip.domain.holders.findings import (
 )
 from roundtrip.domain.holders.read_state import ReadStatus, read_status
 from roundtrip.domain.holders.ties import disagreement
-from roundtrip.services.runtime.book_cache import Open
+from roundtrip.services.runtime.book_cache import OpenBook
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.community import public_names
@@ -42,7 +42,7 @@ from roundtrip.store.index.cursor import may_trade_beyond
 from .balances import MOST_BUYERS, Balances, balances
 from .book_reader import read
 from .findings import NEAREST, HolderRecord, HolderWin, LaunchCrowd, Why, WinFinding
-from .funding import BUSY_NONCE, Kin, kin
+from .funding import BUSY_NONCE, FunderFamilies, kin
 from .late_venues import late_venues
 from .schema import Window
 from .sources import MOST_PLACES, TokenSource, source
@@ -80,7 +80,7 @@ def _collect_record(
     found: TokenSource,
     at: BlockRef,
     told: HolderInputs,
-    launch: LaunchTold | None,
+    launch: LaunchBuys | None,
     status: ReadStatus,
     why: tuple[Why, ...] = (),
 ) -> HolderRecord:
@@ -106,7 +106,7 @@ def _collect_record(
 # --- while it is being read ------------------------------------------------------------------------
 
 
-async def _of_launch(ctx: Context, found: TokenSource, opened: Open, meter: Meter) -> HolderRecord:
+async def _of_launch(ctx: Context, found: TokenSource, opened: OpenBook, meter: Meter) -> HolderRecord:
     """The launch alone, once its place and all who bought in it are known for good: what these hold is asked
     of the token. A job may read on meanwhile, even to the end: nothing of that is told here."""
     at, book = found.head, opened.book
@@ -126,7 +126,7 @@ async def _of_launch(ctx: Context, found: TokenSource, opened: Open, meter: Mete
 # --- when it is read -------------------------------------------------------------------------------
 
 
-async def _of_all(ctx: Context, found: TokenSource, opened: Open, meter: Meter) -> HolderRecord:
+async def _of_all(ctx: Context, found: TokenSource, opened: OpenBook, meter: Meter) -> HolderRecord:
     book = opened.book
     assert book.block is not None
     # What is read no further is told with balances as they are now.
@@ -167,7 +167,7 @@ async def _is_sure(ctx: Context, book: HolderBook, meter: Meter) -> bool:
     return bool(await was_made_in(ctx.node, begun.token, begun.first_number, meter))
 
 
-def _spread(opened: Open, told: HolderInputs, moved: int | None) -> Concentration | None:
+def _spread(opened: OpenBook, told: HolderInputs, moved: int | None) -> Concentration | None:
     """Counted anew for every answer; of very many wallets only once a hundredth of them moved."""
     wallets, before = len(told.book.wallets), opened.spread_moved
     opened.spread_moved = None if before is None or moved is None else before + moved
@@ -177,7 +177,7 @@ def _spread(opened: Open, told: HolderInputs, moved: int | None) -> Concentratio
     return opened.spread
 
 
-def _insiders(found: TokenSource, opened: Open) -> set[Address]:
+def _insiders(found: TokenSource, opened: OpenBook) -> set[Address]:
     """Who may have what no transfer tells."""
     facts, maker = found.trip.data.facts, opened.book.beginning.maker
     told = {facts.owner, facts.proxy_admin, found.token}
@@ -185,7 +185,7 @@ def _insiders(found: TokenSource, opened: Open) -> set[Address]:
     return {one for one in told if one is not None and not isinstance(one, Missing)}
 
 
-async def _is_unread(ctx: Context, found: TokenSource, opened: Open) -> bool:
+async def _is_unread(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
     """Whether trades may be missing, of places that are not known, or came to be known late, or are known no
     more, or beyond those that are read."""
     if opened.unread_venues or late_venues(found, opened):
@@ -199,7 +199,7 @@ async def _is_unread(ctx: Context, found: TokenSource, opened: Open) -> bool:
         return True
 
 
-def _why(opened: Open, held: Balances, is_unread: bool) -> tuple[Why, ...]:
+def _why(opened: OpenBook, held: Balances, is_unread: bool) -> tuple[Why, ...]:
     """Why it is partial; nothing where it is complete."""
     holds: dict[Why, bool] = {
         "capped": opened.state == "capped",
@@ -219,7 +219,7 @@ def _why(opened: Open, held: Balances, is_unread: bool) -> tuple[Why, ...]:
 async def _with_kin(
     ctx: Context,
     told: HolderInputs,
-    launch: LaunchTold | None,
+    launch: LaunchBuys | None,
     top: Sequence[Address],
     held: Balances,
     meter: Meter,
@@ -231,7 +231,7 @@ async def _with_kin(
     others = [*behind, *(buy.wallet for buy in first)]
     came = await kin(ctx, told.book, held.at, top, others, held.contracts, meter)
     told = replace(told, wallets=came.wallets, families=came.families)
-    launch = launch or LaunchTold(0, 0, ())
+    launch = launch or LaunchBuys(0, 0, ())
     told = await _with_fundings(ctx, told, launch, came, meter)
     never, unasked = await _never_group(ctx, told, launch, held.at, meter)
     hidden = {
@@ -244,7 +244,7 @@ async def _with_kin(
 
 
 async def _never_group(
-    ctx: Context, told: HolderInputs, launch: LaunchTold, at: BlockRef, meter: Meter
+    ctx: Context, told: HolderInputs, launch: LaunchBuys, at: BlockRef, meter: Meter
 ) -> tuple[frozenset[str], frozenset[str | None]]:
     """Funders that are contracts, a deployer who is as busy as an exchange, and transactions of entry points;
     and of whom that could not be found out: these group nobody either, and leave open who belongs to whom."""
@@ -272,7 +272,7 @@ async def _never_group(
 
 
 async def _with_fundings(
-    ctx: Context, told: HolderInputs, launch: LaunchTold, came: Kin, meter: Meter
+    ctx: Context, told: HolderInputs, launch: LaunchBuys, came: FunderFamilies, meter: Meter
 ) -> HolderInputs:
     """With the transaction that shows each tie to a funder, and without ties that are none: whoever had
     something before that payment was funded by somebody else, and next to nothing is no funding."""

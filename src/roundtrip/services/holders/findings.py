@@ -7,7 +7,7 @@ from typing import Literal
 
 from roundtrip.domain.base.types import BPS, Address, BlockRef
 from roundtrip.domain.holders import findings
-from roundtrip.domain.holders.book import LaunchTold
+from roundtrip.domain.holders.book import LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds, deployer_deeds
 from roundtrip.domain.holders.findings import (
@@ -87,7 +87,7 @@ class HolderRecord:
     transfers_read: int
     why: tuple[Why, ...] = ()
     told: HolderInputs | None = None
-    launch: LaunchTold | None = None
+    launch: LaunchBuys | None = None
     market_cap_micro_usd: Fraction | None = None
     winners: tuple[HolderWin, ...] | None = None
     crowd: LaunchCrowd | None = None
@@ -133,7 +133,7 @@ class HolderRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class SmartFound:
+class SmartFindings:
     """Winners that bought the token and hold it, by the nearest board and their rank there; and how many sold
     it all."""
 
@@ -151,7 +151,7 @@ class HolderFindings:
     bundles: tuple[Bundle, ...] | None = None
     deeds: DeployerDeeds | None = None
     suspicious: tuple[Address, ...] | None = None
-    smart: SmartFound | None = None
+    smart: SmartFindings | None = None
     fresh_in_top: int = 0
     aged_in_top: int = 0
     tags: Mapping[Address, tuple[findings.Tag, ...]] = field(default_factory=dict)
@@ -206,7 +206,7 @@ def _deeds(gathered: HolderRecord, told: HolderInputs) -> DeployerDeeds | None:
     return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
-def _smart(gathered: HolderRecord, told: HolderInputs) -> SmartFound | None:
+def _smart(gathered: HolderRecord, told: HolderInputs) -> SmartFindings | None:
     if gathered.winners is None:
         return None
     skipped = findings.outside(told)
@@ -216,7 +216,9 @@ def _smart(gathered: HolderRecord, told: HolderInputs) -> SmartFound | None:
             nearest.setdefault(one.wallet, one)
     out = {wallet for wallet in nearest if findings.has_sold_out(told, wallet)}
     holding = (one for one in nearest.values() if one.wallet not in out)
-    return SmartFound(tuple(one for one in holding if findings.holds_on_purpose(told, one.wallet)), len(out))
+    return SmartFindings(
+        tuple(one for one in holding if findings.holds_on_purpose(told, one.wallet)), len(out)
+    )
 
 
 def funders_unknown(gathered: HolderRecord) -> tuple[Address, ...]:

@@ -49,7 +49,7 @@ BUSY_NONCE = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Kin:
+class FunderFamilies:
     """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first eth,
     at least; more than ``MOST_FUNDED`` also where he may have. ``funded``: in which block."""
 
@@ -66,7 +66,7 @@ async def kin(
     others: Sequence[Address],
     contracts: Mapping[Address, bool | None],
     meter: Meter,
-) -> Kin:
+) -> FunderFamilies:
     """Of ``first``, and of ``others`` as far as there is time, as of the block ``head``: of an older one many
     nodes tell nothing. What cannot be found out stands as not known. Raises ServiceFull (busy), NodeFault."""
     wanted = list(dict.fromkeys((*first, *others)))
@@ -84,7 +84,7 @@ async def kin(
     wallets = {wallet: _wallet(book, wallet, came, aged, contracts.get(wallet)) for wallet in wanted}
     funders = {one.funder for one in wallets.values() if one.funder is not None}
     families = await _families(ctx, index.stands, funders, head, meter)
-    return Kin(wallets, families, _funding_blocks(index, came))
+    return FunderFamilies(wallets, families, _funding_blocks(index, came))
 
 
 def _funding_blocks(index: "_Index", came: Came) -> dict[Address, int]:

@@ -6,7 +6,7 @@ import contextlib
 from roundtrip.chain.holders.venue_trades import venue_trades
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.services.runtime.book_cache import Open, Unread
+from roundtrip.services.runtime.book_cache import OpenBook, UnreadVenue
 from roundtrip.services.runtime.context import Context
 
 from .sources import TokenSource, reading_node
@@ -19,7 +19,7 @@ _DUST = 10_000
 """What a place was sent before it was known is not worth reading all again below one part in so many."""
 
 
-async def lacks_venues(ctx: Context, found: TokenSource, opened: Open) -> bool:
+async def lacks_venues(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
     """Whether all is to be read again, since trades were not read at a place that the book did not know of,
     or much was sent there. One that opened later, or that nobody used, changes nothing: else whoever opens
     pools has all read anew each time. Those of which the node does not say it, and those that have it read
@@ -30,7 +30,7 @@ async def lacks_venues(ctx: Context, found: TokenSource, opened: Open) -> bool:
     _lose(found, opened)
     older = late_venues(found, opened)
     opened.unread_venues = {
-        at: opened.unread_venues.get(at, Unread(_empty_to(found, opened, at), number)) for at in older
+        at: opened.unread_venues.get(at, UnreadVenue(_empty_to(found, opened, at), number)) for at in older
     }
     again_s = ctx.books.probe_times(found.token).again_s
     is_soon = again_s is not None and ctx.now_s() - again_s < AGAIN_EVERY_S
@@ -40,7 +40,7 @@ async def lacks_venues(ctx: Context, found: TokenSource, opened: Open) -> bool:
     return await _have_traded(ctx, found, opened) and not is_soon
 
 
-def late_venues(found: TokenSource, opened: Open) -> list[str]:
+def late_venues(found: TokenSource, opened: OpenBook) -> list[str]:
     """Places that the book does not know of, and that may be older than its block."""
     book = opened.book
     number = -1 if book.block is None else book.block.number
@@ -48,7 +48,7 @@ def late_venues(found: TokenSource, opened: Open) -> list[str]:
     return sorted(at for at in unknown if at in book.lost_venues or not found.is_new(at, number))
 
 
-def _lose(found: TokenSource, opened: Open) -> None:
+def _lose(found: TokenSource, opened: OpenBook) -> None:
     """What nobody knows of any more is not read from here on: it is a late one once somebody does."""
     book, there = opened.book, found.sources.venues.keys()
     assert book.block is not None
@@ -58,7 +58,7 @@ def _lose(found: TokenSource, opened: Open) -> None:
         book.lose(lost)
 
 
-def _empty_to(found: TokenSource, opened: Open, at: str) -> int:
+def _empty_to(found: TokenSource, opened: OpenBook, at: str) -> int:
     """Up to which block nothing can be missing there."""
     book = opened.book
     if at in book.lost_venues:
@@ -66,7 +66,7 @@ def _empty_to(found: TokenSource, opened: Open, at: str) -> int:
     return max(book.beginning.first_number, found.opened_at.get(at, 0)) - 1
 
 
-async def _have_traded(ctx: Context, found: TokenSource, opened: Open) -> bool:
+async def _have_traded(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
     unread = opened.unread_venues
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(PATIENCE_S):
@@ -80,7 +80,7 @@ async def _have_traded(ctx: Context, found: TokenSource, opened: Open) -> bool:
 
 
 async def _traded_at(
-    ctx: Context, found: TokenSource, opened: Open, venues: list[str], where: Unread
+    ctx: Context, found: TokenSource, opened: OpenBook, venues: list[str], where: UnreadVenue
 ) -> bool:
     """Writes down how far there is nothing."""
     trades = venue_trades(
@@ -90,5 +90,5 @@ async def _traded_at(
         async for one in reading:
             if one.trades:
                 return True
-            opened.unread_venues.update(dict.fromkeys(venues, Unread(one.last, where.last)))
+            opened.unread_venues.update(dict.fromkeys(venues, UnreadVenue(one.last, where.last)))
     return False

@@ -3,7 +3,7 @@
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 
 from .collect import gather_holders
 from .handlers import ttl_ms
@@ -19,9 +19,9 @@ class HoldersPage(msgspec.Struct, frozen=True):
     launched: LaunchBundle
 
 
-async def holders_page(ctx: Context, params: HoldersParams) -> Answered[HoldersPage]:
+async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[HoldersPage]:
     """Raises as ``token_holders``."""
     meter = Meter()
     gathered = await gather_holders(ctx, params.token(), meter)
     both = HoldersPage(present(gathered), present_launch_bundle(gathered))
-    return Answered(both, ttl_ms(ctx, gathered), meter=meter)
+    return UseCaseAnswer(both, ttl_ms(ctx, gathered), meter=meter)

@@ -8,7 +8,7 @@ from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN
 from roundtrip.chain.holders.first_block import NoArchive, first_block, maker_of
 from roundtrip.chain.holders.first_logs import first_logs
-from roundtrip.chain.holders.token_logs import Quoted, Sources
+from roundtrip.chain.holders.token_logs import Sources, VenueSides
 from roundtrip.chain.holders.views import entry_point_txs
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.rpc.daily_budget import OwnBudget
@@ -19,7 +19,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
 from roundtrip.domain.check.price import raw_usd
-from roundtrip.domain.holders.book import Beginning
+from roundtrip.domain.holders.book import BookStart
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import NonWallets
 from roundtrip.services.check.candidates import standard_venues, unseen_venues
@@ -131,7 +131,7 @@ async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, 
 
 def _venues(
     ctx: Context, trip: BuyRoundResult, launch: AnyLaunch | None, pools: list[PoolPlace]
-) -> dict[str, Quoted]:
+) -> dict[str, VenueSides]:
     """Every place where it trades or traded, as far as anybody knows."""
     token, contracts = trip.run.token, ctx.contracts
     found = {pool.at: _quoted_side(pool.kind, token, _other(pool, token)) for pool in pools}
@@ -155,11 +155,11 @@ def _other(pool: PoolPlace, token: Address) -> Address:
     return pool.quote if pool.token == token else pool.token
 
 
-def _quoted_side(kind: VenueKind, token: Address, quote: Address) -> Quoted:
-    return Quoted(kind, token < quote, quote)
+def _quoted_side(kind: VenueKind, token: Address, quote: Address) -> VenueSides:
+    return VenueSides(kind, token < quote, quote)
 
 
-def places(token: Address, venues: Mapping[str, Quoted], contracts: Contracts) -> NonWallets:
+def places(token: Address, venues: Mapping[str, VenueSides], contracts: Contracts) -> NonWallets:
     """Who is nobody's wallet: where it lies to be bought, and the network's own machinery."""
     pools = {Address(at) for at in venues if len(at) == len(token)} | {contracts.v4_pool_manager}
     if contracts.launchpad_hook is not None:
@@ -182,14 +182,14 @@ def near_node(ctx: Context) -> OwnBudget:
 # --- where it begins -------------------------------------------------------------------------------
 
 
-async def beginning(ctx: Context, found: TokenSource) -> Beginning:
+async def beginning(ctx: Context, found: TokenSource) -> BookStart:
     """Where its transfers begin, and who made it. Raises NodeFault, ServiceFull (holders_no_archive)."""
     if found.spot is not None:
         number, maker = found.spot.block_number, await _maker(ctx, found, None)
     else:
         first = await _first(ctx, found)
         number, maker = first.number, await _maker(ctx, found, first)
-    return Beginning(
+    return BookStart(
         token=found.token,
         places=found.places,
         venues=frozenset(found.sources.venues),

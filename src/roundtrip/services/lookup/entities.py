@@ -18,7 +18,7 @@ from roundtrip.domain.base.events import (
     Transferred,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.transaction.account import Allowed, KnownMarket, Said
+from roundtrip.domain.transaction.account import AllowanceGiven, KnownMarket, Said
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index import addresses, cursor, tokens
@@ -35,7 +35,7 @@ _Answer = msgspec.Raw | RpcError
 
 
 @dataclass(slots=True)
-class Whereabouts:
+class KnownEntities:
     """``stands``: the block that the index knows of; None: there is no index. ``quotes``: what launches were
     made against. ``unasked``: how many places nobody was asked about, for there were too many."""
 
@@ -58,9 +58,9 @@ class Question:
     read: Callable[[Sequence[_Answer]], None]
 
 
-async def from_index(ctx: Context, said: Sequence[tuple[int, Said]]) -> Whereabouts:
+async def from_index(ctx: Context, said: Sequence[tuple[int, Said]]) -> KnownEntities:
     """What the index knows of what the logs speak of. Raises nothing where there is no index."""
-    found = Whereabouts()
+    found = KnownEntities()
     places, named = _places(said, ctx.contracts), _tokens(said)
     try:
         async with reading(ctx) as (connection, stands):
@@ -80,7 +80,7 @@ async def from_index(ctx: Context, said: Sequence[tuple[int, Said]]) -> Whereabo
     return found
 
 
-def from_itself(said: Iterable[tuple[int, Said]], found: Whereabouts, contracts: Contracts) -> None:
+def from_itself(said: Iterable[tuple[int, Said]], found: KnownEntities, contracts: Contracts) -> None:
     """Puts in what the transaction's own logs tell of new pools and launches."""
     for _, one in said:
         if isinstance(one, PoolOpened) and one.at not in found.markets:
@@ -95,7 +95,7 @@ def questions(
     ctx: Context,
     said: Sequence[tuple[int, Said]],
     sender: Address,
-    found: Whereabouts,
+    found: KnownEntities,
     pinned: BlockRef,
 ) -> list[Question]:
     """What has to be asked of the chain for the rest, at the block ``pinned``: keys of pools, which are made
@@ -117,7 +117,7 @@ def questions(
     return asked + [token_question(token, found, pinned, limit) for token in unnamed]
 
 
-def token_question(token: Address, found: Whereabouts, pinned: BlockRef, limit: int) -> Question:
+def token_question(token: Address, found: KnownEntities, pinned: BlockRef, limit: int) -> Question:
     """Asks a token for what it says of itself."""
 
     def read(answers: Sequence[_Answer]) -> None:
@@ -133,7 +133,7 @@ def _call(call: Call, pinned: BlockRef, limit: int) -> RpcCall:
 
 
 def pool_question(
-    at: str, kind: str, found: Whereabouts, contracts: Contracts, pinned: BlockRef, limit: int
+    at: str, kind: str, found: KnownEntities, contracts: Contracts, pinned: BlockRef, limit: int
 ) -> Question:
     """Asks for the key of what may be a pool of v3 or v4."""
     calls = amm_v3.key_calls(Address(at)) if kind == "v3" else (amm_v4.key_call(at, contracts),)
@@ -153,7 +153,7 @@ def pool_question(
 
 
 def _curve_question(
-    at: str, token: Address, found: Whereabouts, contracts: Contracts, pinned: BlockRef, limit: int
+    at: str, token: Address, found: KnownEntities, contracts: Contracts, pinned: BlockRef, limit: int
 ) -> Question:
     calls = launchpad.launch_calls(token, contracts)[:1]
 
@@ -194,14 +194,14 @@ def _tokens(said: Iterable[tuple[int, Said]], first: Address | None = None) -> l
         if isinstance(one, LaunchedToken):
             own[one.token] = None
             others[one.quote] = None
-        elif isinstance(one, LaunchMoved | Allowed):
+        elif isinstance(one, LaunchMoved | AllowanceGiven):
             own[one.token] = None
         elif isinstance(one, Transferred):
             (own if first in (one.sender, one.recipient) else others)[one.token] = None
     return list({**own, **others})
 
 
-def _unknown(said: Sequence[tuple[int, Said]], found: Whereabouts, contracts: Contracts) -> dict[str, str]:
+def _unknown(said: Sequence[tuple[int, Said]], found: KnownEntities, contracts: Contracts) -> dict[str, str]:
     """Places that nobody told of yet: v3, v4 or curve; in the order of ``_places``."""
     unknown = {}
     for _, one in said:

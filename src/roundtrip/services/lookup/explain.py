@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.wallet.transactions import (
     OUT_OF_GAS,
-    Around,
-    Mined,
-    Sent,
+    BlockAround,
+    MinedTransaction,
+    SentTransaction,
     block_call,
     read_block,
     read_change,
@@ -28,17 +28,17 @@ from roundtrip.domain.transaction.account import (
 )
 from roundtrip.domain.transaction.reader import account as account_of
 from roundtrip.domain.transaction.sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import eth, present_token, when
 from roundtrip.services.support.money import AssetAmount, amount
 from roundtrip.venues.account_events import AccountEventReader
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .entities import Whereabouts, from_index, from_itself, questions
+from .entities import KnownEntities, from_index, from_itself, questions
 from .explain_schema import EthBy, ExplainedStep, ExplainParams, Explanation, WalletMoves
 from .explain_steps_text import StepsText
-from .explain_text import ComesTo, call_text, fee_text, known_call, sentences, upper
+from .explain_text import WalletEffect, call_text, fee_text, known_call, sentences, upper
 
 MOST_STEPS, MOST_OTHERS = 40, 10
 """Steps in the answer, and wallets beside the first."""
@@ -53,17 +53,17 @@ _NOT_FOUND = (
 class _ExplainFacts:
     """All that was found out."""
 
-    sent: Sent
-    mined: Mined | None
-    around: Around | None
+    sent: SentTransaction
+    mined: MinedTransaction | None
+    around: BlockAround | None
     said: list[tuple[int, Said]]
-    known: Whereabouts
+    known: KnownEntities
     words: StepsText
     stands: BlockRef
     to_has_code: bool
 
 
-async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
+async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanation]:
     """The account of one transaction. Raises CallerFault (not_found), and NodeFault where the chain gave no
     answer, or one that contradicts itself."""
     meter = Meter()
@@ -88,10 +88,10 @@ async def explain(ctx: Context, params: ExplainParams) -> Answered[Explanation]:
         answer = await _explain_mined(ctx, told, mined, around, meter)
     # What is in no block yet is in one in a moment.
     ttl_ms = ctx.policy.node_fault_ttl_ms if mined is None else ctx.policy.answer_ttl_ms
-    return Answered(answer, ttl_ms=ttl_ms, meter=meter)
+    return UseCaseAnswer(answer, ttl_ms=ttl_ms, meter=meter)
 
 
-async def _decode_logs(ctx: Context, mined: Mined | None) -> list[tuple[int, Said]]:
+async def _decode_logs(ctx: Context, mined: MinedTransaction | None) -> list[tuple[int, Said]]:
     """What its logs tell, in order."""
     decode, beside = Decoder(ctx.contracts), AccountEventReader(ctx.contracts)
     found: list[tuple[int, Said]] = []
@@ -104,12 +104,12 @@ async def _decode_logs(ctx: Context, mined: Mined | None) -> list[tuple[int, Sai
 
 async def _ask(
     ctx: Context,
-    sent: Sent,
-    mined: Mined | None,
+    sent: SentTransaction,
+    mined: MinedTransaction | None,
     said: list[tuple[int, Said]],
-    known: Whereabouts,
+    known: KnownEntities,
     meter: Meter,
-) -> tuple[Around | None, bool]:
+) -> tuple[BlockAround | None, bool]:
     """The block it is in, whether eth was sent to something that has code, and whatever the index does not
     know, in one trip."""
     if mined is None:
@@ -134,7 +134,7 @@ async def _ask(
 
 
 async def _explain_mined(
-    ctx: Context, told: _ExplainFacts, mined: Mined, around: Around, meter: Meter
+    ctx: Context, told: _ExplainFacts, mined: MinedTransaction, around: BlockAround, meter: Meter
 ) -> Explanation:
     sent, contracts = told.sent, ctx.contracts
     doing = TransactionFacts(
@@ -166,7 +166,7 @@ async def _explain_mined(
     incomplete = eth_by == "events" and not (whose == doing.sender and tells_all_eth(doing, account))
     actors = frozenset({sent.sender, *account.accounts, *([] if sent.to is None else [sent.to])})
     told = replace(told, words=replace(told.words, actors=actors))
-    comes_to = ComesTo(whose, moved, eth_by, incomplete)
+    comes_to = WalletEffect(whose, moved, eth_by, incomplete)
     text = sentences(told.words, told.sent, account, comes_to, mined, around)
     return _answer(
         ctx,
@@ -182,7 +182,7 @@ async def _explain_mined(
     )
 
 
-def _whose(sent: Sent, account: TransactionAccount) -> Address | None:
+def _whose(sent: SentTransaction, account: TransactionAccount) -> Address | None:
     """The sender, or the one account whose operation it carried."""
     if not account.accounts:
         return sent.sender
@@ -196,8 +196,8 @@ async def _eth_moves(
     account: TransactionAccount,
     whose: Address | None,
     came: Nets,
-    mined: Mined,
-    around: Around,
+    mined: MinedTransaction,
+    around: BlockAround,
     meter: Meter,
 ) -> tuple[dict[Address, int], EthBy]:
     """What came to the wallet and left it, and how its eth is known."""
@@ -248,7 +248,9 @@ def _amount(ctx: Context, told: _ExplainFacts, moved: MovedAsset) -> AssetAmount
 # --- what failed, and what is in no block ----------------------------------------------------------
 
 
-def _explain_failed(ctx: Context, told: _ExplainFacts, mined: Mined, reason: str | None) -> Explanation:
+def _explain_failed(
+    ctx: Context, told: _ExplainFacts, mined: MinedTransaction, reason: str | None
+) -> Explanation:
     sent, around = told.sent, told.around
     assert around is not None
     tried = call_text(told.words, sent, "tried")
@@ -275,7 +277,7 @@ def _pending(ctx: Context, told: _ExplainFacts) -> Explanation:
     return _answer(ctx, told, _kind_of_call(told.sent), text)
 
 
-def _kind_of_call(sent: Sent) -> Kind:
+def _kind_of_call(sent: SentTransaction) -> Kind:
     """What a transaction without logs was about, by what it calls."""
     if sent.to is None:
         return "contract_made"

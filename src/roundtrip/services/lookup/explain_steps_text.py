@@ -6,8 +6,8 @@ from roundtrip.domain.base.events import CurveTraded, LaunchedToken, LaunchMoved
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import TRAITS
 from roundtrip.domain.transaction.account import (
-    Allowed,
-    AllowedAll,
+    AllowanceGiven,
+    CollectionAllowed,
     ItemMoved,
     MovedAsset,
     OperationEnded,
@@ -17,7 +17,7 @@ from roundtrip.services.support.index_reader import quote_token, when
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
-from .entities import Whereabouts
+from .entities import KnownEntities
 
 _MOST_DIGITS = 30
 """A number of whole tokens with more of them means nothing but that its contract says so."""
@@ -32,7 +32,7 @@ class StepsText:
     than that."""
 
     contracts: Contracts
-    known: Whereabouts
+    known: KnownEntities
     actors: frozenset[Address] = frozenset()
 
     def is_money(self, asset: Address) -> bool:
@@ -176,13 +176,13 @@ class StepsText:
     def _approval(self, step: TransactionStep) -> str:
         spender, said = self.who(step.to), step.said
         # What Permit2 tells was signed; anything else is a token's word.
-        says = "" if isinstance(said, Allowed) and said.by_permit2 else self._says(step)
+        says = "" if isinstance(said, AllowanceGiven) and said.by_permit2 else self._says(step)
         owner = f"{says}{self.who(step.who)}"
-        if isinstance(said, AllowedAll):
+        if isinstance(said, CollectionAllowed):
             if said.allowed:
                 return f"{owner} let {spender} take everything it holds of the collection {said.collection}"
             return f"{owner} took back from {spender} the right to all of the collection {said.collection}"
-        assert isinstance(said, Allowed)
+        assert isinstance(said, AllowanceGiven)
         token = self.token(said.token)
         how = "" if not said.by_permit2 else ", by Permit2"
         if said.by_permit2 and said.until_s is not None and said.until_s < 2**33:

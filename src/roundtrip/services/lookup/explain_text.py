@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roundtrip.chain.wallet.transactions import Around, Mined, Sent
+from roundtrip.chain.wallet.transactions import BlockAround, MinedTransaction, SentTransaction
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.account import (
     TRADES,
@@ -34,7 +34,7 @@ _BY_TOKENS: tuple[StepKind, ...] = ("transfer", "item", "approval")
 
 
 @dataclass(frozen=True, slots=True)
-class ComesTo:
+class WalletEffect:
     """What it comes to for ``whose``: above zero came to it. ``incomplete``: eth may be missing."""
 
     whose: Address | None
@@ -44,7 +44,12 @@ class ComesTo:
 
 
 def sentences(
-    words: StepsText, sent: Sent, account: TransactionAccount, comes_to: ComesTo, mined: Mined, around: Around
+    words: StepsText,
+    sent: SentTransaction,
+    account: TransactionAccount,
+    comes_to: WalletEffect,
+    mined: MinedTransaction,
+    around: BlockAround,
 ) -> str:
     """The whole of it."""
     said = [_operations_text(sent, account)] if account.accounts else []
@@ -86,7 +91,7 @@ def _told_first(steps: Sequence[TransactionStep]) -> list[TransactionStep]:
     return [steps[number] for number in sorted(number for *_, number in sorted(weighed)[:MOST_TOLD])]
 
 
-def _operations_text(sent: Sent, account: TransactionAccount) -> str:
+def _operations_text(sent: SentTransaction, account: TransactionAccount) -> str:
     shown = ", ".join(account.accounts[:MOST_TOLD])
     more = len(account.accounts) - MOST_TOLD
     beside = f" and {more:,} more" if more > 0 else ""
@@ -101,7 +106,7 @@ _CALL: dict[How, str] = {"did": "called", "tried": "tried to call", "wants": "wa
 _MAKE: dict[How, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
 
 
-def call_text(words: StepsText, sent: Sent, how: How) -> str:
+def call_text(words: StepsText, sent: SentTransaction, how: How) -> str:
     """What is told of a call that did nothing that its logs tell, that failed, or is in no block yet."""
     paid = f" with {wei_text(sent.value_wei)}" if sent.value_wei else ""
     if sent.to is None:
@@ -117,11 +122,11 @@ def call_text(words: StepsText, sent: Sent, how: How) -> str:
     return f"{sent.sender} {did} a contract that we do not know, {sent.to}{paid}: selector {_selector(sent)}."
 
 
-def known_call(sent: Sent) -> KnownCall | None:
+def known_call(sent: SentTransaction) -> KnownCall | None:
     return KNOWN_CALLS.get(_selector(sent)) if len(sent.data) >= 4 else None
 
 
-def _selector(sent: Sent) -> str:
+def _selector(sent: SentTransaction) -> str:
     return "0x" + sent.data[:4].hex()
 
 
@@ -134,7 +139,7 @@ def _strange_text(count: int, unasked: int) -> str:
     return many + left
 
 
-def _altogether(words: StepsText, account: TransactionAccount, comes_to: ComesTo) -> list[str]:
+def _altogether(words: StepsText, account: TransactionAccount, comes_to: WalletEffect) -> list[str]:
     """What it comes to, where one step does not say it already."""
     whose = comes_to.whose
     if whose is None:
@@ -156,7 +161,7 @@ def _altogether(words: StepsText, account: TransactionAccount, comes_to: ComesTo
     return [f"Altogether {whose} {shown}, its fee left out."]
 
 
-def _is_less(account: TransactionAccount, comes_to: ComesTo) -> bool:
+def _is_less(account: TransactionAccount, comes_to: WalletEffect) -> bool:
     """Whether of a token that it bought less came than pools gave out, and it gave none away itself."""
     bought: Counter[Address] = Counter()
     given = {step.token for step in account.steps if step.kind == "transfer" and step.who == comes_to.whose}
@@ -167,7 +172,7 @@ def _is_less(account: TransactionAccount, comes_to: ComesTo) -> bool:
     return any(0 < comes_to.moved.get(asset, 0) < raw for asset, raw in bought.items() if asset not in given)
 
 
-def _unknown_eth(words: StepsText, account: TransactionAccount, comes_to: ComesTo) -> str:
+def _unknown_eth(words: StepsText, account: TransactionAccount, comes_to: WalletEffect) -> str:
     """That a sell brought eth which nobody measured. Empty where nothing is missing."""
     brought = _brought_money(words, account, comes_to)
     if not comes_to.incomplete or not brought:
@@ -176,7 +181,7 @@ def _unknown_eth(words: StepsText, account: TransactionAccount, comes_to: ComesT
     return f"got eth, how much could not be told (the {'pool' if len(brought) == 1 else 'pools'} paid {told})"
 
 
-def _brought_money(words: StepsText, account: TransactionAccount, comes_to: ComesTo) -> Counter[Address]:
+def _brought_money(words: StepsText, account: TransactionAccount, comes_to: WalletEffect) -> Counter[Address]:
     """Eth and weth that its sells brought, where none is known to have come to it. Where it bought with
     either it need not have come."""
     money = (ZERO_ADDRESS, words.contracts.weth)
@@ -193,7 +198,9 @@ def _brought_money(words: StepsText, account: TransactionAccount, comes_to: Come
     return brought
 
 
-def _eth_text(sent: Sent, account: TransactionAccount, comes_to: ComesTo, around: Around) -> list[str]:
+def _eth_text(
+    sent: SentTransaction, account: TransactionAccount, comes_to: WalletEffect, around: BlockAround
+) -> list[str]:
     """How its eth is known, where that matters."""
     if comes_to.eth_by == "balance":
         if around.others and ZERO_ADDRESS in comes_to.moved:
@@ -221,7 +228,7 @@ def _says_all(
     return [step.paid] == paid and ([] if step.got is None else [step.got]) == got
 
 
-def fee_text(sent: Sent, mined: Mined, around: Around) -> str:
+def fee_text(sent: SentTransaction, mined: MinedTransaction, around: BlockAround) -> str:
     at = f"It is in block {around.ref.number} of {when(around.ref.timestamp_s):%Y-%m-%d %H:%M:%S} UTC"
     if sent.is_the_chains_own():
         return f"{at}."

@@ -8,7 +8,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
 from roundtrip.services.wallets.names import called_so, scam_text
 from roundtrip.store.community import public_names
@@ -16,7 +16,7 @@ from roundtrip.store.community.public_names import Bearer
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.wallets import look_up
 
-from .entities import Question, Whereabouts, pool_question, token_question
+from .entities import KnownEntities, Question, pool_question, token_question
 from .explain import explain
 from .explain_schema import ExplainParams
 from .look_up_address import what_address
@@ -31,7 +31,7 @@ _LOOKED_FOR = "Symbols, names of wallets, addresses, transactions' hashes and po
 _STRANGERS = "That is what strangers call it, and no proof of whose it is."
 
 
-async def find(ctx: Context, params: LookUpParams) -> Answered[LookUpAnswer]:
+async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer]:
     """What the query is; of kind ``nothing`` where it is nothing that is known. Raises CallerFault
     (bad_input) where nothing visible was asked, NodeFault and ServiceFull where it could not be found out."""
     query = names.clean(params.query, MOST_CHARACTERS)
@@ -47,7 +47,7 @@ async def find(ctx: Context, params: LookUpParams) -> Answered[LookUpAnswer]:
     else:
         found = await _symbol(ctx, query)
     found = await _with_marks(ctx, found)
-    return Answered(found, ttl_ms=ttl_ms, meter=meter)
+    return UseCaseAnswer(found, ttl_ms=ttl_ms, meter=meter)
 
 
 async def _with_marks(ctx: Context, found: LookUpAnswer) -> LookUpAnswer:
@@ -182,7 +182,7 @@ async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[Look
         at = BlockRef(one.block, "", round(one.block_time.timestamp()))
         return look_up_answer(ctx, at, query, "transaction", [text], transaction=short), explained.ttl_ms
     head = ctx.heads.current().block
-    known, limit = Whereabouts(), ctx.policy.read_gas_limit
+    known, limit = KnownEntities(), ctx.policy.read_gas_limit
     await _put(ctx, [pool_question(word, "v4", known, ctx.contracts, head, limit)], meter)
     market = known.markets.get(word)
     if market is None:

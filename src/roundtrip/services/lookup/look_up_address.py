@@ -15,7 +15,7 @@ from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets import look_up
 from roundtrip.store.wallets.look_up import LaunchFound
 
-from .entities import Whereabouts, token_question
+from .entities import KnownEntities, token_question
 from .explain_steps_text import StepsText
 from .look_up_schema import LookUpAnswer, WalletAnswer
 from .look_up_text import (
@@ -59,7 +59,7 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
     """What it is. Raises NodeFault and ServiceFull where that could not be found out."""
     known = await _read_address(ctx, address)
     head, limit = ctx.heads.current().block, ctx.policy.read_gas_limit
-    asked = Whereabouts()
+    asked = KnownEntities()
     views = token_question(address, asked, head, limit)
     code_call = RpcCall("eth_getCode", [address, {"blockHash": head.hash}])
     code_answer, *answers = await ctx.node.batch([code_call, *views.calls], meter)
@@ -78,7 +78,7 @@ async def what_address(ctx: Context, query: str, address: Address, meter: Meter)
         return look_up_answer(ctx, known.at, query, "contract", said, address)
     if not code or code.startswith(DELEGATED):
         return _wallet(ctx, query, address, known, bool(code))
-    machinery = StepsText(ctx.contracts, Whereabouts()).who(address)
+    machinery = StepsText(ctx.contracts, KnownEntities()).who(address)
     if address in (ctx.contracts.weth, ctx.contracts.usdg):
         said = [f"It is {quote_of(ctx.contracts, address)}, money on this chain."]
         return look_up_answer(ctx, known.at, query, "token", said, address, token=present_token(label))

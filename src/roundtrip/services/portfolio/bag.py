@@ -13,7 +13,7 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.watch.bag_guard import GUARD
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, reading
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued, worth
 from roundtrip.store.index import addresses, tokens
@@ -21,7 +21,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.watch import bag_changes
 from roundtrip.store.watch.bag_changes import BagToken
 
-from .present import BagRecord, Read, present
+from .present import BagRecord, NodeValues, present
 from .schema import MyBag
 
 MOST_HELD = GUARD.most_held
@@ -35,20 +35,20 @@ class BagValuation(Protocol):
     ) -> Awaitable[list[Valued]]: ...
 
 
-async def my_bag(ctx: Context, params: Nothing, mite: Mite) -> Answered[MyBag]:
+async def my_bag(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[MyBag]:
     """Everything the mite's wallet holds by the index. What the node does not tell stands as null, and the
     text says so. Raises ServiceFull (busy)."""
     return await bag_of(ctx, mite.wallet, worth)
 
 
-async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> Answered[MyBag]:
+async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCaseAnswer[MyBag]:
     """The same of a wallet. Raises ServiceFull (busy)."""
     meter = Meter()
     async with reading(ctx) as (connection, stands):
         known = await _read_bag(connection, wallet, stands)
     read = await _read(ctx, wallet, known, values, meter)
     answer = present(ctx.chain_id, wallet, known, read, ctx.policy)
-    return Answered(answer, counted=read.head is not None or not known.held, meter=meter)
+    return UseCaseAnswer(answer, counted=read.head is not None or not known.held, meter=meter)
 
 
 async def _read_bag(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> BagRecord:
@@ -70,17 +70,19 @@ async def _read_bag(connection: asyncpg.Connection, wallet: Address, stands: Cur
     )
 
 
-async def _read(ctx: Context, wallet: Address, known: BagRecord, values: BagValuation, meter: Meter) -> Read:
+async def _read(
+    ctx: Context, wallet: Address, known: BagRecord, values: BagValuation, meter: Meter
+) -> NodeValues:
     """What the node says at the head; nothing where it does not answer."""
     if not known.held:
-        return Read(None, UNREAD, {})
+        return NodeValues(None, UNREAD, {})
     try:
         head = ctx.heads.current()
         views = await _views(ctx, wallet, known, head, meter)
     except (NodeFault, ServiceFull):
-        return Read(None, UNREAD, {})
+        return NodeValues(None, UNREAD, {})
     asked = [one for one in known.held if views.tokens[known.labels[one.token_id].address].amount_raw]
-    return Read(head, views, await _values(ctx, wallet, known, views, head, asked, values, meter))
+    return NodeValues(head, views, await _values(ctx, wallet, known, views, head, asked, values, meter))
 
 
 async def _views(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
-from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
+from roundtrip.chain.holders.wallet_views import WalletToken, WalletViews
 from roundtrip.domain.base import names
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
@@ -16,7 +16,7 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.schema import present as checked
 from roundtrip.services.support.index_reader import eth_text, present_token, quote_token, share_bps, when
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.valuation.holdings import Valued, Worth
+from roundtrip.services.valuation.holdings import SellValue, Valued
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.watch.bag_changes import BagToken, DeployerSold, LiquidityLeft, StoredCheck
@@ -42,7 +42,7 @@ class BagRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class NodeValues:
     """By the node; ``head`` None: it did not answer. ``values``: by token, of those it holds some of."""
 
     head: ChainHead | None
@@ -59,12 +59,12 @@ class _TokenSum:
     gain_wei: int | None
 
 
-def present(chain_id: int, wallet: Address, known: BagRecord, read: Read, policy: Policy) -> MyBag:
+def present(chain_id: int, wallet: Address, known: BagRecord, read: NodeValues, policy: Policy) -> MyBag:
     """Every field of the answer."""
     rows, sums, gone = [], [], 0
     for one in known.held:
         label = known.labels[one.token_id]
-        seen = read.views.tokens.get(label.address, TokenHeld())
+        seen = read.views.tokens.get(label.address, WalletToken())
         if seen.amount_raw == 0:
             gone += 1
             continue
@@ -93,7 +93,9 @@ def present(chain_id: int, wallet: Address, known: BagRecord, read: Read, policy
 
 
 def _sum(one: BagToken, amount_raw: int | None, valued: Valued | None) -> _TokenSum:
-    worth_wei = valued.wei if isinstance(valued, Worth) else 0 if isinstance(valued, RefusedCall) else None
+    worth_wei = (
+        valued.wei if isinstance(valued, SellValue) else 0 if isinstance(valued, RefusedCall) else None
+    )
     if one.cost_wei is None or not one.held_raw or amount_raw is None:
         return _TokenSum(worth_wei, None, None)
     # What it gave away is neither held nor lost; what it was given cost it nothing that is known.
@@ -107,7 +109,7 @@ def _row(
     one: BagToken,
     known: BagRecord,
     label: Label,
-    seen: TokenHeld,
+    seen: WalletToken,
     valued: Valued | None,
     own: _TokenSum,
     policy: Policy,
@@ -115,7 +117,7 @@ def _row(
     decimals = seen.decimals if label.decimals is None else label.decimals
     amount = seen.amount_raw
     refused = isinstance(valued, RefusedCall)
-    sells: Sells = "yes" if isinstance(valued, Worth) else "refused" if refused else "unknown"
+    sells: Sells = "yes" if isinstance(valued, SellValue) else "refused" if refused else "unknown"
     gain_bps = own.gain_wei * BPS // own.cost_wei if own.gain_wei is not None and own.cost_wei else None
     return BagRow(
         token=present_token(label),
@@ -125,7 +127,7 @@ def _row(
         sells=sells,
         reverts=names.reason(valued.reason or "") or None if isinstance(valued, RefusedCall) else None,
         worth_eth=_eth(own.worth_wei),
-        venue=valued.venue.kind if isinstance(valued, Worth) else None,
+        venue=valued.venue.kind if isinstance(valued, SellValue) else None,
         cost_eth=_eth(own.cost_wei),
         gain_eth=_eth(own.gain_wei),
         gain_bps=gain_bps,

@@ -12,7 +12,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import Valued, worth
 from roundtrip.store.practice import practice as store
@@ -36,10 +36,10 @@ class _AccountRead:
     symbols: dict[Address, str | None]
 
 
-async def practice_account(ctx: Context, params: Nothing, mite: Mite) -> Answered[PracticeAccount]:
+async def practice_account(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[PracticeAccount]:
     """Nothing is written. Raises NodeFault, ServiceFull."""
     meter = Meter()
-    return Answered(await account(ctx, mite, worth, meter), meter=meter)
+    return UseCaseAnswer(await account(ctx, mite, worth, meter), meter=meter)
 
 
 async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> PracticeAccount:

@@ -9,7 +9,7 @@ from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Mite, agent_name
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.accounts.key_schema import AGENT_NAME_PATTERN
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.practice import league
 
@@ -54,7 +54,7 @@ class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
     agent_name: str | None
 
 
-async def mark_as_agent(ctx: Context, params: AgentParams, mite: Mite) -> Answered[AgentMarked]:
+async def mark_as_agent(ctx: Context, params: AgentParams, mite: Mite) -> UseCaseAnswer[AgentMarked]:
     """Sets the tag or removes it, here and on this week's league at once. Raises CallerFault (bad_input),
     ServiceFull."""
     name, now = params.agents_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -63,7 +63,7 @@ async def mark_as_agent(ctx: Context, params: AgentParams, mite: Mite) -> Answer
             marked = await league.untag(connection, mite.id, now)
         else:
             marked = await league.tag(connection, mite.id, name, now)
-    return Answered(AgentMarked(_text(marked), marked.designation, marked.is_agent, marked.agent_name))
+    return UseCaseAnswer(AgentMarked(_text(marked), marked.designation, marked.is_agent, marked.agent_name))
 
 
 def _text(mite: Mite) -> str:

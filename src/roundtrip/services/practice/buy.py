@@ -13,7 +13,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.practice import practice
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.trade.prepare_schema import address
@@ -50,11 +50,11 @@ MEANS = BuyPricing()
 
 async def practice_buy(
     ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None
-) -> Answered[PracticeBought]:
+) -> UseCaseAnswer[PracticeBought]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small), NodeFault and
     ServiceFull."""
     meter = Meter()
-    return Answered(await buy(ctx, params, mite, once, MEANS, meter), meter=meter)
+    return UseCaseAnswer(await buy(ctx, params, mite, once, MEANS, meter), meter=meter)
 
 
 async def buy(

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.practice import practice as store
 
@@ -32,13 +32,13 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
     is_all: bool
 
 
-async def practice_history(ctx: Context, params: Nothing, mite: Mite) -> Answered[PracticeHistory]:
+async def practice_history(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[PracticeHistory]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
         closings = await store.closings(connection, mite.id, MOST + 1)
     shown = closings[:MOST]
     points = [ProfitPoint(one.at, eth_of(one.profit_wei), eth_of(one.total_wei)) for one in reversed(shown)]
-    return Answered(PracticeHistory(_text(points), points, len(shown) == len(closings)))
+    return UseCaseAnswer(PracticeHistory(_text(points), points, len(shown) == len(closings)))
 
 
 def _text(points: list[ProfitPoint]) -> str:

@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.domain.practice.league import LEAST_SELLS, Who
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import (
     TokenNamed,
     eth_text,
@@ -23,7 +23,7 @@ from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.practice import league as boards
-from roundtrip.store.practice.league import Entered, LeagueRank
+from roundtrip.store.practice.league import LeagueCounts, LeagueRank
 
 SHOWN, PODIUM = 100, 3
 _SAID = 3
@@ -93,7 +93,7 @@ class League(msgspec.Struct, frozen=True, rename="camel"):
     last_week: LastWeek
 
 
-async def league(ctx: Context, params: LeagueParams) -> Answered[League]:
+async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:
     """The board as it stands. Raises ServiceFull."""
     now_s, who = ctx.now_s(), params.who
     began_s = monday_s(int(now_s))
@@ -115,7 +115,7 @@ async def league(ctx: Context, params: LeagueParams) -> Answered[League]:
         last_week=LastWeek(when(began_s - WEEK_S), before.on_board, _rows(podium, tokens)),
     )
     left_ms = int((began_s + WEEK_S - now_s) * 1000)
-    return Answered(answer, min(ctx.policy.answer_ttl_ms, left_ms))
+    return UseCaseAnswer(answer, min(ctx.policy.answer_ttl_ms, left_ms))
 
 
 async def _labels(connection: asyncpg.Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
@@ -157,7 +157,7 @@ _WHOMS: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites w
 def _league_text(
     who: Who,
     began_s: int,
-    entered: Entered,
+    entered: LeagueCounts,
     entries: tuple[LeagueRank, ...],
     podium: tuple[LeagueRank, ...],
     tokens: dict[Address, Label],

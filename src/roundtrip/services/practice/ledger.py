@@ -18,7 +18,7 @@ from roundtrip.domain.practice.practice import MondayTurn, PracticePurse, Practi
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.practice import Recent, Repeat, StoredPosition, TradeNotes
+from roundtrip.store.practice.practice import RecentTrades, Repeat, StoredPosition, TradeNotes
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
 A = TypeVar("A", bound=msgspec.Struct)
@@ -28,7 +28,7 @@ _AT_ONCE = timedelta(seconds=practice.AT_ONCE_S)
 _GIVEN_UP = timedelta(seconds=practice.GIVEN_UP_S)
 
 
-class Stale(ServiceFull):
+class StalePrice(ServiceFull):
     """What a price stood on is no more."""
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class AccountPage:
     account: PracticePurse
     kept: tuple[StoredPosition, ...]
     own: StoredPosition | None
-    recent: Recent
+    recent: RecentTrades
     turned: MondayTurn
 
     def stands_on(self) -> tuple[object, ...]:
@@ -95,7 +95,7 @@ async def read_page(
     turned = practice.turn_week(found, [one.position for one in kept], now_s)
     gone = {one.token for one in turned.lost}
     left = tuple(one for one in kept if one.position.token not in gone)
-    recent = Recent()
+    recent = RecentTrades()
     if token is not None:
         recent = await store.recent(connection, mite.id, token, at - _AT_ONCE, block_number)
     own = next((one for one in left if one.position.token == token), None)
@@ -150,7 +150,7 @@ async def book_trade(ctx: Context, asked: TradeRequest, page: AccountPage, fill:
             return answered  # type: ignore[return-value]
         now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
         if now.stands_on() != page.stands_on():
-            raise Stale
+            raise StalePrice
         await _write_turn(connection, asked.mite, now.turned, asked.at)
         answer = await fill(connection, now)
         if asked.once is not None:
@@ -228,7 +228,7 @@ async def twice(run: Callable[[], Awaitable[A]]) -> A:
     """What ``run`` gives; where what its price stood on was no more, what it gives now."""
     try:
         return await run()
-    except Stale:
+    except StalePrice:
         return await run()
 
 

@@ -24,7 +24,7 @@ from roundtrip.services.check.pipeline import run_sell_round, start_check
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.services.trade.final_run import Final, final_run
+from roundtrip.services.trade.final_run import FinalRun, final_run
 from roundtrip.services.trade.prepare_present import sentence, symbol
 from roundtrip.services.trade.rehearsal import (
     Amounts,
@@ -38,7 +38,7 @@ from roundtrip.services.trade.rehearsal import (
     tradable,
 )
 from roundtrip.services.trade.simulate_schema import TradeVerdict, short_check
-from roundtrip.services.trade.trade_builder import Holdings, Pays, Rehearsed, TradeBuilder
+from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot
 from roundtrip.venues import abi, erc20
@@ -166,7 +166,7 @@ def _amounts(desk: TradeBuilder, wei: int) -> Amounts:
     return {venue: raw for venue, raw in found.items() if raw}
 
 
-def _choose_venue(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
+def _choose_venue(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
     """Where a position is, while it sells there: whoever could choose anew would buy where it is cheap and
     sell where it is dear. Else where a real buy of so much would go. Raises CallerFault and NodeFault."""
     amounts = _amounts(desk, wei)
@@ -182,7 +182,7 @@ def _choose_venue(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | Non
     return chosen
 
 
-def _done(found: Rehearsed | CallerFault | Missing) -> Rehearsed:
+def _done(found: RehearsedTrade | CallerFault | Missing) -> RehearsedTrade:
     if isinstance(found, CallerFault):
         raise found
     if isinstance(found, Missing):
@@ -190,7 +190,7 @@ def _done(found: Rehearsed | CallerFault | Missing) -> Rehearsed:
     return found
 
 
-def _chosen_before(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> Rehearsed:
+def _chosen_before(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
     try:
         return _choose_venue(desk, tried, wei, at)
     except CallerFault as fault:
@@ -198,12 +198,12 @@ def _chosen_before(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | No
         raise CallerFault("would_fail", said) from fault
 
 
-def _spent_wei(done: Rehearsed, wei: int, chosen: Rehearsed) -> int:
+def _spent_wei(done: RehearsedTrade, wei: int, chosen: RehearsedTrade) -> int:
     """Of ``wei`` what its venue takes: near its end a curve takes less."""
     return practice.part_of(wei, done.taken_raw("buy"), chosen.written.amount_raw)
 
 
-async def _payable(desk: TradeBuilder, chosen: Rehearsed, meter: Meter) -> int:
+async def _payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
     """What whoever pays the tokens out has of them at the block. Raises CallerFault and NodeFault."""
     place = chosen.written.place
     payer, _ = place.file.plan_pay_out(place.venue, desk.token(), desk.ctx.contracts, desk.wallet)
@@ -231,7 +231,7 @@ async def _slot(
     return None if found is None else Slot(found.layout, found.base)
 
 
-def _verdict(desk: TradeBuilder, final: Final) -> tuple[SellsBack, TradeVerdict]:
+def _verdict(desk: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdict]:
     """Whether what it bought could be sold straight back, and what that came to."""
     assert final.exit is not None
     checked = short_check(final.evidence, final.judgement, desk.ctx.policy)

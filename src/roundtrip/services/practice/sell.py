@@ -14,7 +14,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.trade.prepare_schema import address
 from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
@@ -60,10 +60,10 @@ MEANS = SellPricing()
 
 async def practice_sell(
     ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None
-) -> Answered[PracticeSold]:
+) -> UseCaseAnswer[PracticeSold]:
     """Raises CallerFault (bad_input, nothing_to_sell, too_small, would_fail), NodeFault, ServiceFull."""
     meter = Meter()
-    return Answered(await sell(ctx, params, mite, once, MEANS, meter), meter=meter)
+    return UseCaseAnswer(await sell(ctx, params, mite, once, MEANS, meter), meter=meter)
 
 
 async def sell(
@@ -153,11 +153,13 @@ async def _fill(
     told = TradeNotes(priced.block, priced.venue.kind, None, counted.counts, counted.why_not)
     number = await write(connection, asked, account, kept, trade, told)
     names = await store.symbols(connection, [asked.token])
-    return _answer(ctx, asked, priced, _Done(number, account, kept, trade, counted, names.get(asked.token)))
+    return _answer(
+        ctx, asked, priced, _SaleDone(number, account, kept, trade, counted, names.get(asked.token))
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
+class _SaleDone:
     number: int
     account: practice.PracticePurse
     kept: StoredPosition
@@ -166,7 +168,7 @@ class _Done:
     symbol: str | None
 
 
-def _answer(ctx: Context, asked: TradeRequest, priced: PricedSell, done: _Done) -> PracticeSold:
+def _answer(ctx: Context, asked: TradeRequest, priced: PricedSell, done: _SaleDone) -> PracticeSold:
     position, decimals, trade = done.kept.position, done.kept.decimals, done.trade
     left = None
     if position.state == "open":

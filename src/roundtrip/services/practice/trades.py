@@ -6,7 +6,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.store.practice import practice as store
@@ -17,11 +17,11 @@ from .schema import PracticeTrades, TradeListed, eth_of, token_named
 MOST = 50
 
 
-async def practice_trades(ctx: Context, params: Nothing, mite: Mite) -> Answered[PracticeTrades]:
+async def practice_trades(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[PracticeTrades]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
         found = await store.trades(connection, mite.id, MOST)
-    return Answered(PracticeTrades(_text(found), [_present_trade(one) for one in found]))
+    return UseCaseAnswer(PracticeTrades(_text(found), [_present_trade(one) for one in found]))
 
 
 def _present_trade(one: KeptTrade) -> TradeListed:

@@ -34,7 +34,7 @@ MOST_LOADING = 2
 """So many are unpacked at once: one of 500,000 wallets takes this process 1.6 s."""
 
 
-class Unread(NamedTuple):
+class UnreadVenue(NamedTuple):
     """A venue that had no trade up to the end of block ``empty_to``; those after ``last`` are read."""
 
     empty_to: int
@@ -42,7 +42,7 @@ class Unread(NamedTuple):
 
 
 @dataclass(slots=True)
-class Open:
+class OpenBook:
     """A book in memory. ``kept_transfers``: how many transfers were in it when it was last written down; -1:
     it never was. ``pruned``: the node has let go what was before ``beginning.first_number``. ``is_begun``
     False: where its transfers begin takes longer to find out than anybody waits; nothing in the book says
@@ -53,7 +53,7 @@ class Open:
     pruned: bool = False
     kept_transfers: int = -1
     is_begun: bool = True
-    unread_venues: dict[str, "Unread"] = field(default_factory=dict)
+    unread_venues: dict[str, "UnreadVenue"] = field(default_factory=dict)
     """Places that the book did not know of when it was read, and of which it is not known yet whether there
     were trades. They are not among ``beginning.venues``: nor does the book that is kept know of them."""
     venues_width: Width = field(default_factory=lambda: new_width())
@@ -83,7 +83,7 @@ def reading_budget(calls_per_day: int) -> Budget:
 
 
 @dataclass(slots=True)
-class Books:
+class BookCache:
     """``budget``: of node calls that read transfers; by default without end. ``behind_blocks``: so far behind
     the head everything is read: a node may tell of a block before it has its logs in order, and what is
     folded without them is never asked for again."""
@@ -95,18 +95,18 @@ class Books:
     no_archive_s: float | None = None
     """When the node last had no old states of anybody, in seconds since 1970."""
     _asked: OrderedDict[Address, ProbeTimes] = field(default_factory=OrderedDict)
-    _open: OrderedDict[Address, Open] = field(default_factory=OrderedDict)
+    _open: OrderedDict[Address, OpenBook] = field(default_factory=OrderedDict)
     _locks: WeakValueDictionary[Address, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     _reading: int = 0
 
-    def get(self, token: Address) -> Open | None:
+    def get(self, token: Address) -> OpenBook | None:
         """The token's book, where it is in memory."""
         found = self._open.get(token)
         if found is not None:
             self._open.move_to_end(token)
         return found
 
-    def put(self, token: Address, opened: Open) -> None:
+    def put(self, token: Address, opened: OpenBook) -> None:
         """Remembers it; those that were not asked for longest make room."""
         self._open[token] = opened
         self._open.move_to_end(token)

@@ -9,17 +9,17 @@ import asyncpg
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.doctor import Finding
 from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, Lane
-from roundtrip.chain.rpc.client import Asks, Meter
-from roundtrip.chain.simulate.rates import KnowsRates, Rates
+from roundtrip.chain.rpc.client import Meter, RpcNode
+from roundtrip.chain.simulate.rates import Rates, RateSource
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import Policy
 from roundtrip.venues.base import Contracts
 
-from .book_cache import Books
+from .book_cache import BookCache
 from .holder_tier import IsHolder, nobody_holds
-from .notifiers import CLOSED, Outward
+from .notifiers import CLOSED, Notifiers
 from .replay_slots import Replays
 
 A = TypeVar("A")
@@ -34,9 +34,9 @@ class CheckContext:
 
     chain_id: int
     contracts: Contracts
-    node: Asks
+    node: RpcNode
     policy: Policy
-    rates: KnowsRates
+    rates: RateSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Context:
 
     chain_id: int
     contracts: Contracts
-    node: Asks
+    node: RpcNode
     heads: Heads
     policy: Policy
     pool: asyncpg.Pool
@@ -61,7 +61,7 @@ class Context:
     now_s: Callable[[], float]
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
-    books: Books = field(default_factory=Books)
+    books: BookCache = field(default_factory=BookCache)
     replays: Replays = field(default_factory=Replays)
     public_url: str = "http://127.0.0.1:8463"
     allowances: Allowances = _ALLOWANCES
@@ -70,7 +70,7 @@ class Context:
     has_own_token: bool = False
     payments: Payments | None = None
     service_id: str = ""
-    outward: Outward = CLOSED
+    outward: Notifiers = CLOSED
     measures: Measures = field(default_factory=Measures)
     bulkhead: Bulkhead = field(default_factory=Bulkhead)
     address: str | None = None
@@ -83,13 +83,13 @@ class Context:
         node = BoundedNode.of(self.node, self.bulkhead, lane, caller, token)
         return replace(self, node=node, address=address)
 
-    def means(self, node: Asks | None = None) -> CheckContext:
+    def means(self, node: RpcNode | None = None) -> CheckContext:
         """What its checks are made with; ``node``: who stands before the node."""
         return CheckContext(self.chain_id, self.contracts, node or self.node, self.policy, self.rates)
 
 
 @dataclass(frozen=True, slots=True)
-class Answered(Generic[A]):
+class UseCaseAnswer(Generic[A]):
     """An answer, how long everyone may share it, and whether it counts against the caller's limit.
     ``block``: the one that it is of, where that matters to who shares it. ``is_absence``: it says that
     something is not there yet, and is shared no longer than that block is the newest."""

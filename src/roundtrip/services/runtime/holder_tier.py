@@ -9,7 +9,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.holders.token_views import bytes_or_empty
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
@@ -33,7 +33,7 @@ async def nobody_holds(wallet: Address) -> bool:
 
 
 @dataclass(slots=True)
-class _Wallet:
+class _TierWallet:
     """``begun_s``: when it was last asked for. ``told_s``: when that was last answered."""
 
     begun_s: float
@@ -42,17 +42,17 @@ class _Wallet:
 
 
 @dataclass(slots=True)
-class OwnToken:
+class HolderTier:
     """``min_whole``: whole tokens that are enough. ``clock``: seconds, of any beginning."""
 
     token: Address
     min_whole: int
-    node: Asks
+    node: RpcNode
     heads: Heads
     gas_limit: int
     clock: Callable[[], float]
     first_wait_s: float = FIRST_WAIT_S
-    _wallets: OrderedDict[Address, _Wallet] = field(default_factory=OrderedDict)
+    _wallets: OrderedDict[Address, _TierWallet] = field(default_factory=OrderedDict)
     _reads: dict[Address, asyncio.Task[None]] = field(default_factory=dict)
 
     async def is_holder(self, wallet: Address) -> bool:
@@ -76,18 +76,18 @@ class OwnToken:
             return None
         return known.holds
 
-    def _begin(self, wallet: Address, known: _Wallet | None) -> None:
+    def _begin(self, wallet: Address, known: _TierWallet | None) -> None:
         if wallet in self._reads:
             return
         if known is None:
-            known = self._wallets[wallet] = _Wallet(self.clock())
+            known = self._wallets[wallet] = _TierWallet(self.clock())
             if len(self._wallets) > _MOST_WALLETS:
                 self._wallets.popitem(last=False)
         known.begun_s = self.clock()
         self._wallets.move_to_end(wallet)
         self._reads[wallet] = asyncio.create_task(self._read(wallet, known), name="own token")
 
-    async def _read(self, wallet: Address, known: _Wallet) -> None:
+    async def _read(self, wallet: Address, known: _TierWallet) -> None:
         try:
             pinned = self.heads.current().block
             calls = holding_calls(self.token, wallet, pinned, self.gas_limit)

@@ -7,16 +7,16 @@ from typing import Any, Protocol
 import asyncpg
 
 from roundtrip.channels import discord, webhook
-from roundtrip.channels.post import NotTried, PostReply
+from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
-from roundtrip.channels.telegram import Started
+from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.delivery import channels
 from roundtrip.store.delivery.channels import ChannelKind
 
 
-class Posts(Protocol):
+class MessagePoster(Protocol):
     """``channels.post.Poster``."""
 
     async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply: ...
@@ -44,7 +44,7 @@ class ChatUpdates(Protocol):
 
     async def name(self) -> str | None: ...
 
-    async def read_started(self, after: int, wait_s: int) -> tuple[list[Started], int]: ...
+    async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]: ...
 
 
 SILENT_S = 60.0
@@ -68,7 +68,7 @@ class Bot:
         return self._name
 
 
-class _Refuses:
+class _NoPoster:
     async def post(self, to: Target, body: bytes, headers: Mapping[str, str]) -> PostReply:
         return PostReply(None, "nothing is sent from here", None, 0)
 
@@ -78,24 +78,24 @@ def _no_key() -> Seals:
 
 
 @dataclass(frozen=True, slots=True)
-class Outward:
+class Notifiers:
     """``seal``: made when it is needed first. ``bot``: None where none is configured. ``loopback``: as in
     ``channels.targets.target``. ``public_url``: where people reach this service; None: that is not set, and
     nothing that is sent has a link."""
 
-    poster: Posts
+    poster: MessagePoster
     seal: Callable[[], Seals]
     bot: Bot | None = None
     loopback: frozenset[str] = frozenset()
     public_url: str | None = None
 
 
-CLOSED = Outward(_Refuses(), _no_key)
+CLOSED = Notifiers(_NoPoster(), _no_key)
 """Sends nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class To:
+class MessageTarget:
     """Where one message goes. ``target``, ``secret``: as the channel has them."""
 
     kind: ChannelKind
@@ -119,7 +119,7 @@ class Message:
         return self.challenge is not None and webhook.is_echo(reply, self.challenge)
 
 
-async def send(outward: Outward, to: To, message: Message, now_s: int) -> PostReply:
+async def send(outward: Notifiers, to: MessageTarget, message: Message, now_s: int) -> PostReply:
     """One try. Never raises for what the other side does; raises NotTried for what is ours."""
     try:
         if to.kind == "telegram":
@@ -134,16 +134,16 @@ async def send(outward: Outward, to: To, message: Message, now_s: int) -> PostRe
                 message.rows, message.challenge,
             )  # fmt: skip
     except Unsealable:
-        raise NotTried("a channel's secret cannot be read with the key that is set") from None
+        raise PostNotTried("a channel's secret cannot be read with the key that is set") from None
     except BadTarget as error:
         return PostReply(None, str(error), None, 0)
     reply = await outward.poster.post(aim, body, headers)
     return discord.read_discord_reply(reply) if to.kind == "discord" else reply
 
 
-async def _to_telegram(outward: Outward, to: To, message: Message) -> PostReply:
+async def _to_telegram(outward: Notifiers, to: MessageTarget, message: Message) -> PostReply:
     if outward.bot is None:
-        raise NotTried("no Telegram bot is configured")
+        raise PostNotTried("no Telegram bot is configured")
     return await outward.bot.telegram.tell(int(to.target), *_chat_rows(message))
 
 
@@ -163,7 +163,7 @@ class OtherKey(CannotRun):
     """Channels are kept that were sealed with another key."""
 
 
-async def check_key(pool: asyncpg.Pool, out: Outward) -> None:
+async def check_key(pool: asyncpg.Pool, out: Notifiers) -> None:
     """Before anything is sent: with another key nothing that is kept could be. Raises OtherKey; OSError and
     ValueError where there is no good key."""
     async with pool.acquire() as connection:

@@ -13,15 +13,15 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead, HeadHeader
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.wallet.transactions import Around, Sent
+from roundtrip.chain.wallet.transactions import BlockAround, SentTransaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.scorecard.scorecard import Failed, VerdictClaim
+from roundtrip.domain.scorecard.scorecard import FailedSell, VerdictClaim
 from roundtrip.services.lookup.explain_text import known_call
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holding_sells import NO_PLACE
-from roundtrip.services.valuation.holdings import HoldingToSell, Valued, Worth
+from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.boards import moving
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.scorecard import real_trades as store
@@ -54,14 +54,16 @@ class SellValuation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class FailedTransaction:
     """A transaction that failed, and the block it is in."""
 
-    sent: Sent
-    around: Around
+    sent: SentTransaction
+    around: BlockAround
 
 
-async def names_sell(connection: asyncpg.Connection, ctx: Context, token: Token, sent: Sent) -> bool:
+async def names_sell(
+    connection: asyncpg.Connection, ctx: Context, token: Token, sent: SentTransaction
+) -> bool:
     """Whether it calls a known router with the token's address in it, or the token's own curve or pool."""
     called = known_call(sent)
     if sent.to is None or called is None or not (called.kind in _TRADES or called.name in _WRAPPERS):
@@ -71,7 +73,9 @@ async def names_sell(connection: asyncpg.Connection, ctx: Context, token: Token,
     return await store.is_place_of(connection, token.id, sent.to)
 
 
-async def is_plain(connection: asyncpg.Connection, token: Token, sent: Sent, number: int, at_s: int) -> bool:
+async def is_plain(
+    connection: asyncpg.Connection, token: Token, sent: SentTransaction, number: int, at_s: int
+) -> bool:
     """Whether its sender, as far as the index tells, is nobody's behind the token and bought in the market
     what it still had then."""
     ids = await ids_of(connection, [sent.sender])
@@ -86,8 +90,13 @@ async def is_plain(connection: asyncpg.Connection, token: Token, sent: Sent, num
 
 
 async def failed_sell(
-    ctx: Context, token: Address, tried: Tried, said: VerdictClaim, values: SellValuation, meter: Meter
-) -> Failed | str:
+    ctx: Context,
+    token: Address,
+    tried: FailedTransaction,
+    said: VerdictClaim,
+    values: SellValuation,
+    meter: Meter,
+) -> FailedSell | str:
     """The sell that failed, tried again; a sentence: why nothing is proved. Raises NodeFault where the node
     gave no answer at all."""
     sent, around = tried.sent, tried.around
@@ -101,12 +110,12 @@ async def failed_sell(
     if amount_raw <= 0 or not said.fits(amount_raw):
         return TOO_LITTLE
     (valued,) = await values(ctx, before, [HoldingToSell(token, amount_raw, seller=sent.sender)], meter)
-    if isinstance(valued, Worth):
+    if isinstance(valued, SellValue):
         return OWN_REASON
     if isinstance(valued, Missing) or valued == NO_PLACE:
         return NOT_TOLD
     ref = around.ref
-    return Failed(ref.number, ref.timestamp_s, sent.hash, sent.sender, amount_raw)
+    return FailedSell(ref.number, ref.timestamp_s, sent.hash, sent.sender, amount_raw)
 
 
 async def _before(ctx: Context, block_hash: str, meter: Meter) -> ChainHead | None:

@@ -7,12 +7,12 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.scorecard.scorecard import CODES, PROVABLE, SETTLED_S, Outcome, sentence
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, present_token, reading, when
 from roundtrip.store.index import tokens
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports
-from roundtrip.store.scorecard.scorecard import Scored
+from roundtrip.store.scorecard.scorecard import ScoredVerdict
 
 PAGE = 20
 """Mistakes on a page."""
@@ -77,7 +77,7 @@ class Scorecard(IndexAnswer, frozen=True, rename="camel"):
     next_id: int | None
 
 
-async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard]:
+async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scorecard]:
     """Counts by code, and a page of mistakes. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         counts = await store.counts(connection)
@@ -101,7 +101,7 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> Answered[Scorecard
         next_s=None if last is None else last.from_s,
         next_id=None if last is None else last.id,
     )
-    return Answered(answer, ttl_ms=_TTL_MS)
+    return UseCaseAnswer(answer, ttl_ms=_TTL_MS)
 
 
 def _code_count(code: str, counts: Mapping[tuple[str, Outcome], tuple[int, int]]) -> CodeCount:
@@ -141,7 +141,7 @@ def _text(total: dict[Outcome, int]) -> str:
     )
 
 
-def _mistake(one: Scored, token: TokenNamed) -> Mistake:
+def _mistake(one: ScoredVerdict, token: TokenNamed) -> Mistake:
     score = one.score
     return Mistake(
         token=token,

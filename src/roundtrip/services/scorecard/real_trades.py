@@ -8,14 +8,14 @@ from fractions import Fraction
 import asyncpg
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.wallet.transactions import Mined, read_transaction
+from roundtrip.chain.wallet.transactions import MinedTransaction, read_transaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Swapped, Transferred
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.base.venue import acts_in_swaps, is_curve
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.price import pool_price
-from roundtrip.domain.scorecard.scorecard import SIZE, Real, VerdictClaim, cost_bps, tax_bps
+from roundtrip.domain.scorecard.scorecard import SIZE, RealTrade, VerdictClaim, cost_bps, tax_bps
 from roundtrip.services.check.holder_sells import insiders
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
@@ -132,7 +132,7 @@ async def _read_prior(
 # --- what receipts say -----------------------------------------------------------------------------
 
 
-async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Meter) -> Real | None:
+async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Meter) -> RealTrade | None:
     """What its own receipt says of it; None: it is none of a plain wallet. Raises NodeFault, also where the
     node does not have it."""
     trade = found.trade
@@ -157,7 +157,7 @@ async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Met
     return _real(found, left_raw, await _cost(ctx, token, found, left_raw, meter))
 
 
-async def _read_mined(ctx: Context, tx_hash: TxHash, meter: Meter) -> tuple[Address, Mined, int]:
+async def _read_mined(ctx: Context, tx_hash: TxHash, meter: Meter) -> tuple[Address, MinedTransaction, int]:
     told = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
     if told is None or told[1] is None or told[0].block is None:
         raise NodeFault("it does not have a transaction that the index knows")
@@ -199,9 +199,9 @@ async def _price_after(
     return pool_price(swaps[-1].sqrt_price_x96, token < trade.quote) if swaps else None
 
 
-def _real(found: PlainTrade, token_raw: int, lost_bps: int | None) -> Real:
+def _real(found: PlainTrade, token_raw: int, lost_bps: int | None) -> RealTrade:
     trade = found.trade
-    return Real(
+    return RealTrade(
         buys=trade.buys,
         at=trade.at,
         block_number=trade.block_number,

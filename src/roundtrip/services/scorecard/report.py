@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, TxHash, parse_address
 from roundtrip.domain.scorecard.scorecard import sentence
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.services.valuation.holdings import worth
 from roundtrip.store.scorecard import scorecard as store
@@ -67,7 +67,7 @@ class Reported(msgspec.Struct, frozen=True, rename="camel"):
 
 async def report_verdict(
     ctx: Context, params: ReportParams, mite: Mite, values: SellValuation = worth
-) -> Answered[Reported]:
+) -> UseCaseAnswer[Reported]:
     """Holds the transaction against what was said of the token, marks what it proves wrong, and keeps the
     rest as an open report, which changes no count: what came too early is weighed again. Raises CallerFault
     (bad_address, bad_input, no_such_tx), NodeFault, ServiceFull."""
@@ -80,7 +80,7 @@ async def report_verdict(
             with _bound_reports():
                 await reports.check_room(connection, mite.id, day)
     if before is not None:
-        return Answered(_answer(before, again=True))
+        return UseCaseAnswer(_answer(before, again=True))
     meter = Meter()
     weighed = await weigh_report(ctx, token, tx_hash, values, meter)
     why_open, next_at = (None if weighed.wrong else weighed.why_open), None
@@ -97,7 +97,7 @@ async def report_verdict(
         if added and next_at is not None:
             await jobs.enqueue(connection, *JOB, run_at=next_at)
     proof = sentence(weighed.wrong[0].score) if weighed.wrong else ""
-    return Answered(_answer(kept, again=not added, proof=proof), meter=meter)
+    return UseCaseAnswer(_answer(kept, again=not added, proof=proof), meter=meter)
 
 
 @contextlib.contextmanager

@@ -12,17 +12,17 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.transactions import block_call, read_block, read_transaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, Failed, Real, weigh
+from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, FailedSell, RealTrade, weigh
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.valuation.holdings import worth
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
-from roundtrip.store.scorecard.scorecard import Scored
+from roundtrip.store.scorecard.scorecard import ScoredVerdict
 
 from . import failed_sells
-from .failed_sells import SellValuation, Tried, failed_sell
+from .failed_sells import FailedTransaction, SellValuation, failed_sell
 from .real_trades import Token, by_receipt
 from .settlement import ScorecardCase, as_scored, case_of, read
 
@@ -57,7 +57,7 @@ class ReviewedReport:
     """What a transaction comes to: verdicts that it proves wrong, or why it proves none. ``spoken_of``: the
     newest verdict of its time. ``too_early``: nobody can tell yet."""
 
-    wrong: Sequence[Scored] = ()
+    wrong: Sequence[ScoredVerdict] = ()
     why_open: str = _AGREES
     spoken_of: int | None = None
     too_early: bool = False
@@ -79,7 +79,7 @@ def again_at(now: datetime, tries: int) -> datetime | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class ReviewedAgain:
     """A report that was weighed again, and what it comes to now. ``next_at``: when once more."""
 
     report: reports.WaitingReport
@@ -97,7 +97,7 @@ class Again:
                 await store.settle_by(connection, one, now)
 
 
-async def weigh_again(ctx: Context, values: SellValuation = worth) -> list[Again]:
+async def weigh_again(ctx: Context, values: SellValuation = worth) -> list[ReviewedAgain]:
     """Weighs reports again that came too early, some of those whose time has come; nothing is written. Where
     the node does not tell of one it waits on. Raises ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -113,7 +113,7 @@ async def weigh_again(ctx: Context, values: SellValuation = worth) -> list[Again
         next_at = again_at(now, one.tries + 1) if weighed.too_early else None
         if weighed.too_early and next_at is None:
             weighed = ReviewedReport(why_open=NEVER_CAME)
-        found.append(Again(one, weighed, next_at))
+        found.append(ReviewedAgain(one, weighed, next_at))
     return found
 
 
@@ -132,7 +132,7 @@ async def weigh_report(
     if mined is None or sent.block is None:
         return _EARLY
     (answer,) = await ctx.node.batch([block_call(sent)], meter)
-    tried = Tried(sent, read_block(answer, sent))
+    tried = FailedTransaction(sent, read_block(answer, sent))
     at = tried.around.ref
     async with reading(ctx) as (connection, stands):
         # Of what failed the index knows nothing, but of what its sender had done before.
@@ -148,7 +148,7 @@ async def weigh_report(
         return ReviewedReport(why_open=why_open, spoken_of=spoken_of)
     if not mined.succeeded:
         return await _review_failed_sell(ctx, token, tried, cases, values, meter)
-    wrong: list[Scored] = []
+    wrong: list[ScoredVerdict] = []
     for case in cases:
         if _is_marked(case, wrong):
             continue
@@ -158,7 +158,7 @@ async def weigh_report(
 
 
 async def _cases(
-    ctx: Context, connection: asyncpg.Connection, stands: Cursor, token: Address, tried: Tried
+    ctx: Context, connection: asyncpg.Connection, stands: Cursor, token: Address, tried: FailedTransaction
 ) -> list[ScorecardCase]:
     """The verdicts that spoke of its time, the oldest first: of an hour and code the first is scored."""
     at, found = tried.around.ref, []
@@ -172,14 +172,14 @@ async def _cases(
     return found
 
 
-def _is_marked(case: ScorecardCase, wrong: Sequence[Scored]) -> bool:
+def _is_marked(case: ScorecardCase, wrong: Sequence[ScoredVerdict]) -> bool:
     """Whether one of its hour and code is found wrong already: one transaction marks one of these."""
     key = case.from_s // HOUR_S, case.verdict.code
     return any(key == (one.from_s // HOUR_S, one.code) for one in wrong)
 
 
 async def _why_none(
-    ctx: Context, connection: asyncpg.Connection, cases: Sequence[ScorecardCase], tried: Tried
+    ctx: Context, connection: asyncpg.Connection, cases: Sequence[ScorecardCase], tried: FailedTransaction
 ) -> str | None:
     """Why a transaction that failed is no plain wallet's sell, as far as the index and its call tell; None:
     it may be one."""
@@ -196,14 +196,14 @@ async def _why_none(
 async def _review_failed_sell(
     ctx: Context,
     token: Address,
-    tried: Tried,
+    tried: FailedTransaction,
     cases: Sequence[ScorecardCase],
     values: SellValuation,
     meter: Meter,
 ) -> ReviewedReport:
     """A sell that failed speaks against verdicts that it can be sold."""
-    wrong: list[Scored] = []
-    why_open, known = _AGREES, dict[tuple[int, ...], Failed | str]()
+    wrong: list[ScoredVerdict] = []
+    why_open, known = _AGREES, dict[tuple[int, ...], FailedSell | str]()
     for case in cases:
         if case.said is None or case.said.claim not in ("sells", "costs") or _is_marked(case, wrong):
             continue
@@ -218,7 +218,9 @@ async def _review_failed_sell(
     return ReviewedReport(wrong, why_open, cases[-1].verdict.id)
 
 
-def _against(case: ScorecardCase, reals: Sequence[Real], failed: Sequence[Failed] = ()) -> list[Scored]:
+def _against(
+    case: ScorecardCase, reals: Sequence[RealTrade], failed: Sequence[FailedSell] = ()
+) -> list[ScoredVerdict]:
     """What a verdict comes to by these alone, where that is wrong."""
     if case.said is None:
         return []

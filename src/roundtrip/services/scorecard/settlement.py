@@ -20,7 +20,7 @@ from roundtrip.domain.scorecard.scorecard import (
     SETTLED_S,
     Cause,
     LaterCheck,
-    Real,
+    RealTrade,
     VerdictClaim,
     VerdictScore,
     claim_of,
@@ -30,7 +30,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.scorecard import scorecard as store
-from roundtrip.store.scorecard.scorecard import MissingReceipt, Scored, StoredVerdict
+from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict, StoredVerdict
 
 from .real_trades import PlainTrade, Token, by_receipt, found_by_index, token_of
 
@@ -45,11 +45,11 @@ STUCK = "cannot_sell"
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettlementRun:
     """What a run came to: scores of verdicts after the evidence ``from_id`` up to ``to_id``, and of some that
     had waited; ``untold`` wait for a receipt. ``more``: there may be others whose time has passed."""
 
-    scored: tuple[Scored, ...]
+    scored: tuple[ScoredVerdict, ...]
     from_id: int
     to_id: int
     more: bool
@@ -75,10 +75,10 @@ class Receipts(Protocol):
 
     def __call__(
         self, ctx: Context, token: Address, found: PlainTrade, meter: Meter
-    ) -> Awaitable[Real | None]: ...
+    ) -> Awaitable[RealTrade | None]: ...
 
 
-async def settle(ctx: Context, receipts: Receipts = by_receipt) -> Settled:
+async def settle(ctx: Context, receipts: Receipts = by_receipt) -> SettlementRun:
     """Looks at the next verdicts, in the order in which they were made, as far as their time has passed, and
     again at some that wait for a receipt. Nothing is written. Raises NodeFault where the node is away: a
     receipt alone that it does not give is waited for by its verdict, and by no other. Raises ServiceFull."""
@@ -92,9 +92,9 @@ async def settle(ctx: Context, receipts: Receipts = by_receipt) -> Settled:
     meter = Meter()
     found = [await _score_case(ctx, case, now, receipts, meter) for case in cases]
     more = len(waited) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
-    scored = tuple(one for one in found if isinstance(one, Scored))
+    scored = tuple(one for one in found if isinstance(one, ScoredVerdict))
     untold = tuple(one for one in found if isinstance(one, MissingReceipt))
-    return Settled(scored, from_id, to_id, more, untold)
+    return SettlementRun(scored, from_id, to_id, more, untold)
 
 
 async def _cases(
@@ -172,11 +172,11 @@ async def case_of(
 
 async def _score_case(
     ctx: Context, case: ScorecardCase, now: datetime, receipts: Receipts, meter: Meter
-) -> Scored | MissingReceipt:
+) -> ScoredVerdict | MissingReceipt:
     """``Untold``: a receipt is waited for."""
     if case.known is not None or case.said is None:
         return as_scored(case, VerdictScore("undecided", case.known or "unreadable"))
-    reals: list[Real] = []
+    reals: list[RealTrade] = []
     untold = False
     for one in case.found:
         try:
@@ -198,7 +198,9 @@ async def _score_case(
     return as_scored(case, score)
 
 
-def as_scored(case: ScorecardCase, score: VerdictScore, reported: bool = False) -> Scored:
+def as_scored(case: ScorecardCase, score: VerdictScore, reported: bool = False) -> ScoredVerdict:
     """A verdict with what became of it."""
     one = case.verdict
-    return Scored(one.id, one.token, one.code, one.level, one.block_number, case.from_s, score, reported)
+    return ScoredVerdict(
+        one.id, one.token, one.code, one.level, one.block_number, case.from_s, score, reported
+    )

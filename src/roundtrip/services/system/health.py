@@ -10,7 +10,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.check.price import usd_per_eth
 from roundtrip.domain.market.chain_stats import BEHIND_S, is_node_behind
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
@@ -48,7 +48,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
     lacks: list[Lack]
 
 
-async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
+async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:
     """Never fails: a chain that does not answer makes ``ok`` false."""
     index = await _index(ctx)
     lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]
@@ -57,11 +57,11 @@ async def health(ctx: Context, params: HealthParams) -> Answered[Health]:
         head = ctx.heads.current()
     except RoundtripError:
         number = ctx.heads.last_number()
-        return Answered(Health(False, number, _behind(number, index), None, [*lacks, _NO_NODE]))
+        return UseCaseAnswer(Health(False, number, _behind(number, index), None, [*lacks, _NO_NODE]))
     behind = _lags(head.block, index)
     price = usd_per_eth(head.market, ctx.policy)
     needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
-    return Answered(
+    return UseCaseAnswer(
         Health(
             ok=not isinstance(index, Lack) and not behind and not needed and head.dialect is not None,
             head=head.block.number,

@@ -13,7 +13,7 @@ from roundtrip.domain.base.errors import RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Durations
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.domain.market.chain_stats import BEHIND_S, DAY_S, is_node_behind
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, looking, when
 from roundtrip.store.index import queue_stats as backlog
 from roundtrip.store.index.cursor import Cursor
@@ -112,7 +112,7 @@ class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
     took: list[Took]
 
 
-async def service_status(ctx: Context, params: Nothing) -> Answered[ServiceStatus]:
+async def service_status(ctx: Context, params: Nothing) -> UseCaseAnswer[ServiceStatus]:
     """Never fails for want of a node or a database: what they would tell is null."""
     node, head = _node(ctx)
     index: Literal["followed", "never", "unread"] = "unread"
@@ -125,7 +125,7 @@ async def service_status(ctx: Context, params: Nothing) -> Answered[ServiceStatu
     except ServiceFull:
         followed, waits = None, None
         index = "unread"
-    return Answered(ServiceStatus(node, index, followed, waits, _operations(ctx)), counted=False)
+    return UseCaseAnswer(ServiceStatus(node, index, followed, waits, _operations(ctx)), counted=False)
 
 
 def _node(ctx: Context) -> tuple[NodeHealth, BlockRef | None]:
@@ -185,7 +185,7 @@ async def _index_status(connection: asyncpg.Connection, stands: Cursor, head: Bl
     )
 
 
-def _depth(one: backlog.Rewound) -> int:
+def _depth(one: backlog.RewoundBlocks) -> int:
     return one.blocks or 0
 
 

@@ -12,21 +12,21 @@ from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict import Judgement
 from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, find_exit
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.venues.base import Call, Terms
+from roundtrip.venues.base import Call, TradeTerms
 
 from . import trade_builder as desks
 from .rehearsal import Rehearsals
-from .sell_back import Brought, SoldBack, brought, sold_back
-from .trade_builder import Rehearsed, TradeBuilder, Written, write
+from .sell_back import BroughtToken, SellBackResult, brought, sold_back
+from .trade_builder import RehearsedTrade, TradeBuilder, WrittenTrade, write
 
 
 @dataclass(frozen=True, slots=True)
-class Final:
+class FinalRun:
     """The final form as it ran. ``min_raw``: the least that arrives; ``cut``: the venue takes no more than
     this of what was asked for; ``gas_limits``: what each step was sent with; ``exit``: what came of selling,
     after a buy; ``impact_bps``: of a sell, against a small one."""
 
-    done: Rehearsed
+    done: RehearsedTrade
     min_raw: int
     gas_limits: tuple[int, ...]
     slippage_bps: int
@@ -43,15 +43,15 @@ class Final:
 
 
 async def final_run(
-    desk: TradeBuilder, tried: Rehearsals, one: Rehearsed, slippage_bps: int, meter: Meter
-) -> Final:
+    desk: TradeBuilder, tried: Rehearsals, one: RehearsedTrade, slippage_bps: int, meter: Meter
+) -> FinalRun:
     """The final form of what was rehearsed as ``one``, run once more exactly as it would be sent. Raises
     CallerFault (would_fail, too_small) and NodeFault."""
     least_raw = one.put_out_raw * (BPS - slippage_bps) // BPS
     min_raw = least_raw * one.came_raw // one.put_out_raw
     if min_raw == 0:
         raise CallerFault(*_TOO_SMALL[desk.side])
-    place, terms = one.written.place, Terms(least_raw, desk.deadline_s)
+    place, terms = one.written.place, TradeTerms(least_raw, desk.deadline_s)
     # What the venue does not take is not sent: near its end a curve is paid what is left of it.
     taxed, amount_raw = one.put_out_raw != one.came_raw, one.taken_raw(desk.side)
     final = write(desk, place, amount_raw, terms, one.written.clear_first, taxed)
@@ -66,7 +66,7 @@ async def final_run(
     exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
     if exits and _is_dust(exits[0]):
         raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
-    return Final(
+    return FinalRun(
         done=done,
         min_raw=min_raw,
         gas_limits=gas_limits,
@@ -80,8 +80,8 @@ async def final_run(
 
 
 async def _run(
-    desk: TradeBuilder, one: Rehearsed, final: Written, bought: list[Brought], meter: Meter
-) -> tuple[Rehearsed, tuple[int, ...], list[SoldBack]]:
+    desk: TradeBuilder, one: RehearsedTrade, final: WrittenTrade, bought: list[BroughtToken], meter: Meter
+) -> tuple[RehearsedTrade, tuple[int, ...], list[SellBackResult]]:
     """The final form under each gas limit in turn, and the sells after it: the first that goes through, its
     limits, and what came of the sells. Raises CallerFault and NodeFault."""
     owns = [desks.wallet_calls_of(desk, final, limits, one.ran) for limits in _limits(desk, one, final)]
@@ -100,7 +100,7 @@ async def _run(
         desks.read_rehearsal(desk, final, own, calls.together(before, results))
         for own, results in zip(owns, after, strict=True)
     ]
-    done = next((run for run in runs if isinstance(run, Rehearsed)), runs[0])
+    done = next((run for run in runs if isinstance(run, RehearsedTrade)), runs[0])
     if isinstance(done, Missing):
         raise NodeFault(done.why)
     if isinstance(done, CallerFault):
@@ -124,13 +124,13 @@ def _is_dust(found: ExitFinding) -> bool:
     return found.code == "cannot_sell" and isinstance(refused, RefusedCall) and refused.reason == "ZeroAmount"
 
 
-def _sure(one: Rehearsed, amount_raw: int) -> BalanceChange:
+def _sure(one: RehearsedTrade, amount_raw: int) -> BalanceChange:
     """What is there to be sold for sure: where less is spent than was rehearsed a rounding may be missing."""
     cut_raw = one.moved.raw // 10**6 if amount_raw < one.written.amount_raw else 0
     return replace(one.moved, raw=one.moved.raw - cut_raw)
 
 
-def _limits(desk: TradeBuilder, one: Rehearsed, final: Written) -> list[tuple[int, ...]]:
+def _limits(desk: TradeBuilder, one: RehearsedTrade, final: WrittenTrade) -> list[tuple[int, ...]]:
     """Half as much again as each step takes: as it did when it was rehearsed, but for the bytes in which its
     final form differs. Then more, where more is to be left."""
     most, policy = desk.ctx.policy.buy_gas_limit, desk.ctx.policy

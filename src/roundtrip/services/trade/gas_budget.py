@@ -8,7 +8,7 @@ from roundtrip.chain.simulate.legs import Setting
 from roundtrip.chain.wallet.calls import GAS_SLACK, PLENTY_WEI, WalletCalls
 from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Environment, Missing
-from roundtrip.domain.trade.judge import Ran
+from roundtrip.domain.trade.judge import RunResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.base import Call
 
@@ -71,12 +71,12 @@ class WalletCase:
         return min(policy.buy_gas_limit, policy.trade_gas_budget // len(self.calls))
 
 
-def gas_of(ran: Ran | Missing) -> int:
+def gas_of(ran: RunResult | Missing) -> int:
     """What all of the calls used."""
-    return sum(call.gas_used for call in ran.calls) if isinstance(ran, Ran) else 0
+    return sum(call.gas_used for call in ran.calls) if isinstance(ran, RunResult) else 0
 
 
-def is_cut_short(ran: Ran, case: WalletCase) -> bool:
+def is_cut_short(ran: RunResult, case: WalletCase) -> bool:
     """Whether a call failed for gas that a wallet could give it."""
     most = case.most_gas()
     failed = [call for call in ran.calls if not call.ok and call.gas_used * 10 >= most * 9]
@@ -91,12 +91,14 @@ def plenty(case: WalletCase, gas_limit: int) -> WalletCalls:
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
-def enough(case: WalletCase, ran: Ran) -> WalletCalls:
+def enough(case: WalletCase, ran: RunResult) -> WalletCalls:
     """The calls with all the eth there is, and three times the gas that they used."""
     return WalletCalls(case.wallet, case.calls, _limits(case, ran, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
 
 
-def with_gas_limits(case: WalletCase, estimated_gas: int, ran: Ran, balance_wei: int) -> list[WalletCalls]:
+def with_gas_limits(
+    case: WalletCase, estimated_gas: int, ran: RunResult, balance_wei: int
+) -> list[WalletCalls]:
     """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
     took; the other shares that wallets add; what the node says of the first; then more, up to all there may
     be."""
@@ -117,11 +119,11 @@ _USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
 """Of what a call uses; beside these a share that nobody can foresee is drawn."""
 
 
-def usual_limits(case: WalletCase, ran: Ran) -> tuple[int, ...]:
+def usual_limits(case: WalletCase, ran: RunResult) -> tuple[int, ...]:
     """The gas limits that most wallets would set: half as much again as the calls used."""
     return _limits(case, ran, 15_000, GAS_SLACK)
 
 
-def _limits(case: WalletCase, ran: Ran, bps: int, slack: int = 1) -> tuple[int, ...]:
+def _limits(case: WalletCase, ran: RunResult, bps: int, slack: int = 1) -> tuple[int, ...]:
     most = case.most_gas()
     return tuple(min(most, call.gas_used * bps // BPS + slack) for call in ran.calls)

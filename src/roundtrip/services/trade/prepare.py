@@ -13,13 +13,13 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.index_facts import load_known_venues
 from roundtrip.services.check.pipeline import start_check
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import refused_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 
 from . import trade_builder as desks
-from .final_run import Final, final_run
+from .final_run import FinalRun, final_run
 from .prepare_present import present
 from .prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
 from .rehearsal import (
@@ -40,17 +40,17 @@ _MOST_DECIMALS = 36
 """As many as any token here may have; what it really has is seen when it has been asked."""
 
 
-async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade]:
+async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small) and NodeFault."""
     return await refused_at_newest(ctx, lambda: _buy(ctx, params))
 
 
-async def prepare_sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
+async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
     """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
     return await refused_at_newest(ctx, lambda: _sell(ctx, params))
 
 
-async def _buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade]:
+async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     parse_amount(params.amount, ETH_DECIMALS, "eth")
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "buy", token, wallet, params.fund, meter)
@@ -63,7 +63,7 @@ async def _buy(ctx: Context, params: PrepareBuyParams) -> Answered[PreparedTrade
     return _as_answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
 
 
-async def _sell(ctx: Context, params: PrepareSellParams) -> Answered[PreparedTrade]:
+async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
     share = params.share()
     if share is None:
         parse_amount(params.amount or "", _MOST_DECIMALS, "the token")
@@ -145,7 +145,7 @@ def _sold_raw(desk: TradeBuilder, params: PrepareSellParams, share: Decimal | No
 # --- the answer ------------------------------------------------------------------------------------
 
 
-def _as_answered(desk: TradeBuilder, final: Final, meter: Meter) -> Answered[PreparedTrade]:
+def _as_answered(desk: TradeBuilder, final: FinalRun, meter: Meter) -> UseCaseAnswer[PreparedTrade]:
     answer = present(desk, final)
     by_node = answer.verdict.code == "unproven" and final.lost_by_node()
-    return Answered(answer, counted=not by_node, meter=meter)
+    return UseCaseAnswer(answer, counted=not by_node, meter=meter)

@@ -11,7 +11,7 @@ from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, r
 from roundtrip.services.check.schema import at
 from roundtrip.services.support.money import AssetAmount, amount
 
-from .final_run import Final
+from .final_run import FinalRun
 from .prepare_schema import ExpectedAmount, PreparedTrade, TokenOf, TradeStep, TradeVenue
 from .simulate_schema import ShortCheck, TradeVerdict, sell_back, short_check
 from .trade_builder import TradeBuilder, pays
@@ -22,7 +22,7 @@ _ADVISORY = (
 )
 
 
-def present(desk: TradeBuilder, final: Final) -> PreparedTrade:
+def present(desk: TradeBuilder, final: FinalRun) -> PreparedTrade:
     """Every field of the answer."""
     ctx, venue, done = desk.ctx, final.done.written.place.venue, final.done
     now_s = ctx.now_s()
@@ -52,7 +52,7 @@ def present(desk: TradeBuilder, final: Final) -> PreparedTrade:
     )
 
 
-def _code(desk: TradeBuilder, final: Final) -> str:
+def _code(desk: TradeBuilder, final: FinalRun) -> str:
     """Of a buy what selling it straight back comes to; of a sell what its own size costs it."""
     if final.exit is not None:
         return final.exit.code
@@ -69,13 +69,13 @@ def _amount(desk: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
     return amount(raw, asset, desk.decimals, symbol(desk), desk.ctx.contracts)
 
 
-def _expected_amount(desk: TradeBuilder, final: Final) -> ExpectedAmount:
+def _expected_amount(desk: TradeBuilder, final: FinalRun) -> ExpectedAmount:
     asset = desk.comes_in(final.done.written.place.venue)
     came, least = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
     return ExpectedAmount(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)
 
 
-def _steps(desk: TradeBuilder, final: Final) -> list[TradeStep]:
+def _steps(desk: TradeBuilder, final: FinalRun) -> list[TradeStep]:
     """Exactly what was run, gas limits included."""
     written = final.done.written
     rows = zip(written.does, written.calls, final.gas_limits, strict=True)
@@ -85,7 +85,7 @@ def _steps(desk: TradeBuilder, final: Final) -> list[TradeStep]:
     ]
 
 
-def _verdict(desk: TradeBuilder, final: Final, checked: ShortCheck, refused: str | None) -> TradeVerdict:
+def _verdict(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> TradeVerdict:
     code = refused or _code(desk, final)
     text = sentence(desk, final, checked, refused)
     said = [text if refused is None else f"Refused. {text}"]
@@ -103,12 +103,12 @@ def _verdict(desk: TradeBuilder, final: Final, checked: ShortCheck, refused: str
     return TradeVerdict(code, level_of(code, final.exit), " ".join(said))  # type: ignore[arg-type]
 
 
-def _gas_wei(final: Final) -> int:
+def _gas_wei(final: FinalRun) -> int:
     ran = final.done.ran
     return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
 
 
-def sentence(desk: TradeBuilder, final: Final, checked: ShortCheck, refused: str | None) -> str:
+def sentence(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
     """What it comes to. ``refused``: the code that a buy is refused with, where it is."""
     found, ran, policy = final.exit, final.done.ran, desk.ctx.policy
     if found is None:

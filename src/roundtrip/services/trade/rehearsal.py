@@ -18,10 +18,10 @@ from roundtrip.domain.check.verdict_text import RESCUED
 from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
-from roundtrip.venues.base import Terms
+from roundtrip.venues.base import TradeTerms
 
 from . import trade_builder as desks
-from .trade_builder import Pays, Rehearsed, Side, TradeBuilder, Written, pays, write
+from .trade_builder import Pays, RehearsedTrade, Side, TradeBuilder, WrittenTrade, pays, write
 
 
 def tradable(token: BuyRoundResult) -> list[Venue]:
@@ -88,13 +88,13 @@ class Rehearsals:
 
     evidence: Evidence
     judgement: Judgement
-    rehearsed: dict[Venue, Rehearsed | CallerFault | Missing]
-    small: dict[Venue, Rehearsed | CallerFault | Missing]
+    rehearsed: dict[Venue, RehearsedTrade | CallerFault | Missing]
+    small: dict[Venue, RehearsedTrade | CallerFault | Missing]
 
-    def impact_bps(self, one: Rehearsed) -> int | None:
+    def impact_bps(self, one: RehearsedTrade) -> int | None:
         """How much less than a small sell it brings for each token; None where that is not known."""
         small = self.small.get(one.written.place.venue)
-        if not isinstance(small, Rehearsed):
+        if not isinstance(small, RehearsedTrade):
             return None
         return max(0, loss_bps(small.came_raw * one.spent_raw, one.came_raw * small.spent_raw))
 
@@ -136,10 +136,10 @@ async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter)
     ]
 
 
-def _write_trades(desk: TradeBuilder, amounts: Amounts) -> tuple[list[Written], list[Written]]:
+def _write_trades(desk: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
     """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
     places = {tried.place.venue: tried.place for tried in desk.opened.venues_to_sell_on()}
-    terms = Terms(0, desk.deadline_s)
+    terms = TradeTerms(0, desk.deadline_s)
     raws = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
     # An allowance that is there and too small is raised; some tokens want it taken back first.
     written = [
@@ -168,17 +168,17 @@ def _join_results(
     return calls.together(before, ran)
 
 
-def _clears(one: Written) -> bool:
+def _clears(one: WrittenTrade) -> bool:
     return any(desks.kind_of(call)[2] for call in one.calls)
 
 
 def _by_venue(
-    desk: TradeBuilder, written: list[Written], told: list[Results | Missing]
-) -> dict[Venue, Rehearsed | CallerFault | Missing]:
+    desk: TradeBuilder, written: list[WrittenTrade], told: list[Results | Missing]
+) -> dict[Venue, RehearsedTrade | CallerFault | Missing]:
     """By venue the first way that went through; where none did, what the last one said."""
-    found: dict[Venue, Rehearsed | CallerFault | Missing] = {}
+    found: dict[Venue, RehearsedTrade | CallerFault | Missing] = {}
     for one, results in zip(written, told, strict=True):
-        if not isinstance(found.get(one.place.venue), Rehearsed):
+        if not isinstance(found.get(one.place.venue), RehearsedTrade):
             own = desks.wallet_calls_of(desk, one)
             found[one.place.venue] = desks.read_rehearsal(desk, one, own, results)
     return found
@@ -189,7 +189,7 @@ _SMALL_DIVISOR = 1000
 
 def best_buy(
     desk: TradeBuilder, tried: Rehearsals, amounts: dict[Pays, int | CallerFault]
-) -> Rehearsed | CallerFault:
+) -> RehearsedTrade | CallerFault:
     """On the venue of the check's choice; of those paid in the same, where it brings most. What the check
     could not sell comes last."""
     order = _by_check(desk, tried)
@@ -197,7 +197,7 @@ def best_buy(
     if isinstance(fault := amounts[lead], CallerFault):
         return fault
     same = [venue for venue in order if paid_with(venue) == lead]
-    done = [found for venue in same if isinstance(found := tried.rehearsed.get(venue), Rehearsed)]
+    done = [found for venue in same if isinstance(found := tried.rehearsed.get(venue), RehearsedTrade)]
     selling = [one for one in done if sells(desk, tried, one.written.place.venue)]
     if selling:
         # At this size another venue may give more than the check's: by a margin, as with hooks.
@@ -220,12 +220,12 @@ def sells(desk: TradeBuilder, tried: Rehearsals, venue: Venue) -> bool:
     return reading is not None and reading.status == "bought" and takes_sells(reading, desk.ctx.policy)
 
 
-def best_sell(desk: TradeBuilder, tried: Rehearsals) -> Rehearsed | CallerFault:
+def best_sell(desk: TradeBuilder, tried: Rehearsals) -> RehearsedTrade | CallerFault:
     """Where it brings most, at the pinned block's prices."""
-    done = [one for one in tried.rehearsed.values() if isinstance(one, Rehearsed)]
+    done = [one for one in tried.rehearsed.values() if isinstance(one, RehearsedTrade)]
     market = desk.opened.run.setting.market
 
-    def worth(one: Rehearsed) -> int:
+    def worth(one: RehearsedTrade) -> int:
         wei = quote_in_wei(one.came_raw, one.written.place.venue.quote, market) or 0
         return _weight(desk, one, wei)
 
@@ -234,7 +234,7 @@ def best_sell(desk: TradeBuilder, tried: Rehearsals) -> Rehearsed | CallerFault:
     return _fault(desk, tried, tradable(desk.opened))
 
 
-def _weight(desk: TradeBuilder, one: Rehearsed, raw: int, tried: Rehearsals | None = None) -> int:
+def _weight(desk: TradeBuilder, one: RehearsedTrade, raw: int, tried: Rehearsals | None = None) -> int:
     """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
     check's, wins only by a margin."""
     venue, margin = one.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
@@ -266,7 +266,7 @@ def _fault(desk: TradeBuilder, tried: Rehearsals, venues: list[Venue]) -> Caller
     return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{said}".')
 
 
-def _affordable(desk: TradeBuilder, one: Rehearsed) -> Rehearsed | CallerFault:
+def _affordable(desk: TradeBuilder, one: RehearsedTrade) -> RehearsedTrade | CallerFault:
     """A would_fail where the wallet has not the eth for it, gas included."""
     gas_wei = sum(call.gas_used for call in one.ran.calls) * one.ran.gas_price_wei
     value_wei = sum(call.value_wei for call in one.written.calls)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.legs import VenuePlace, cast
-from roundtrip.chain.simulate.outcomes import Had
+from roundtrip.chain.simulate.outcomes import SellStart
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.chain.wallet import calls
 from roundtrip.chain.wallet.calls import WalletCalls
@@ -14,7 +14,6 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
-    Cell,
     CellOutcome,
     CompletedBuy,
     Curve,
@@ -24,6 +23,7 @@ from roundtrip.domain.check.evidence import (
     LaunchRecord,
     Missing,
     Probe,
+    ProbeCell,
     RefusedCall,
     Size,
     VenueEvidence,
@@ -42,7 +42,7 @@ _LEAST_APPROVE_GAS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
+class BroughtToken:
     """One token that the calls brought, with trip 1 of its check. ``closes``: that much sells its curve
     out."""
 
@@ -51,16 +51,18 @@ class Brought:
     closes: bool
 
 
-def brought(opened: BuyRoundResult, moved: BalanceChange, certain: BalanceChange | None = None) -> Brought:
+def brought(
+    opened: BuyRoundResult, moved: BalanceChange, certain: BalanceChange | None = None
+) -> BroughtToken:
     """What the calls brought; of ``certain`` only that much is sold."""
     launch = opened.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     closes = isinstance(state, Curve) and moved.raw >= state.token_raw - state.reserved_raw
-    return Brought(opened, certain or moved, closes)
+    return BroughtToken(opened, certain or moved, closes)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SellWay:
     """One place to sell it on. ``opening``: what anybody may call first, where the calls sold a curve out."""
 
     tried: VenueTrial
@@ -69,12 +71,12 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class SoldBack:
+class SellBackResult:
     """What came of selling one token, on each way; nothing is said yet of what was paid for it. ``left_out``:
     there are ways that were not tried."""
 
-    brought: Brought
-    ways: tuple[tuple[Way, tuple[Cell, ...]], ...]
+    brought: BroughtToken
+    ways: tuple[tuple[SellWay, tuple[ProbeCell, ...]], ...]
     gas: int
     left_out: bool = False
 
@@ -101,7 +103,7 @@ class SoldBack:
             left_out=self.left_out,
         )
 
-    def _venue(self, way: Way, cells: tuple[Cell, ...], paid_raw: int) -> VenueEvidence:
+    def _venue(self, way: SellWay, cells: tuple[ProbeCell, ...], paid_raw: int) -> VenueEvidence:
         received = self.brought.moved.raw
         own = CompletedBuy(paid_raw, received, paid_raw, self.gas)
         buys = [EnvironmentBuy("probe", 0, own)]
@@ -114,7 +116,7 @@ class SoldBack:
             way.place.venue,
             way.tried.facts,
             tuple(buys),
-            tuple(Cell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
+            tuple(ProbeCell(cell.probe, _with_paid(cell.outcome, paid_raw)) for cell in cells),
         )
 
     def has_closed_curve(self) -> bool:
@@ -155,7 +157,7 @@ def worth_wei(opened: BuyRoundResult, raw: int) -> int | None:
     return None
 
 
-def _is_closed(way: Way, cells: tuple[Cell, ...]) -> bool:
+def _is_closed(way: SellWay, cells: tuple[ProbeCell, ...]) -> bool:
     if not way.place.venue.is_curve or way.opening:
         return False
     refused = [cell.outcome for cell in cells if isinstance(cell.outcome, RefusedCall)]
@@ -173,14 +175,16 @@ def _with_paid(outcome: CellOutcome, paid_raw: int) -> CellOutcome:
 class _SellBackRun:
     """One simulation: which token's, which way's; without a probe it is what reaches another wallet."""
 
-    brought: Brought
-    way: Way
+    brought: BroughtToken
+    way: SellWay
     environment: Environment
     probe: Probe | None
     plan: Plan
 
 
-async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter, gas: int) -> list[SoldBack]:
+async def sold_back(
+    own: WalletCalls, tokens: list[BroughtToken], meter: Meter, gas: int
+) -> list[SellBackResult]:
     """Every token on every way at once, on as many ways as ``gas`` for the calls allows. What the node does
     not answer is Missing. Where it turns out that the calls closed a curve, it is sold once more, in the pool
     that opens."""
@@ -192,8 +196,8 @@ async def sold_back(own: WalletCalls, tokens: list[Brought], meter: Meter, gas: 
 
 
 async def _sell_back(
-    own: WalletCalls, tokens: list[Brought], closed: tuple[Brought, ...], meter: Meter, gas: int
-) -> list[SoldBack]:
+    own: WalletCalls, tokens: list[BroughtToken], closed: tuple[BroughtToken, ...], meter: Meter, gas: int
+) -> list[SellBackResult]:
     ways = [_ways(own, token, token in closed, gas // len(tokens)) for token in tokens]
     asked = [
         one
@@ -212,7 +216,7 @@ async def _sell_back(
 
 
 async def _run_plans(
-    token: Brought, asked: list[_SellBackRun], meter: Meter
+    token: BroughtToken, asked: list[_SellBackRun], meter: Meter
 ) -> list[Results | Missing | RefusedCall]:
     """By the token's own run: another token's knows nothing of what this one's code may do."""
     plans = [(one.way.place, one.plan) for one in asked if one.brought is token]
@@ -222,7 +226,7 @@ async def _run_plans(
         return [Missing("node", fault.message)] * len(plans)
 
 
-def _ways(own: WalletCalls, token: Brought, closed: bool, gas: int) -> tuple[list[Way], bool]:
+def _ways(own: WalletCalls, token: BroughtToken, closed: bool, gas: int) -> tuple[list[SellWay], bool]:
     """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
     liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
     can be tried, True."""
@@ -246,24 +250,24 @@ def _is_absent(tried: VenueTrial) -> bool:
     return isinstance(tried.facts, PoolFacts) and not tried.facts.exists
 
 
-def _way(token: Brought, tried: VenueTrial, closed: bool) -> Way:
+def _way(token: BroughtToken, tried: VenueTrial, closed: bool) -> SellWay:
     """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
     run, launch = token.opened.run, token.opened.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     factory = run.means.contracts.launchpad_factory
     if not tried.place.venue.is_curve or not isinstance(launch, LaunchRecord) or factory is None:
-        return Way(tried, tried.place)
+        return SellWay(tried, tried.place)
     if not isinstance(state, Curve) or not (closed or token.closes):
-        return Way(tried, tried.place)
+        return SellWay(tried, tried.place)
     pool = launchpad_pool.pool(
         run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.means.contracts
     )
     if pool is None:
-        return Way(tried, tried.place)
-    return Way(tried, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+        return SellWay(tried, tried.place)
+    return SellWay(tried, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
 
 
-def _plan_runs(own: WalletCalls, token: Brought, way: Way) -> list[_SellBackRun]:
+def _plan_runs(own: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
     run = token.opened.run
     policy, setting = run.means.policy, run.setting
     # Of what shrinks with time it is known what is held at the round delays.
@@ -287,7 +291,7 @@ def _plan_runs(own: WalletCalls, token: Brought, way: Way) -> list[_SellBackRun]
     return found
 
 
-def _trader(run: CheckSession, own: WalletCalls, way: Way, number: int, part: str) -> Environment:
+def _trader(run: CheckSession, own: WalletCalls, way: SellWay, number: int, part: str) -> Environment:
     """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
     env = cast(run.environments[number], part)
     bought = next(
@@ -313,15 +317,15 @@ def held_raw(moved: BalanceChange, probe: Probe, policy: Policy) -> int:
 
 
 def _read(
-    token: Brought,
-    ways: list[Way],
+    token: BroughtToken,
+    ways: list[SellWay],
     left_out: bool,
     asked: list[_SellBackRun],
     told: list[Results | Missing | RefusedCall],
-) -> SoldBack:
+) -> SellBackResult:
     policy = token.opened.run.means.policy
-    found: dict[Way, list[Cell]] = {way: [] for way in ways}
-    reached: dict[Way, int | None] = {}
+    found: dict[SellWay, list[ProbeCell]] = {way: [] for way in ways}
+    reached: dict[SellWay, int | None] = {}
     gas = 0
     for one, results in zip(asked, told, strict=True):
         if one.brought is not token:
@@ -332,8 +336,8 @@ def _read(
         if not isinstance(results, Missing | RefusedCall):
             gas = max(gas, calls.own_gas(results))
         outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
-        found[one.way].append(Cell(one.probe, outcome))
-    return SoldBack(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas, left_out)
+        found[one.way].append(ProbeCell(one.probe, outcome))
+    return SellBackResult(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas, left_out)
 
 
 def _outcome(
@@ -356,5 +360,5 @@ def _outcome(
     later = moved.before_raw + moved.raw
     if moved.later_raw:
         later = moved.later_raw[calls.held_delays_s(policy).index(one.probe.delay_s)]
-    had = Had(0, held, calls.own_gas(results), reached_raw, max(0, later - held))
+    had = SellStart(0, held, calls.own_gas(results), reached_raw, max(0, later - held))
     return outcomes.read_exit(results, one.way.place, one.environment, one.probe, had)

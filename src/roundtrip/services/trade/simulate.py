@@ -21,24 +21,24 @@ from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import (
     BalanceChange,
     CallResult,
-    Changed,
     Exit,
     ExitFinding,
-    Ran,
+    RunResult,
     TradeOutcome,
+    WalletChanges,
     find_exit,
     judge_trade,
 )
 from roundtrip.services.check import environments
 from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
 from roundtrip.services.check.schema import at
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, amount, is_money, money_wei, symbol_of
 from roundtrip.venues.base import Call
 
 from .gas_budget import TOO_DEAR, GasBudget, WalletCase, gas_of, usual_limits, with_gas_limits
-from .sell_back import SoldBack, brought, exit_gas, sold_back, worth_wei
+from .sell_back import SellBackResult, brought, exit_gas, sold_back, worth_wei
 from .simulate_schema import (
     ApprovalAnswer,
     CallOutcomeAnswer,
@@ -49,10 +49,10 @@ from .simulate_schema import (
     sell_back,
     short_check,
 )
-from .wallet_run import Whole, known_run, received_tokens, same, whole_run
+from .wallet_run import FullRun, known_run, received_tokens, same, whole_run
 
 
-async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]:
+async def simulate(ctx: Context, params: SimulateParams) -> UseCaseAnswer[Simulation]:
     """The whole simulation. A node that gives no usable answer leaves it unproven."""
     calls, wallet, meter = params.own_calls(), params.wallet(), Meter()
     try:
@@ -63,13 +63,13 @@ async def simulate(ctx: Context, params: SimulateParams) -> Answered[Simulation]
     except NodeFault as fault:
         # What strangers' code caused counts: it is the caller who had it run.
         counted = isinstance(fault, CodeFault)
-        return Answered(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
+        return UseCaseAnswer(_unproven(ctx, wallet, fault), counted=counted, meter=meter)
     missing = judged.outcome.missing
     counted = missing is None or missing.fault != "node"
-    return Answered(_present(case, judged), counted=counted, meter=meter)
+    return UseCaseAnswer(_present(case, judged), counted=counted, meter=meter)
 
 
-async def _at_newest(case: WalletCase, judged: "_Judged") -> tuple[WalletCase, "_Judged"]:
+async def _at_newest(case: WalletCase, judged: "_JudgedCalls") -> tuple[WalletCase, "_JudgedCalls"]:
     """Calls that fail, run again where the head is not the newest block: what they lack may have come since.
     Both runs have one budget; where it does not hold a second one, the first is what is known."""
     newest = await case.ctx.heads.refresh()
@@ -92,41 +92,43 @@ def _case(
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
+class _JudgedCalls:
     """What a simulation came to."""
 
     outcome: TradeOutcome
-    ran: Ran | None
+    ran: RunResult | None
     short: str | None = None
     short_at: int = 0
     evidence: Evidence | None = None
     tokens: int = 1
 
 
-async def _judge_calls(case: WalletCase) -> _Judged:
+async def _judge_calls(case: WalletCase) -> _JudgedCalls:
     value_wei = sum(call.value_wei for call in case.calls)
     if value_wei > PLENTY_WEI:
         too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
-        return _Judged(TradeOutcome("tx_reverts"), None, too_much)
+        return _JudgedCalls(TradeOutcome("tx_reverts"), None, too_much)
     whole = await whole_run(case)
     ran, balance_wei = whole.ran, whole.balance_wei
     if isinstance(ran, Missing):
-        return _Judged(TradeOutcome("unproven", missing=ran), None)
+        return _JudgedCalls(TradeOutcome("unproven", missing=ran), None)
     if isinstance(balance_wei, Missing):
         if not case.fund:
-            return _Judged(TradeOutcome("unproven", missing=balance_wei), ran)
+            return _JudgedCalls(TradeOutcome("unproven", missing=balance_wei), ran)
         balance_wei = 0
     short = None if case.fund else _short(case, ran, balance_wei)
     if ran.has_reverted() or short is not None:
-        outcome = judge_trade(ran, (), Changed(False, False, short is not None), case.ctx.policy)
-        return _Judged(outcome, ran, *((short[1], short[0]) if short is not None else ()))
+        outcome = judge_trade(ran, (), WalletChanges(False, False, short is not None), case.ctx.policy)
+        return _JudgedCalls(outcome, ran, *((short[1], short[0]) if short is not None else ()))
     if len(received_tokens(case, ran)) > case.ctx.policy.most_received:
         many = Missing("token", "the calls bring more tokens than are tried")
-        return _Judged(TradeOutcome("unproven", missing=many), ran)
+        return _JudgedCalls(TradeOutcome("unproven", missing=many), ran)
     return await _run_as_sent(case, whole, ran, with_gas_limits(case, whole.estimated_gas, ran, balance_wei))
 
 
-async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[WalletCalls]) -> _Judged:
+async def _run_as_sent(
+    case: WalletCase, whole: FullRun, ran: RunResult, owns: list[WalletCalls]
+) -> _JudgedCalls:
     """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
     the sells of what they bring, and the checks' second trips."""
     looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received_tokens(case, ran)]
@@ -134,7 +136,7 @@ async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[Wall
     tokens = [brought(found, one) for one, found in ready]
     planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
     if planned is None:
-        return _Judged(TradeOutcome("unproven", missing=TOO_DEAR), ran)
+        return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), ran)
     owns, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (run_sell_round(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
@@ -146,11 +148,11 @@ async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[Wall
     case.meter.add(*meters)
     real = again.once.proven(again.look)
     if isinstance(real, Missing):
-        return _Judged(TradeOutcome("unproven", missing=real), None)
+        return _JudgedCalls(TradeOutcome("unproven", missing=real), None)
     if not same(real, ran) and received_tokens(case, real):
-        return _Judged(TradeOutcome("unproven", missing=_OTHERWISE), real)
+        return _JudgedCalls(TradeOutcome("unproven", missing=_OTHERWISE), real)
     if real.has_reverted():
-        return _Judged(TradeOutcome("tx_reverts"), real)
+        return _JudgedCalls(TradeOutcome("tx_reverts"), real)
     if tokens and again.own is not owns[0]:
         # With the usual gas it does not go through: what it brings is sold again as it is sent.
         sold = await sold_back(again.own, tokens, case.meter, selling_gas)
@@ -161,11 +163,13 @@ async def _run_as_sent(case: WalletCase, whole: Whole, ran: Ran, owns: list[Wall
     )
     if not received_tokens(case, real):
         found = ()
-    changed = Changed(_gives_something(real), _gets_something(real), False, _lost_bps(case, whole, real))
+    changed = WalletChanges(
+        _gives_something(real), _gets_something(real), False, _lost_bps(case, whole, real)
+    )
     outcome = judge_trade(real, found, changed, case.ctx.policy)
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
-    return _Judged(outcome, real, evidence=evidence, tokens=max(1, len(found)))
+    return _JudgedCalls(outcome, real, evidence=evidence, tokens=max(1, len(found)))
 
 
 _NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was not asked")
@@ -175,15 +179,15 @@ _OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it d
 # --- what was paid ---------------------------------------------------------------------------------
 
 
-def _gives_something(ran: Ran) -> bool:
+def _gives_something(ran: RunResult) -> bool:
     return bool(ran.items) or any(one.raw < 0 for one in ran.moved)
 
 
-def _gets_something(ran: Ran) -> bool:
+def _gets_something(ran: RunResult) -> bool:
     return any(one.raw > 0 for one in ran.moved)
 
 
-def _short(case: WalletCase, ran: Ran, balance_wei: int) -> tuple[int, str] | None:
+def _short(case: WalletCase, ran: RunResult, balance_wei: int) -> tuple[int, str] | None:
     """Which of the calls the wallet could not send, and why: what it holds, and what they took."""
     held_wei = balance_wei
     for number, (call, came, change) in enumerate(
@@ -199,7 +203,7 @@ def _short(case: WalletCase, ran: Ran, balance_wei: int) -> tuple[int, str] | No
     return None
 
 
-def _cost_wei(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
+def _cost_wei(case: WalletCase, whole: FullRun, ran: RunResult) -> int | None:
     """What was spent, money that came taken off; None where a part of it has no price."""
     if ran.items:
         return None
@@ -214,7 +218,7 @@ def _cost_wei(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
     return max(0, cost_wei)
 
 
-def _worth_wei(case: WalletCase, whole: Whole, one: BalanceChange) -> int | None:
+def _worth_wei(case: WalletCase, whole: FullRun, one: BalanceChange) -> int | None:
     """At the pinned block: money at the market's price, a token at what a buy of the check's size costs."""
     if is_money(one.asset, case.ctx.contracts):
         return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
@@ -222,7 +226,7 @@ def _worth_wei(case: WalletCase, whole: Whole, one: BalanceChange) -> int | None
     return worth_wei(opened, abs(one.raw)) if isinstance(opened, BuyRoundResult) else None
 
 
-def _lost_bps(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
+def _lost_bps(case: WalletCase, whole: FullRun, ran: RunResult) -> int | None:
     """Where only money came: what is lost of what was spent for it; None where that has no price."""
     if received_tokens(case, ran) or not _gives_something(ran) or not _gets_something(ran) or ran.items:
         return None
@@ -235,7 +239,7 @@ def _lost_bps(case: WalletCase, whole: Whole, ran: Ran) -> int | None:
 
 
 def _exits(
-    case: WalletCase, sold: list[SoldBack], cost_wei: int | None, checks: list[Evidence]
+    case: WalletCase, sold: list[SellBackResult], cost_wei: int | None, checks: list[Evidence]
 ) -> tuple[ExitFinding, ...]:
     """Each token with its share of the cost, by what it brings back: together they lose what all lost."""
     policy, shares = case.ctx.policy, [cost_wei] * len(sold)
@@ -249,7 +253,7 @@ def _exits(
     )
 
 
-def _back_wei(found: ExitFinding, one: SoldBack) -> int:
+def _back_wei(found: ExitFinding, one: SellBackResult) -> int:
     shown = found.shown_sell()
     if shown is None or found.venue is None:
         return 0
@@ -280,7 +284,7 @@ def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
     )
 
 
-def _present(case: WalletCase, judged: _Judged) -> Simulation:
+def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
     ctx, ran, outcome = case.ctx, judged.ran, judged.outcome
     # What the wallet cannot send moves nothing.
     moves = ran is not None and judged.short is None
@@ -303,7 +307,7 @@ def _present(case: WalletCase, judged: _Judged) -> Simulation:
     )
 
 
-def _text(case: WalletCase, judged: _Judged, checked: ShortCheck | None) -> str:
+def _text(case: WalletCase, judged: _JudgedCalls, checked: ShortCheck | None) -> str:
     outcome, ran = judged.outcome, judged.ran
     if outcome.missing is TOO_DEAR:
         most = case.ctx.policy.trade_gas_budget // 10**6
@@ -335,7 +339,7 @@ def _is_known(case: WalletCase, spender: Address) -> bool:
     return spender in made_for_it or any(one.pool == spender and one.is_curve for one in curves)
 
 
-def _calls(case: WalletCase, judged: _Judged) -> list[CallOutcomeAnswer]:
+def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
     if judged.ran is None:
         return [CallOutcomeAnswer(False, 0, judged.short) for _ in case.calls] if judged.short else []
     if judged.short is not None:
@@ -350,16 +354,16 @@ def _reason(one: CallResult) -> str | None:
     return None if one.ok else trade_text.reason(one)
 
 
-def _amounts(case: WalletCase, ran: Ran, sign: int) -> list[AssetAmount]:
+def _amounts(case: WalletCase, ran: RunResult, sign: int) -> list[AssetAmount]:
     return [_amount(case, ran, one, sign) for one in ran.moved if one.raw * sign > 0]
 
 
-def _amount(case: WalletCase, ran: Ran, one: BalanceChange, sign: int) -> AssetAmount:
+def _amount(case: WalletCase, ran: RunResult, one: BalanceChange, sign: int) -> AssetAmount:
     decimals, symbol = ran.told.get(one.asset, (None, None))
     return amount(one.raw * sign, one.asset, decimals, symbol_of(symbol), case.ctx.contracts)
 
 
-def _approvals(case: WalletCase, ran: Ran) -> list[ApprovalAnswer]:
+def _approvals(case: WalletCase, ran: RunResult) -> list[ApprovalAnswer]:
     found = []
     for one in ran.allowances:
         decimals, _ = ran.told.get(one.token, (None, None))

@@ -11,7 +11,7 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS, Address, parse_address, plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.evidence import Evidence
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.price import quote_decimals
 from roundtrip.domain.check.venue_code import Level
 from roundtrip.domain.check.verdict import Judgement
@@ -179,7 +179,7 @@ def short_check(evidence: Evidence, judgement: Judgement, policy: Policy) -> Sho
     """The check's verdict and flags."""
     verdict = judgement.verdict
     answer = VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
-    return ShortCheck(evidence.token, answer, list(raised_flags(Judged(evidence, judgement, policy))))
+    return ShortCheck(evidence.token, answer, list(raised_flags(JudgedCheck(evidence, judgement, policy))))
 
 
 def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> SellBack | None:

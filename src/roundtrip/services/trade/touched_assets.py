@@ -7,7 +7,7 @@ the access lists of nodes that tell them.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.wallet.calls import Pair, Via, WatchedAssets
 from roundtrip.domain.base.types import Address
 from roundtrip.venues import abi, erc20, permit2
@@ -31,7 +31,7 @@ class AssetsToWatch:
     overlooked: bool
 
 
-def look(calls: tuple[Call, ...], contracts: Contracts, book: Book | None) -> AssetsToWatch:
+def look(calls: tuple[Call, ...], contracts: Contracts, book: VenueIndex | None) -> AssetsToWatch:
     """The money side, what is known to trade wherever these calls lead, their targets, and every address in
     their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
@@ -59,7 +59,7 @@ def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> Ass
     return AssetsToWatch(WatchedAssets(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
 
 
-def indexed_tokens(call: Call, book: Book | None) -> Iterator[Address]:
+def indexed_tokens(call: Call, book: VenueIndex | None) -> Iterator[Address]:
     """Tokens that are known to trade at a pool, a curve or under a key that the call names anywhere, packed
     or not, or that it names themselves."""
     if book is None:
@@ -75,7 +75,9 @@ def indexed_tokens(call: Call, book: Book | None) -> Iterator[Address]:
                 yield found
 
 
-def strange(addresses: tuple[Address, ...], contracts: Contracts, book: Book | None) -> tuple[Address, ...]:
+def strange(
+    addresses: tuple[Address, ...], contracts: Contracts, book: VenueIndex | None
+) -> tuple[Address, ...]:
     """Those that may be tokens: not the exchanges' own machinery, nor pools and curves that are known."""
     known = contracts.all_addresses()
     return tuple(

@@ -18,12 +18,12 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Environment, Missing
-from roundtrip.domain.trade.judge import BalanceChange, Ran
+from roundtrip.domain.trade.judge import BalanceChange, RunResult
 from roundtrip.services.check.pipeline import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import ETH_DECIMALS, USDG_DECIMALS
 from roundtrip.venues import BY_KIND, abi, amm_v3, erc20
-from roundtrip.venues.base import Call, Contracts, Terms
+from roundtrip.venues.base import Call, Contracts, TradeTerms
 
 Side = Literal["buy", "sell"]
 Pays = Literal["eth", "usdg"]
@@ -139,7 +139,7 @@ def _money(venue: Venue) -> Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenTrade:
     """A trade in steps: what each does and the call, the trade itself last; what was allowed already."""
 
     place: VenuePlace
@@ -154,10 +154,10 @@ def write(
     desk: TradeBuilder,
     place: VenuePlace,
     amount_raw: int,
-    terms: Terms,
+    terms: TradeTerms,
     clear_first: bool = False,
     taxed: bool = False,
-) -> Written:
+) -> WrittenTrade:
     """The steps that spend ``amount_raw``. Approvals are for exactly that; those that the wallet gave already
     are left out. ``clear_first``: an allowance that is there and too small is set to zero before. ``taxed``:
     less arrives than the pool puts out."""
@@ -180,7 +180,7 @@ def write(
         does.append(f"Let {name} take exactly {amount}, and no more.")
         calls.append(approval)
     does.append(_trade_text(desk, venue, amount, terms, taxed))
-    return Written(place, amount_raw, tuple(does), (*calls, trade), tuple(already), clear_first)
+    return WrittenTrade(place, amount_raw, tuple(does), (*calls, trade), tuple(already), clear_first)
 
 
 def kind_of(call: Call) -> tuple[Address, str, bool]:
@@ -189,7 +189,7 @@ def kind_of(call: Call) -> tuple[Address, str, bool]:
     return call.to, call.data[:10], approves and abi.uint_at(bytes.fromhex(call.data[10:]), 1) == 0
 
 
-def _trade_text(desk: TradeBuilder, venue: Venue, amount: str, terms: Terms, taxed: bool) -> str:
+def _trade_text(desk: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms, taxed: bool) -> str:
     least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
     at = venue.pool or venue.pool_id
     verb = "Buy with" if desk.side == "buy" else "Sell"
@@ -228,11 +228,11 @@ def _pair(desk: TradeBuilder, venue: Venue, approval: Call) -> tuple[Pair, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Rehearsed:
+class RehearsedTrade:
     """A written trade that went through. ``put_out_raw`` is what the pool gave before the token's own tax."""
 
-    written: Written
-    ran: Ran
+    written: WrittenTrade
+    ran: RunResult
     spent_raw: int
     came_raw: int
     put_out_raw: int
@@ -248,7 +248,10 @@ class Rehearsed:
 
 
 def wallet_calls_of(
-    desk: TradeBuilder, written: Written, gas_limits: tuple[int, ...] | None = None, ran: Ran | None = None
+    desk: TradeBuilder,
+    written: WrittenTrade,
+    gas_limits: tuple[int, ...] | None = None,
+    ran: RunResult | None = None,
 ) -> WalletCalls:
     """As the wallet would send them, with what it has, where their gas is known and what they came to; until
     then each may take all there is, and the wallet is rich."""
@@ -261,7 +264,7 @@ def wallet_calls_of(
     return own.as_sent(ran, desk.holdings.eth_wei, env, policy)
 
 
-def _funding(desk: TradeBuilder, written: Written) -> tuple[Call, ...]:
+def _funding(desk: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
     """A funded wallet buys the usdg it pays with."""
     venue = written.place.venue
     if not desk.fund or desk.side == "sell" or pays(venue) != "usdg":
@@ -279,7 +282,7 @@ def watched_of(desk: TradeBuilder, venue: Venue) -> WatchedAssets:
     return WatchedAssets(tokens, pairs)
 
 
-def rehearsal_plans(desk: TradeBuilder, written: Written) -> tuple[Plan, Plan]:
+def rehearsal_plans(desk: TradeBuilder, written: WrittenTrade) -> tuple[Plan, Plan]:
     """What is there before; and the steps once, with what the pool puts out asked just before."""
     venue = written.place.venue
     put_out = None
@@ -290,13 +293,15 @@ def rehearsal_plans(desk: TradeBuilder, written: Written) -> tuple[Plan, Plan]:
     return before_plan(desk, written, own), run_plan(desk, written, own, asked)
 
 
-def before_plan(desk: TradeBuilder, written: Written, own: WalletCalls) -> Plan:
+def before_plan(desk: TradeBuilder, written: WrittenTrade, own: WalletCalls) -> Plan:
     """What is there before the steps."""
     look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
     return wallet_calls.before_plan(own, look, desk.opened.run.setting, desk.environment(), swept)
 
 
-def run_plan(desk: TradeBuilder, written: Written, own: WalletCalls, asked: tuple[Call, ...] = ()) -> Plan:
+def run_plan(
+    desk: TradeBuilder, written: WrittenTrade, own: WalletCalls, asked: tuple[Call, ...] = ()
+) -> Plan:
     """The steps once."""
     look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
     return wallet_calls.run_plan(own, look, desk.opened.run.setting, desk.environment(), asked, swept)
@@ -309,8 +314,8 @@ def _swept(desk: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
 
 
 def read_rehearsal(
-    desk: TradeBuilder, written: Written, own: WalletCalls, results: Results | Missing
-) -> Rehearsed | CallerFault | Missing:
+    desk: TradeBuilder, written: WrittenTrade, own: WalletCalls, results: Results | Missing
+) -> RehearsedTrade | CallerFault | Missing:
     """What it came to; a CallerFault (would_fail) says why it did not go through."""
     venue, setting = written.place.venue, desk.opened.run.setting
     look = watched_of(desk, venue)
@@ -330,7 +335,9 @@ def read_rehearsal(
         return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
     token = next(one for one in ran.moved if one.asset == desk.token())
     left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
-    return Rehearsed(written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1))
+    return RehearsedTrade(
+        written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1)
+    )
 
 
 def _allowance_left(results: Results, look: WatchedAssets) -> int:
@@ -338,14 +345,14 @@ def _allowance_left(results: Results, look: WatchedAssets) -> int:
     return (abi.uint_at(found.data, 0) or 0) if found is not None and found.ok else 0
 
 
-def _change(ran: Ran, asset: Address) -> int:
+def _change(ran: RunResult, asset: Address) -> int:
     return next((one.raw for one in ran.moved if one.asset == asset), 0)
 
 
 _TOO_LITTLE = "That little buys less than the token's least unit."
 
 
-def _trade_fault(desk: TradeBuilder, written: Written, ran: Ran) -> CallerFault:
+def _trade_fault(desk: TradeBuilder, written: WrittenTrade, ran: RunResult) -> CallerFault:
     """A curve refuses to sell nothing; anything else is a trade that would fail."""
     reason = next(call.reason for call in ran.calls if not call.ok)
     on_curve = written.place.venue.is_curve
@@ -354,7 +361,7 @@ def _trade_fault(desk: TradeBuilder, written: Written, ran: Ran) -> CallerFault:
     return CallerFault("would_fail", _why(desk, written, ran))
 
 
-def _why(desk: TradeBuilder, written: Written, ran: Ran) -> str:
+def _why(desk: TradeBuilder, written: WrittenTrade, ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
     said = names.reason(ran.calls[number].reason or "")
     holds = desk.holdings.asset_raw

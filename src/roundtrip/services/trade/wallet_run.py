@@ -14,7 +14,7 @@ from roundtrip.chain.wallet.event_hints import Hints, read_hints
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.trade.judge import BalanceChange, Ran
+from roundtrip.domain.trade.judge import BalanceChange, RunResult
 from roundtrip.services.check.pipeline import BuyRoundResult, start_check
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import is_money
@@ -31,34 +31,34 @@ _MOST_GUESSED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Whole:
+class FullRun:
     """The run with all the gas and eth there is. ``balance_wei``: what the wallet really holds.
     ``estimated_gas``: what the node itself says that the first call needs, 0 where it does not. ``look``:
     what was looked at in the end. ``opened``: trip 1 of the checks of tokens that come in or go, or why
     there is none."""
 
-    ran: Ran | Missing
+    ran: RunResult | Missing
     look: AssetsToWatch
     balance_wei: int | Missing
     estimated_gas: int
     opened: dict[Address, BuyRoundResult | Missing]
 
 
-def received_tokens(case: WalletCase, ran: Ran) -> list[BalanceChange]:
+def received_tokens(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
     """The tokens that the wallet comes out with more of, money apart."""
     if ran.has_reverted():
         return []
     return [one for one in ran.moved if one.raw > 0 and not is_money(one.asset, case.ctx.contracts)]
 
 
-def tokens_to_price(case: WalletCase, ran: Ran) -> list[BalanceChange]:
+def tokens_to_price(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
     """The tokens whose price is asked for: that come, and that go while something comes."""
     come = any(one.raw > 0 for one in ran.moved)
     gone = [one for one in ran.moved if one.raw < 0 and not is_money(one.asset, case.ctx.contracts)]
     return received_tokens(case, ran) + (gone if come and not ran.has_reverted() else [])
 
 
-async def whole_run(case: WalletCase) -> Whole:
+async def whole_run(case: WalletCase) -> FullRun:
     """One trip where everything that moves is named in the calls, or known to trade where they lead; else
     more. Raises NodeFault when the first gave nothing usable."""
     book, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
@@ -72,10 +72,10 @@ async def whole_run(case: WalletCase) -> Whole:
     case.gas.take(min(case.gas.left, 3 * gas_of(first.once.ran)))
     shown = first.once.ran
     if isinstance(shown, Missing) or shown.has_reverted():
-        return Whole(shown, look, first.balance_wei, first.estimated_gas, found)
+        return FullRun(shown, look, first.balance_wei, first.estimated_gas, found)
     touched = await _touched_by_dear(case, shown)
     if touched is None:
-        return Whole(TOO_DEAR, look, first.balance_wei, first.estimated_gas, found)
+        return FullRun(TOO_DEAR, look, first.balance_wei, first.estimated_gas, found)
     once, wider = first.once, _wider(case, look, first.once, touched=(*first.touched, *touched))
     if wider is not look:
         hinted = [t for t in once.hints.incoming if t not in found and not is_money(t, contracts)]
@@ -94,7 +94,7 @@ async def whole_run(case: WalletCase) -> Whole:
     if late:
         _, more = await _together(case, _nothing, late[:most])
         found |= more
-    return Whole(ran, wider, first.balance_wei, first.estimated_gas, found)
+    return FullRun(ran, wider, first.balance_wei, first.estimated_gas, found)
 
 
 async def _together(
@@ -123,15 +123,15 @@ async def _nothing(meter: Meter) -> None:
 class SingleRun:
     """One run as it was read. ``unread``: allowances that were asked and not told."""
 
-    ran: Ran | Missing
+    ran: RunResult | Missing
     hints: Hints
     unread: frozenset[Pair]
 
     def through(self) -> bool:
         """True where all of the calls went through."""
-        return isinstance(self.ran, Ran) and not self.ran.has_reverted()
+        return isinstance(self.ran, RunResult) and not self.ran.has_reverted()
 
-    def proven(self, look: AssetsToWatch) -> Ran | Missing:
+    def proven(self, look: AssetsToWatch) -> RunResult | Missing:
         """The run; Missing where something of it could not be looked at."""
         ran, hints = self.ran, self.hints
         if isinstance(ran, Missing) or ran.has_reverted():
@@ -146,7 +146,7 @@ class SingleRun:
 
 
 @dataclass(frozen=True, slots=True)
-class _First:
+class _FirstRun:
     once: SingleRun
     balance_wei: int | Missing
     touched: tuple[Address, ...]
@@ -162,7 +162,7 @@ def _wider(
     return touched_assets.widen_look(look, tokens, tuple(pair for one in hints for pair in one.pairs))
 
 
-async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _First:
+async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _FirstRun:
     own = plenty(case, case.first_gas())
     pinned = {"blockHash": case.head.block.hash}
     before, run = _plans(case, own, look)
@@ -179,10 +179,10 @@ async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _First:
     reads = _results(case, before, told[0])
     once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told[1])))
     touched = tuple(address for one in told[2:] for address in _touched_contracts(one))
-    if isinstance(once.ran, Ran) and once.ran.has_reverted():
+    if isinstance(once.ran, RunResult) and once.ran.has_reverted():
         once = await _with_more_gas(case, look, reads, meter)
     gas = _number(estimate)
-    return _First(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
+    return _FirstRun(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
 
 
 async def _with_more_gas(
@@ -193,11 +193,11 @@ async def _with_more_gas(
     _, run = _plans(case, own, look)
     (told,) = await case.ctx.node.batch([build(run, case.head.block, case.head.known_dialect())], meter)
     once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told)))
-    cut_short = isinstance(once.ran, Ran) and is_cut_short(once.ran, case)
+    cut_short = isinstance(once.ran, RunResult) and is_cut_short(once.ran, case)
     return replace(once, ran=TOO_DEAR) if cut_short else once
 
 
-async def _touched_by_dear(case: WalletCase, ran: Ran) -> tuple[Address, ...] | None:
+async def _touched_by_dear(case: WalletCase, ran: RunResult) -> tuple[Address, ...] | None:
     """What those calls touch that use more gas than their access lists had. None: there is no gas left to
     find out."""
     least = case.first_gas() * 2 // 3
@@ -288,7 +288,7 @@ def _first_through(runs: list[SingleRun], owns: list[WalletCalls]) -> tuple[Sing
         return runs[0], owns[0]
     once, own = through[0]
     if all(
-        isinstance(run.ran, Ran) and isinstance(once.ran, Ran) and same(once.ran, run.ran)
+        isinstance(run.ran, RunResult) and isinstance(once.ran, RunResult) and same(once.ran, run.ran)
         for run, _ in through
     ):
         return once, own
@@ -303,10 +303,10 @@ def _read(case: WalletCase, own: WalletCalls, look: AssetsToWatch, results: Resu
     return SingleRun(ran, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
-def same(one: Ran, other: Ran) -> bool:
+def same(one: RunResult, other: RunResult) -> bool:
     """True when both moved and allowed the same."""
 
-    def what(ran: Ran) -> object:
+    def what(ran: RunResult) -> object:
         oks = tuple(call.ok for call in ran.calls)
         return oks, {(moved.asset, moved.raw) for moved in ran.moved}, set(ran.allowances), ran.items
 
@@ -335,12 +335,12 @@ def _access_list(case: WalletCase, call: Call, pinned: dict[str, str], gas: int)
     return RpcCall("eth_createAccessList", [sent, pinned])
 
 
-class _Entry(msgspec.Struct):
+class _AccessListEntry(msgspec.Struct):
     address: str
 
 
 class _AccessList(msgspec.Struct, rename="camel"):
-    access_list: list[_Entry] = []
+    access_list: list[_AccessListEntry] = []
 
 
 def _touched_contracts(answer: msgspec.Raw | RpcError) -> tuple[Address, ...]:

@@ -45,14 +45,14 @@ class HoldingToSell:
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class SellValue:
     """What a sell of all of it brings its seller, in wei, and where."""
 
     wei: int
     venue: Venue
 
 
-Valued = Worth | RefusedCall | Missing
+Valued = SellValue | RefusedCall | Missing
 """Refused: it cannot be sold for real, and why. Missing: it could not be found out."""
 
 _MOST_KNOWN = 8
@@ -85,7 +85,7 @@ async def worth(
 
 def _value_of(case: HoldingCase, one: HoldingSells) -> Valued:
     value = settle(case, one)
-    return Worth(*value) if isinstance(value, tuple) else value
+    return SellValue(*value) if isinstance(value, tuple) else value
 
 
 async def _cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:

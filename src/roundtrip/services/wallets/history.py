@@ -6,7 +6,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.community import public_names
@@ -17,14 +17,14 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked, wallets
 
-from .history_present import Came, WalletRecord, present
+from .history_present import WalletBeginning, WalletRecord, present
 from .history_schema import WalletHistory
 from .origins import DATABASE_S, JOB, origin_of
 
 RECENT_S = 30 * 86_400
 
 
-async def wallet_history(ctx: Context, params: WalletParams) -> Answered[WalletHistory]:
+async def wallet_history(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletHistory]:
     """Everything of one wallet. What the node does not tell stands as null, and the text says so. Raises
     CallerFault (bad_address), ServiceFull (busy)."""
     wallet = params.wallet()
@@ -34,19 +34,19 @@ async def wallet_history(ctx: Context, params: WalletParams) -> Answered[WalletH
     head, views = await _views(ctx, wallet, known)
     answer = present(ctx.chain_id, wallet, came, known, None if head is None else head.block.number, views)
     policy = ctx.policy
-    return Answered(answer, policy.node_fault_ttl_ms if head is None else policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, policy.node_fault_ttl_ms if head is None else policy.answer_ttl_ms)
 
 
-async def _came(ctx: Context, wallet: Address) -> Came:
+async def _came(ctx: Context, wallet: Address) -> WalletBeginning:
     try:
         found = await origin_of(ctx, wallet)
         if found is not None:
-            return Came(found, "known")
+            return WalletBeginning(found, "known")
         async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
             searched = await jobs.is_to_come(connection, JOB, wallet)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
-    return Came(None, "searching" if searched else "unknown")
+    return WalletBeginning(None, "searching" if searched else "unknown")
 
 
 async def _read_record(

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from roundtrip.chain.holders.wallet_views import TokenHeld, WalletViews
+from roundtrip.chain.holders.wallet_views import WalletToken, WalletViews
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, Address, plain_decimal
 from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.wallets.linked import is_exchange
@@ -14,11 +14,11 @@ from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.wallets.wallets import (
     MOST_ROWS,
-    ClosingAt,
     ClosingsSummary,
     LastTrade,
     OpenPosition,
     TradeTotals,
+    WalletClosing,
     WalletClosings,
     WalletLaunch,
 )
@@ -60,7 +60,7 @@ class WalletRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Came:
+class WalletBeginning:
     """Where the wallet comes from, as far as that is known for sure."""
 
     origin: StoredOrigin | None
@@ -68,7 +68,12 @@ class Came:
 
 
 def present(
-    chain_id: int, wallet: Address, came: Came, known: WalletRecord, at_block: int | None, views: WalletViews
+    chain_id: int,
+    wallet: Address,
+    came: WalletBeginning,
+    known: WalletRecord,
+    at_block: int | None,
+    views: WalletViews,
 ) -> WalletHistory:
     """The answer. ``at_block``: the block that ``views`` are of; None: the node did not answer."""
     block = known.stands.block
@@ -168,7 +173,7 @@ def _recent(traded: TradeTotals, recent: WalletClosings) -> RecentAnswer:
     )
 
 
-def _closing(one: ClosingAt | None, labels: Mapping[int, Label]) -> ClosingAnswer | None:
+def _closing(one: WalletClosing | None, labels: Mapping[int, Label]) -> ClosingAnswer | None:
     if one is None:
         return None
     profit_wei = one.got_wei - one.spent_wei
@@ -183,7 +188,7 @@ def _holdings(known: WalletRecord, at_block: int | None, views: WalletViews) -> 
     rows = []
     for held in known.held:
         label = known.labels[held.token_id]
-        seen = views.tokens.get(label.address, TokenHeld())
+        seen = views.tokens.get(label.address, WalletToken())
         rows.append(_holding(held, label, seen, known.last_trades.get(held.token_id)))
     return HoldingsAnswer(
         at_block=at_block,
@@ -195,7 +200,7 @@ def _holdings(known: WalletRecord, at_block: int | None, views: WalletViews) -> 
     )
 
 
-def _holding(held: OpenPosition, label: Label, seen: TokenHeld, last: LastTrade | None) -> HoldingAnswer:
+def _holding(held: OpenPosition, label: Label, seen: WalletToken, last: LastTrade | None) -> HoldingAnswer:
     amount = seen.amount_raw
     decimals = seen.decimals if label.decimals is None else label.decimals
     supply = seen.supply_raw if label.supply_raw is None else label.supply_raw
@@ -234,7 +239,7 @@ def _in_eth(wei: int | None) -> float | None:
 
 
 def text_of(
-    wallet: Address, came: Came, age_days: int | None, known: WalletRecord, views: WalletViews
+    wallet: Address, came: WalletBeginning, age_days: int | None, known: WalletRecord, views: WalletViews
 ) -> str:
     """Plain sentences, one after the other: what to beware of first."""
     said = [*_scam_text(wallet, known.scams), *_contract_text(views)]
@@ -253,7 +258,7 @@ def _contract_text(views: WalletViews) -> list[str]:
     return ["This address is a contract, not a person's wallet."] if views.is_contract else []
 
 
-def _origin_text(came: Came, age_days: int | None, family: int, views: WalletViews) -> list[str]:
+def _origin_text(came: WalletBeginning, age_days: int | None, family: int, views: WalletViews) -> list[str]:
     if came.origin is None:
         if came.status == "searching":
             return ["Its age and funder are being looked for in older blocks: ask again in a while."]
@@ -347,4 +352,4 @@ def _holdings_text(known: WalletRecord, views: WalletViews) -> list[str]:
 
 
 def _is_read(views: WalletViews, label: Label) -> bool:
-    return views.tokens.get(label.address, TokenHeld()).amount_raw is not None
+    return views.tokens.get(label.address, WalletToken()).amount_raw is not None

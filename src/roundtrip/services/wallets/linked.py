@@ -9,7 +9,7 @@ from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.wallets.linked import Money, SameTokens, is_exchange
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.index import addresses, origins, tokens, vitals
@@ -27,7 +27,7 @@ MOST_WEIGHED = 40
 funder that is one, leave room for others."""
 
 
-async def linked_wallets(ctx: Context, params: WalletParams) -> Answered[LinkedWallets]:
+async def linked_wallets(ctx: Context, params: WalletParams) -> UseCaseAnswer[LinkedWallets]:
     """The best links, each with what speaks for it. Raises CallerFault (bad_address), ServiceFull (busy,
     budget_spent), NodeFault: who is a contract cannot be known then, and contracts link nobody."""
     wallet = params.wallet()
@@ -35,7 +35,7 @@ async def linked_wallets(ctx: Context, params: WalletParams) -> Answered[LinkedW
     async with reading(ctx) as (connection, stands):
         gathered = await _read_record(connection, wallet, stands, machinery)
     contracts = await _contracts(ctx, gathered)
-    return Answered(present(ctx.chain_id, gathered, contracts, MOST_LINKED), ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(present(ctx.chain_id, gathered, contracts, MOST_LINKED), ctx.policy.answer_ttl_ms)
 
 
 async def _read_record(

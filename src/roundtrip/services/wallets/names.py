@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.strangers_text import WRITTEN
 from roundtrip.store.community import public_names
@@ -52,7 +52,7 @@ class WalletNames(IndexAnswer, frozen=True, rename="camel"):
     rows: Annotated[list[WalletNamed], msgspec.Meta(description=f"At most {SHOWN}.")]
 
 
-async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
+async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNames]:
     """What is public by now, as it was counted last. Raises ServiceFull."""
     async with reading(ctx) as (connection, stands):
         rows = [_row(one) for one in await public_names.first(connection, SHOWN)]
@@ -63,7 +63,7 @@ async def wallet_names(ctx: Context, params: Nothing) -> Answered[WalletNames]:
         block_time=when(stands.block.timestamp_s),
         rows=rows,
     )
-    return Answered(answer, ctx.policy.answer_ttl_ms)
+    return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
 def scam_text(who: str, people: int) -> str:

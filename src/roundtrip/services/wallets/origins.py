@@ -3,8 +3,8 @@
 import asyncpg
 
 from roundtrip.chain.blocks.heads import newest, read_header
-from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
-from roundtrip.chain.rpc.client import Asks, RpcCall, quantity
+from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
+from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.services.runtime.context import Context
@@ -30,8 +30,8 @@ async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
 
 
 async def find_out(
-    connection: asyncpg.Connection, node: Asks, chain_id: int, wallet: Address
-) -> StoredOrigin | Never | None:
+    connection: asyncpg.Connection, node: RpcNode, chain_id: int, wallet: Address
+) -> StoredOrigin | NothingReached | None:
     """What is known for sure, else what an archive tells right now, which is remembered. Never: the wallet
     was not met up to that block. None: could not be found out. Where the chain was never followed all of it
     is searched, and nothing remembered: its end may not stay. Raises NodeFault, ServiceFull."""
@@ -40,7 +40,7 @@ async def find_out(
         return known
     stands = await cursor(connection)
     if stands is not None and not await _may_be_older(connection, wallet):
-        return Never(stands.block.number)
+        return NothingReached(stands.block.number)
     # What is remembered for ever is not to be another chain's.
     await _is_on(node, chain_id)
     if stands is None:
@@ -51,10 +51,10 @@ async def find_out(
     if older is None:
         return None
     await origins.keep_older(connection, wallet, older)
-    return await origins.origin(connection, wallet) or Never(stands.block.number)
+    return await origins.origin(connection, wallet) or NothingReached(stands.block.number)
 
 
-async def search(node: Asks, wallet: Address, start_number: int) -> OlderOrigin | None:
+async def search(node: RpcNode, wallet: Address, start_number: int) -> OlderOrigin | None:
     """What an archive tells of the blocks before ``start_number``, which is above 0; None: could not be found
     out. Raises NodeFault, ServiceFull."""
     found = await find_origin(node, wallet, 0, await _block(node, start_number - 1))
@@ -72,13 +72,13 @@ async def _may_be_older(connection: asyncpg.Connection, wallet: Address) -> bool
     return older is None or (older.found is None and older.searched_number < stands.start_number - 1)
 
 
-async def _is_on(node: Asks, chain_id: int) -> None:
+async def _is_on(node: RpcNode, chain_id: int) -> None:
     (answer,) = await node.batch([RpcCall("eth_chainId", [])])
     if quantity(answer) != chain_id:
         raise NodeFault("it is of another chain")
 
 
-async def _block(node: Asks, number: int) -> BlockRef:
+async def _block(node: RpcNode, number: int) -> BlockRef:
     """Raises NodeFault when the node does not give that block."""
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", [hex(number), False])])
     found = read_header(answer).block()

@@ -9,14 +9,14 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.watch import watches
 
 from .schema import FollowedWallet, FollowParams, Unfollowed
 
 
-async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answered[FollowedWallet]:
+async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> UseCaseAnswer[FollowedWallet]:
     """Follows a wallet, or calls a followed one by another name. Raises CallerFault (bad_address, bad_input),
     ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -41,17 +41,17 @@ async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> Answe
         follows=follows,
         from_block=follow.from_number,
     )
-    return Answered(answer)
+    return UseCaseAnswer(answer)
 
 
-async def unfollow_wallet(ctx: Context, params: WalletParams, mite: Mite) -> Answered[Unfollowed]:
+async def unfollow_wallet(ctx: Context, params: WalletParams, mite: Mite) -> UseCaseAnswer[Unfollowed]:
     """Follows a wallet no longer. Raises CallerFault (bad_address), ServiceFull."""
     wallet, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         was_followed = await watches.end_follow(connection, mite.id, wallet, now)
         follows = len(await watches.follows_of(connection, mite.id))
     said = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
-    return Answered(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
+    return UseCaseAnswer(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
 
 
 async def _name(connection: asyncpg.Connection, mite: Mite, wallet: Address) -> str:

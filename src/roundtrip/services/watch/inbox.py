@@ -8,7 +8,7 @@ import msgspec
 from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.watch import alerts as store
@@ -29,7 +29,7 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
     rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]
 
 
-async def inbox(ctx: Context, params: Nothing, mite: Mite) -> Answered[Inbox]:
+async def inbox(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[Inbox]:
     """Every alert that was raised for the mite. Raises ServiceFull."""
     since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
     async with accounts(ctx) as connection:
@@ -39,7 +39,7 @@ async def inbox(ctx: Context, params: Nothing, mite: Mite) -> Answered[Inbox]:
         total > store.MOST_COUNTED,
         min(total, store.MOST_COUNTED),
     )
-    return Answered(Inbox(_text(shown, total, at_least), total, at_least, shown))
+    return UseCaseAnswer(Inbox(_text(shown, total, at_least), total, at_least, shown))
 
 
 def _text(shown: list[AlertRow], total: int, at_least: bool) -> str:

@@ -8,7 +8,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.watch.channels import TOLD
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.delivery import channels
 from roundtrip.store.index.launches import newest_launch
@@ -44,7 +44,7 @@ class WatchAround(msgspec.Struct, frozen=True, rename="camel"):
     examples: list[RuleExample]
 
 
-async def watch_around(ctx: Context, params: Nothing, mite: Mite) -> Answered[WatchAround]:
+async def watch_around(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[WatchAround]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
         rules = await watches.rules_of(connection, mite.id)
@@ -62,7 +62,7 @@ async def watch_around(ctx: Context, params: Nothing, mite: Mite) -> Answered[Wa
         token=token,
         examples=[RuleExample(one, _words(parse(one))) for one in examples],
     )
-    return Answered(answer)
+    return UseCaseAnswer(answer)
 
 
 def _words(rule: Rule) -> str:

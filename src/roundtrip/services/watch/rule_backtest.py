@@ -13,14 +13,14 @@ from roundtrip.domain.watch.alert_text import draft_alert
 from roundtrip.domain.watch.alerts import INBOX_S, Alert
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import reading, when
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels
 from roundtrip.store.index.vitals import followed_from_s
 from roundtrip.store.watch import happenings, watches
-from roundtrip.store.watch.happenings import IndexedBlock, Replayed
+from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 
 from .alert_rows import rows
 from .rule_parser import parse
@@ -32,10 +32,10 @@ LONGEST_S = 8.0
 """It is to take two seconds of 24 million trades."""
 
 
-async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleTested]:
+async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAnswer[RuleTested]:
     """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
     tested, _ = await tested_and_times(ctx, params, mite)
-    return Answered(tested)
+    return UseCaseAnswer(tested)
 
 
 async def tested_and_times(ctx: Context, params: RuleParams, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
@@ -115,7 +115,7 @@ def _wallets(rule: Rule, wallet: Address | None, follows: Set[Address]) -> Set[A
     return None if wallet is None else frozenset({wallet})
 
 
-def _text(rule: Rule, wallet: Address | None, found: Replayed, last: list[HitRow]) -> str:
+def _text(rule: Rule, wallet: Address | None, found: ReplayResult, last: list[HitRow]) -> str:
     asked = f"A rule that tells when {when_it_tells(rule, wallet)}"
     if not found.hits:
         return f"{asked} would have told nothing within the last seven days."

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Mite
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import when
 
 from .rule_backtest import tested_and_times
@@ -35,7 +35,7 @@ class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
     ]
 
 
-async def draw_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleDrawn]:
+async def draw_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAnswer[RuleDrawn]:
     """As ``test_rule``, with the hits by time. Raises CallerFault (bad_input), ServiceFull."""
     tested, hits_s = await tested_and_times(ctx, params, mite)
     from_s, to_s = int(tested.from_time.timestamp()), int(tested.to_time.timestamp())
@@ -44,7 +44,7 @@ async def draw_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[Ru
         # Of the step in which counting ended not all were counted.
         from_s = hits_s[-1] // step_s * step_s + step_s
     bars = bars_of(hits_s, from_s, to_s, step_s)
-    return Answered(RuleDrawn(**msgspec.structs.asdict(tested), step_s=step_s, bars=bars))
+    return UseCaseAnswer(RuleDrawn(**msgspec.structs.asdict(tested), step_s=step_s, bars=bars))
 
 
 def step_of(span_s: int) -> int:

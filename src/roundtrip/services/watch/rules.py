@@ -8,7 +8,7 @@ from roundtrip.domain.accounts.account import Mite
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.runtime.context import Answered, Context
+from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.watch import watches
 
@@ -20,7 +20,7 @@ from .schema import FollowListed, RuleDropped, RuleIdParams, RuleListed, RuleMad
 _MOST_ID = 2**63 - 1
 
 
-async def list_rules(ctx: Context, params: Nothing, mite: Mite) -> Answered[RulesListed]:
+async def list_rules(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[RulesListed]:
     """What is watched for a mite. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         rules = await watches.rules_of(connection, mite.id)
@@ -30,10 +30,10 @@ async def list_rules(ctx: Context, params: Nothing, mite: Mite) -> Answered[Rule
         rules=[_present_rule(one) for one in rules],
         follows=[FollowListed(one.wallet, one.name or None, one.made_at) for one in follows],
     )
-    return Answered(answer)
+    return UseCaseAnswer(answer)
 
 
-async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[RuleMade]:
+async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAnswer[RuleMade]:
     """Sets a rule; one that stands already is given as it is. Raises CallerFault (bad_input), ServiceFull."""
     rule, now = parse(params.rule), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
@@ -54,18 +54,20 @@ async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> Answered[
         f"Rule {made.id} stands: of what happens after block {made.from_number} you are told when "
         f"{when_it_tells(rule, made.wallet)}.",
     )
-    return Answered(
+    return UseCaseAnswer(
         RuleMade(**msgspec.structs.asdict(_present_rule(made)), text=" ".join(filter(None, said)))
     )
 
 
-async def delete_rule(ctx: Context, params: RuleIdParams, mite: Mite) -> Answered[RuleDropped]:
+async def delete_rule(ctx: Context, params: RuleIdParams, mite: Mite) -> UseCaseAnswer[RuleDropped]:
     """Drops a rule. Raises CallerFault (bad_input) where the mite has none of that id, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         if params.id > _MOST_ID or not await watches.end_rule(connection, mite.id, params.id, now):
             raise CallerFault("bad_input", "You have no rule of that id: list_rules tells which you have.")
-    return Answered(RuleDropped(f"Rule {params.id} is dropped: it tells of nothing any more.", params.id))
+    return UseCaseAnswer(
+        RuleDropped(f"Rule {params.id} is dropped: it tells of nothing any more.", params.id)
+    )
 
 
 def _present_rule(standing: watches.KeptRule) -> RuleListed:

@@ -32,7 +32,7 @@ class CountedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class HandedBack:
+class RefundedCall:
     """A call that was counted and shall not be. ``caller`` None: its minute is over."""
 
     caller: str | None
@@ -112,7 +112,7 @@ SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (calle
 async def write(
     connection: asyncpg.Connection,
     calls: Sequence[CountedCall],
-    handed_back: Sequence[HandedBack] = (),
+    handed_back: Sequence[RefundedCall] = (),
 ) -> list[LiveKey | None]:
     """Counts ``calls`` and uncounts ``handed_back``, in one statement. What came of each call, by its place;
     None where its key is not live, and where it showed none."""

@@ -16,7 +16,7 @@ HOLD_MS = 120_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class CreditHold:
     """A credit of one call. ``until_ms``: since 1970; from then on it goes back. ``caller``, ``taken_ms``:
     under whose minute the call is written down, as in ``counting.Call``; None: under nobody's."""
 
@@ -77,7 +77,7 @@ _SETTLE = _END.format(column="spent") + "RETURNING set_config('synchronous_commi
 _RELEASE = _END.format(column="credits")
 
 
-async def hold(connection: asyncpg.Connection, wanted: Sequence[Hold], now_ms: int) -> set[UUID]:
+async def hold(connection: asyncpg.Connection, wanted: Sequence[CreditHold], now_ms: int) -> set[UUID]:
     """Holds a credit for each call, of a mite for as many as it has credits, in the order asked; which.
     What is held for calls that nobody has any more goes back first. Their minutes are written with it."""
     rows = await connection.fetch(

@@ -16,7 +16,7 @@ before does not pay for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
-class PaidTo:
+class PayToSpan:
     """Where payments went or go, from the block after ``from_block`` on. ``to_block``: the newest one when
     another address took its place; None: none did."""
 
@@ -54,12 +54,12 @@ async def open_pay_to(connection: asyncpg.Connection, pay_to: Address, head_numb
     )
 
 
-async def paid_to(connection: asyncpg.Connection) -> list[PaidTo]:
+async def paid_to(connection: asyncpg.Connection) -> list[PayToSpan]:
     """Every address that payments ever went to, by its address."""
     rows = await connection.fetch(
         "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
     )
-    return [PaidTo(as_address(row["address"]), row["from_block"], row["to_block"]) for row in rows]
+    return [PayToSpan(as_address(row["address"]), row["from_block"], row["to_block"]) for row in rows]
 
 
 async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, mite_id: int | None) -> bool:

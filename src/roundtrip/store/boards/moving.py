@@ -10,8 +10,8 @@ from datetime import datetime
 import asyncpg
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Purses, WalletOrigin
-from roundtrip.domain.market.moving import Checked, MoneyFlow
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
+from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.venues.base import Contracts
 
@@ -118,7 +118,7 @@ async def flows(
 
 async def purses_of(
     connection: asyncpg.Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
-) -> Purses[int]:
+) -> WalletOrigins[int]:
     """What is known of these wallets and of who funded them. How many those funded is counted no further than
     is needed to tell an exchange."""
     rows = await connection.fetch(_ORIGINS, list(wallet_ids), fairness.most_funded)
@@ -128,7 +128,7 @@ async def purses_of(
             origins[row["wallet_id"]] = WalletOrigin(row["first_s"], row["funder_id"], row["funded_s"])
         if row["paid"] is not None:
             funded[row["wallet_id"]] = row["paid"]
-    return Purses(origins, funded, fairness)
+    return WalletOrigins(origins, funded, fairness)
 
 
 def _flow(row: asyncpg.Record) -> MoneyFlow:
@@ -152,8 +152,8 @@ def _flow(row: asyncpg.Record) -> MoneyFlow:
     )
 
 
-def _as_checked(code: str | None, level: str, at: datetime) -> Checked | None:
-    return None if code is None else Checked(code, level, at.timestamp())
+def _as_checked(code: str | None, level: str, at: datetime) -> CheckedLevel | None:
+    return None if code is None else CheckedLevel(code, level, at.timestamp())
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:

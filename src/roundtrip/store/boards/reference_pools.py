@@ -19,7 +19,7 @@ _MOST_OWN = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
+class PoolUse:
     """A pool or curve, and when it was opened. ``at``: its address, or a v4 pool's id."""
 
     pool_id: int
@@ -30,7 +30,7 @@ class Used:
 
 
 @dataclass(frozen=True, slots=True)
-class When:
+class PoolAge:
     """By which second a place has to be a day old, and where the index stands."""
 
     at_s: int
@@ -39,7 +39,7 @@ class When:
 
 async def most_used(
     connection: asyncpg.Connection, token_id: int, newest_s: int, contracts: Contracts
-) -> Used | None:
+) -> PoolUse | None:
     """Where it was traded most within a day; None: nowhere."""
     own = await connection.fetch(
         "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
@@ -57,7 +57,7 @@ async def most_used(
     if not used:
         return None
     row = await connection.fetchrow("SELECT * FROM facts.pool WHERE id = $1", max(used)[-1])
-    return Used(row["id"], as_text(row["at"]), row["kind"], row["block_number"], row["at_s"])
+    return PoolUse(row["id"], as_text(row["at"]), row["kind"], row["block_number"], row["at_s"])
 
 
 async def in_eth(connection: asyncpg.Connection, contracts: Contracts) -> list[int]:
@@ -90,7 +90,7 @@ async def is_own(connection: asyncpg.Connection, token_id: int, at: str) -> bool
 
 
 async def is_common(
-    connection: asyncpg.Connection, token_id: int, at: str | None, when: When, contracts: Contracts
+    connection: asyncpg.Connection, token_id: int, at: str | None, when: PoolAge, contracts: Contracts
 ) -> bool:
     """Whether a place is the launch's own; or a day old, and where the token was traded most within a day."""
     if at is None:

@@ -56,7 +56,7 @@ class DeedSum:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedDeed:
     """The largest transaction of it; to how many it went, and to whom most of it."""
 
     evidence: ChainSpot
@@ -139,11 +139,11 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 
 async def trace_doings(
     connection: asyncpg.Connection, after_s: int, doings: Collection[SignalDeed]
-) -> dict[SignalDeed, Traced]:
+) -> dict[SignalDeed, TracedDeed]:
     """Where since then these were done, and to whom."""
     given = [[getattr(one, name) for one in doings] for name in ("what", "token_id", "wallet_id")]
     return {
-        SignalDeed(row["what"], row["token_id"], row["wallet_id"]): Traced(
+        SignalDeed(row["what"], row["token_id"], row["wallet_id"]): TracedDeed(
             _evidence(row), row["recipients"], row["other_id"], int(row["most_raw"])
         )
         for row in await connection.fetch(_TRACED, after_s, *given)

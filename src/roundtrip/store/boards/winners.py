@@ -24,7 +24,7 @@ _WORK_MEM = "32MB"
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedClosings:
     """One rank: the wallet, its closings of the span summed up, and the one with the most profit."""
 
     wallet_id: int
@@ -47,7 +47,7 @@ class WinnersBoard:
     span: str
     block_number: int
     at_s: int
-    rows: tuple[Ranked, ...]
+    rows: tuple[RankedClosings, ...]
     found: tuple[int, ...] = ()
 
 
@@ -217,7 +217,7 @@ async def closings(
     return ClosingTotals(row["closings"], row["tokens"], row["young"], row["fair"], row["first_s"])
 
 
-def _values(row: Ranked) -> tuple[int | Decimal, ...]:
+def _values(row: RankedClosings) -> tuple[int | Decimal, ...]:
     """As the columns of facts.winner from wallet_id on."""
     return (
         row.wallet_id,
@@ -232,9 +232,9 @@ def _values(row: Ranked) -> tuple[int | Decimal, ...]:
     )
 
 
-def _ranks(rows: Sequence[asyncpg.Record]) -> tuple[Ranked, ...]:
+def _ranks(rows: Sequence[asyncpg.Record]) -> tuple[RankedClosings, ...]:
     return tuple(
-        Ranked(
+        RankedClosings(
             wallet_id=row["wallet_id"],
             wallet=as_address(row["address"]),
             profit_wei=int(row["profit_wei"]),

@@ -14,17 +14,17 @@ from roundtrip.domain.community.flag_calls import (
     MOST_A_DAY,
     MOST_OPEN,
     By,
+    FlagReading,
     FlagScore,
     FlagWeek,
     Kind,
-    Reading,
     State,
 )
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 
 @dataclass(frozen=True, slots=True)
-class Basis:
+class FlagBasis:
     """What a flag is held against: so many tokens (what 0.1 eth bought) and where the token keeps balances
     (layout and base of ``chain/simulate/balance_slots.py``); the pool or curve that it was traded in most
     and the liquidity there; what its deployer held. None: not of its kind, or there is none."""
@@ -45,7 +45,7 @@ class NewFlag:
     at_s: int
     block_number: int
     ends_s: int
-    basis: Basis
+    basis: FlagBasis
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class WaitingFlag:
     state: State
     block_number: int
     week: FlagWeek
-    basis: Basis
+    basis: FlagBasis
     seen_s: int | None
 
 
@@ -85,11 +85,11 @@ class FlagReview:
     before: State
     state: State
     answered_s: int | None
-    seen: Reading | None = None
+    seen: FlagReading | None = None
     proof: FlagProof | None = None
 
 
-class Full(Exception):
+class TooManyFlags(Exception):
     """The mite has as many flags as it may have."""
 
     def __init__(self, why: Literal["open", "day", "same"]) -> None:
@@ -112,11 +112,11 @@ async def check_room(
         kind,
     )
     if row["same"]:
-        raise Full("same")
+        raise TooManyFlags("same")
     if row["open"] >= MOST_OPEN:
-        raise Full("open")
+        raise TooManyFlags("open")
     if row["today"] >= MOST_A_DAY:
-        raise Full("day")
+        raise TooManyFlags("day")
 
 
 async def add(
@@ -186,7 +186,7 @@ def _waiting(row: asyncpg.Record) -> WaitingFlag:
         cast(State, row["state"]),
         row["block_number"],
         FlagWeek(row["at_s"], row["ends_s"], row["answered_s"]),
-        Basis(
+        FlagBasis(
             _maybe(row["held_raw"]),
             slot,
             None if row["pool"] is None else as_text(row["pool"]),
@@ -236,7 +236,7 @@ async def put(
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PublicFlag:
     """A flag as everybody may see it. ``symbol``, ``name``: a stranger's words. ``proof`` None: it waits."""
 
     token: Address
@@ -261,7 +261,7 @@ LEFT JOIN facts.token AS token ON token.token = flag.token
 """
 
 
-async def list_proved(connection: asyncpg.Connection, token: Address | None, most: int) -> list[Shown]:
+async def list_proved(connection: asyncpg.Connection, token: Address | None, most: int) -> list[PublicFlag]:
     """Flags that were proved, of a token or (None) of all, the latest first."""
     rows = await connection.fetch(
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"
@@ -272,7 +272,7 @@ async def list_proved(connection: asyncpg.Connection, token: Address | None, mos
     return [_read_shown(row) for row in rows]
 
 
-async def still_waiting(connection: asyncpg.Connection, token: Address, most: int) -> list[Shown]:
+async def still_waiting(connection: asyncpg.Connection, token: Address, most: int) -> list[PublicFlag]:
     """A token's flags that wait, the latest first."""
     rows = await connection.fetch(
         f"{_SHOWN} WHERE flag.state IN ('open', 'seen') AND flag.token = $1"
@@ -283,13 +283,13 @@ async def still_waiting(connection: asyncpg.Connection, token: Address, most: in
     return [_read_shown(row) for row in rows]
 
 
-def _read_shown(row: asyncpg.Record) -> Shown:
+def _read_shown(row: asyncpg.Record) -> PublicFlag:
     proof = None
     if row["settled_by"] is not None:
         tx_hash = None if row["settled_tx"] is None else TxHash(as_text(row["settled_tx"]))
         by, wei = cast(By, row["settled_by"]), _maybe(row["settled_wei"])
         proof = FlagProof(by, row["settled_block"], row["settled_s"], tx_hash, wei)
-    return Shown(
+    return PublicFlag(
         as_address(row["token"]),
         row["symbol"],
         row["name"],

@@ -115,7 +115,7 @@ async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Filling:
+class CurveProgress:
     """A launch on its curve. Ids are interned addresses; times are seconds since 1970. ``last_s``: of its
     newest trade, or of its launch."""
 
@@ -145,10 +145,10 @@ ORDER BY fill DESC, fullest.last_s DESC, fullest.pool_id
 """
 
 
-async def fullest(connection: asyncpg.Connection, after_s: int, most: int) -> list[Filling]:
+async def fullest(connection: asyncpg.Connection, after_s: int, most: int) -> list[CurveProgress]:
     """The open curves that were launched or traded since, the fullest first, then the one traded last."""
     return [
-        Filling(
+        CurveProgress(
             row["pool_id"],
             as_address(row["at"]),
             row["token_id"],

@@ -7,16 +7,16 @@ from typing import TypeVar
 import asyncpg
 
 from roundtrip.domain.base.events import (
-    Funded,
     LaunchEvent,
     LaunchStep,
     LiquidityChange,
-    Met,
     PoolPlace,
     Price,
     Spot,
     TradeEvent,
     Transfer,
+    WalletFunded,
+    WalletMet,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
@@ -214,7 +214,7 @@ _PRICE = ("quote_id", "block_number", "at_s", "pool_id", "usdg_raw", "depth_raw"
 
 
 async def put_origins(
-    connection: asyncpg.Connection, met: Sequence[Met], funded: Sequence[Funded], ids: Ids
+    connection: asyncpg.Connection, met: Sequence[WalletMet], funded: Sequence[WalletFunded], ids: Ids
 ) -> None:
     """Wallets met, and whence they first had eth; what is decided already stays as it is."""
     known = ids.addresses

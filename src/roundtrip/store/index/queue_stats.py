@@ -31,7 +31,7 @@ class Deliveries:
 
 
 @dataclass(frozen=True, slots=True)
-class Rewound:
+class RewoundBlocks:
     """Blocks were taken away above one of ``to_s``. ``blocks`` None: how many is not known."""
 
     to_number: int
@@ -67,11 +67,11 @@ async def alerted_to(connection: asyncpg.Connection) -> int | None:
     return found
 
 
-async def rewound_since(connection: asyncpg.Connection, at_s: int) -> Sequence[Rewound]:
+async def rewound_since(connection: asyncpg.Connection, at_s: int) -> Sequence[RewoundBlocks]:
     """Reorganisations back to a block that is no older, the newest first."""
     rows = await connection.fetch(
         "SELECT to_number, to_s, from_number - to_number AS blocks FROM facts.rewound WHERE to_s >= $1"
         " ORDER BY id DESC",
         at_s,
     )
-    return [Rewound(**dict(row)) for row in rows]
+    return [RewoundBlocks(**dict(row)) for row in rows]

@@ -16,7 +16,7 @@ from roundtrip.domain.practice.league import LEAST_SELLS, Who
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.store.accounts import accounts
 from roundtrip.store.boards import fair_tokens
-from roundtrip.store.boards.reference_pools import When, is_common
+from roundtrip.store.boards.reference_pools import PoolAge, is_common
 from roundtrip.store.index import cursor
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.venues.base import Contracts
@@ -49,7 +49,7 @@ class LeagueRank:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class LeagueCounts:
     """How many mites of a week are on the board, and how many have too few sells for it."""
 
     on_board: int
@@ -77,7 +77,7 @@ async def count_sell(
     id), to the mite's week where it counts; in the transaction that books it, and near its end: the mite's
     own tag waits from here on. Each call adds one sell. ``bought_at``: where what was sold was bought, which
     may be the buyer's to make as well; None: there."""
-    sold = _Sold(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
+    sold = _SoldToken(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
     why_not = await _why_not(connection, mite.wallet, sold, contracts, fairness, timeout_s)
     if why_not is not None:
         return LeagueEligibility(False, why_not)
@@ -86,7 +86,7 @@ async def count_sell(
 
 
 @dataclass(frozen=True, slots=True)
-class _Sold:
+class _SoldToken:
     """What was sold, where it was sold and bought, and priced at which block."""
 
     token: Address
@@ -97,7 +97,7 @@ class _Sold:
 async def _why_not(
     connection: asyncpg.Connection,
     wallet: Address,
-    sold: _Sold,
+    sold: _SoldToken,
     contracts: Contracts,
     fairness: Fairness,
     timeout_s: float,
@@ -126,7 +126,7 @@ async def _why_not(
             ):
                 return league.FEW
             async with asyncio.timeout(timeout_s):
-                when = When(at_s, stands.block.timestamp_s)
+                when = PoolAge(at_s, stands.block.timestamp_s)
                 for venue in sold.venues:
                     if not await is_common(connection, seen.token_id, venue, when, contracts):
                         return league.ELSEWHERE
@@ -235,14 +235,14 @@ async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int
     return tuple(_entry(row) for row in rows)
 
 
-async def count_entered(connection: asyncpg.Connection, week_s: int, who: Who) -> Entered:
+async def count_entered(connection: asyncpg.Connection, week_s: int, who: Who) -> LeagueCounts:
     """How many there are in a week."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(on_board), 0)::int AS on_board, coalesce(sum(too_few), 0)::int AS too_few"  # noqa: S608
         f" FROM accounts.league_count AS week WHERE {_of(who)}",
         week_s,
     )
-    return Entered(row["on_board"], row["too_few"])
+    return LeagueCounts(row["on_board"], row["too_few"])
 
 
 def _of(who: Who) -> str:

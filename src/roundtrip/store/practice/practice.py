@@ -73,7 +73,7 @@ class KeptTrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Recent:
+class RecentTrades:
     """What was just bought and sold of one token: wei paid, base units sold."""
 
     bought_wei: int = 0
@@ -233,7 +233,7 @@ async def add_trade(
 
 async def recent(
     connection: asyncpg.Connection, mite_id: int, token: Address, since: datetime, block_number: int
-) -> Recent:
+) -> RecentTrades:
     """What was bought and sold of a token later than ``since``, or priced at this block or a later one."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought,"
@@ -245,7 +245,7 @@ async def recent(
         since,
         block_number,
     )
-    return Recent(int(row["bought"]), int(row["sold"]))
+    return RecentTrades(int(row["bought"]), int(row["sold"]))
 
 
 async def trades(connection: asyncpg.Connection, mite_id: int, most: int) -> list[KeptTrade]:

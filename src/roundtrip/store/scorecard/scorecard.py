@@ -27,7 +27,7 @@ class StoredVerdict:
 
 
 @dataclass(frozen=True, slots=True)
-class Scored:
+class ScoredVerdict:
     """A verdict with what became of it. ``from_s``: its block's second."""
 
     id: int
@@ -163,7 +163,7 @@ class ScoredMeanwhile(Exception):
 
 async def put(
     connection: asyncpg.Connection,
-    scored: Sequence[Scored],
+    scored: Sequence[ScoredVerdict],
     from_id: int,
     to_id: int,
     now: datetime,
@@ -199,7 +199,7 @@ async def put(
     return written
 
 
-async def _insert(connection: asyncpg.Connection, one: Scored, now: datetime) -> bool:
+async def _insert(connection: asyncpg.Connection, one: ScoredVerdict, now: datetime) -> bool:
     score = one.score
     done: str = await connection.execute(
         "INSERT INTO facts.score (evidence_id, token, code, level, from_number, from_s, hour, outcome, cause,"
@@ -223,7 +223,7 @@ def _columns(score: VerdictScore) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-async def _count(connection: asyncpg.Connection, one: Scored, outcome: str, by: int) -> None:
+async def _count(connection: asyncpg.Connection, one: ScoredVerdict, outcome: str, by: int) -> None:
     """``by``: one more or one less of the verdict's code."""
     of_token: int = await connection.fetchval(
         "INSERT INTO facts.score_token AS had (token, code, outcome, scored)"
@@ -247,7 +247,7 @@ async def _count(connection: asyncpg.Connection, one: Scored, outcome: str, by: 
     )
 
 
-async def settle_by(connection: asyncpg.Connection, one: Scored, now: datetime) -> bool:
+async def settle_by(connection: asyncpg.Connection, one: ScoredVerdict, now: datetime) -> bool:
     """A score that a report proved: in place of what stood of that very verdict, or as a row of its own
     beside that of its hour's first; what was wrong stays as it was found first. One transaction marks one
     verdict of a token, hour and code. Whether it changed anything."""
@@ -290,7 +290,9 @@ async def counts(connection: asyncpg.Connection) -> dict[tuple[str, Outcome], tu
     return {(row["code"], cast(Outcome, row["outcome"])): (row["scored"], row["tokens"]) for row in rows}
 
 
-async def mistakes(connection: asyncpg.Connection, before: tuple[int, int] | None, most: int) -> list[Scored]:
+async def mistakes(
+    connection: asyncpg.Connection, before: tuple[int, int] | None, most: int
+) -> list[ScoredVerdict]:
     """Verdicts that were wrong, the newest first; ``before``: second and id of the last one that was
     shown."""
     rows = await connection.fetch(
@@ -302,13 +304,13 @@ async def mistakes(connection: asyncpg.Connection, before: tuple[int, int] | Non
     return [_read_scored(row) for row in rows]
 
 
-def _read_scored(row: asyncpg.Record) -> Scored:
+def _read_scored(row: asyncpg.Record) -> ScoredVerdict:
     score = VerdictScore(
         row["outcome"], cast(Cause, row["cause"]), row["by_number"], row["by_s"],
         None if row["by_tx"] is None else TxHash(as_text(row["by_tx"])),
         None if row["by_wallet"] is None else as_address(row["by_wallet"]), row["cost_bps"],
     )  # fmt: skip
-    return Scored(
+    return ScoredVerdict(
         row["evidence_id"], as_address(row["token"]), row["code"], row["level"], row["from_number"],
         row["from_s"], score, row["reported"],
     )  # fmt: skip

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 import asyncpg
 
 from roundtrip.domain.base.clock_age import AHEAD_S
-from roundtrip.domain.base.job_turns import Lane, Ready, choose
+from roundtrip.domain.base.job_turns import Lane, ReadyJob, choose
 
 from . import jobs
 from .jobs import Job
@@ -89,7 +89,7 @@ async def take(connection: asyncpg.Connection, wanted: WorkerRoom, now: datetime
     chosen: list[int] = []
     for lane, room in wanted.rooms:
         if lane.name in lasts and (free := min(room, wanted.most - len(chosen))) > 0:
-            looking = _Looking(wanted, lane, now, right_until, lasts[lane.name])
+            looking = _LaneSearch(wanted, lane, now, right_until, lasts[lane.name])
             looking.owners.update(row["owner"] for row in busy if row["lane"] == lane.name)
             looking.hosts.update(row["host"] for row in busy if row["lane"] == lane.name)
             chosen += [job.id for job in await looking.find_ready(connection, free)]
@@ -97,7 +97,7 @@ async def take(connection: asyncpg.Connection, wanted: WorkerRoom, now: datetime
 
 
 @dataclass(slots=True)
-class _Looking:
+class _LaneSearch:
     """For jobs of one lane. ``last``: whose turn was the last one; None: nobody's yet. ``owners``, ``hosts``:
     what each has at once."""
 
@@ -109,9 +109,9 @@ class _Looking:
     owners: Counter[int] = field(default_factory=Counter)
     hosts: Counter[str] = field(default_factory=Counter)
 
-    async def find_ready(self, connection: asyncpg.Connection, room: int) -> list[Ready]:
+    async def find_ready(self, connection: asyncpg.Connection, room: int) -> list[ReadyJob]:
         """As many as have room, from behind the last."""
-        before, found = self.last, list[Ready]()
+        before, found = self.last, list[ReadyJob]()
         for _ in range(MOST_LOOKS):
             most = min(MOST_OWNERS, 2 * room + _SPARE_OWNERS)
             circle = await self._circle(connection, most)
@@ -130,9 +130,9 @@ class _Looking:
             await connection.execute(_MOVE, self.wanted.kind, self.lane.name, self.last)
         return found
 
-    async def _circle(self, connection: asyncpg.Connection, most: int) -> dict[int, list[Ready]]:
+    async def _circle(self, connection: asyncpg.Connection, most: int) -> dict[int, list[ReadyJob]]:
         """The owners behind the last, round to it, and what each has that could be run; ``most`` of them."""
-        circle: dict[int, list[Ready]] = {}
+        circle: dict[int, list[ReadyJob]] = {}
         last = _LEAST if self.last is None else self.last
         for lower, upper in ((last, _MOST), (_LEAST, last)):
             if (left := most - len(circle)) <= 0 or lower == upper:
@@ -144,5 +144,5 @@ class _Looking:
             for row in rows:
                 waiting = circle.setdefault(row["owner"], [])
                 if row["id"] is not None:
-                    waiting.append(Ready(row["id"], row["owner"], row["host"]))
+                    waiting.append(ReadyJob(row["id"], row["owner"], row["host"]))
         return circle

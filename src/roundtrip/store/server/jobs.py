@@ -112,21 +112,21 @@ async def is_to_come(connection: asyncpg.Connection, kind: str, key: str) -> boo
 
 
 @dataclass(frozen=True, slots=True)
-class ToCome:
+class PendingJob:
     """A job that waits or is being run. ``last_error``: why it failed the last time, if it did."""
 
     run_at: datetime
     last_error: str | None
 
 
-async def to_come(connection: asyncpg.Connection, kind: str, key: str) -> ToCome | None:
+async def to_come(connection: asyncpg.Connection, kind: str, key: str) -> PendingJob | None:
     """None: there is none, or it was given up."""
     row = await connection.fetchrow(
         "SELECT run_at, last_error FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL",
         kind,
         key,
     )
-    return None if row is None else ToCome(row["run_at"], row["last_error"])
+    return None if row is None else PendingJob(row["run_at"], row["last_error"])
 
 
 async def among(

@@ -58,7 +58,7 @@ class TradeTotals:
 
 
 @dataclass(frozen=True, slots=True)
-class ClosingAt:
+class WalletClosing:
     """One closing: what of, when (seconds since 1970), what it had cost and brought."""
 
     token_id: int
@@ -84,8 +84,8 @@ class ClosingsSummary:
 
     all: WalletClosings
     recent: WalletClosings
-    best: ClosingAt | None
-    worst: ClosingAt | None
+    best: WalletClosing | None
+    worst: WalletClosing | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,8 +205,8 @@ def _sums(row: tuple[Any, ...]) -> WalletClosings:
     return WalletClosings(closed, won, int(spent_wei), int(got_wei), is_part)
 
 
-def _closing(values: list[Decimal] | None) -> ClosingAt | None:
-    return None if values is None else ClosingAt(*map(int, values))
+def _closing(values: list[Decimal] | None) -> WalletClosing | None:
+    return None if values is None else WalletClosing(*map(int, values))
 
 
 _HELD = """

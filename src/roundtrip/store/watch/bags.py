@@ -181,7 +181,7 @@ async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> li
     return found
 
 
-class _Ledger:
+class _BagLedger:
     """What mites have of one token by one kind of fact, as it goes on. ``since``: what changes it, with the
     first place at which it counts."""
 
@@ -203,8 +203,8 @@ class _Ledger:
 
 async def _kept_by(
     connection: asyncpg.Connection, spans: Sequence[tuple[Address, Spot, Spot]], first: str, since: str
-) -> list[_Ledger]:
-    ledgers = [_Ledger() for _ in spans]
+) -> list[_BagLedger]:
+    ledgers = [_BagLedger() for _ in spans]
     given = (
         [as_bytes(token) for token, _, _ in spans],
         [spot.block_number for _, spot, _ in spans],

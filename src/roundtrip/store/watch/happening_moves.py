@@ -15,7 +15,7 @@ from .happening_rows import (
     FactSpan,
     HappeningPage,
     HappeningReader,
-    Narrow,
+    RuleFilter,
     address,
     maybe,
     page,
@@ -87,7 +87,7 @@ _TRANSFER = (
 )
 
 
-async def moves(reader: HappeningReader, span: FactSpan, narrow: Narrow) -> HappeningPage:
+async def moves(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
     """moving: a launchpad's token went from one to another, or was burned. Not from or to the network's own
     contracts or a place where anything trades, which is trading; not into the token itself; and not in a
     transaction in which that token was traded or its liquidity changed: what moves there passes through
@@ -138,7 +138,7 @@ _DEAR = """(
 
 
 async def _dear(
-    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: Narrow
+    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter
 ) -> tuple[str, str] | None:
     """Transfers of so much that they were worth more than the rule's threshold at the dearest trade of any of
     the token's pools in those days, or of so much that they were without a dear one. None: no such rule, or
@@ -168,7 +168,7 @@ async def _dear(
     return source, ""
 
 
-def _transfers(asked: Arguments, span: FactSpan, narrow: Narrow) -> tuple[str, str]:
+def _transfers(asked: Arguments, span: FactSpan, narrow: RuleFilter) -> tuple[str, str]:
     """Which transfers are looked at: where they come from, and what else has to be true of them."""
     parts, is_few = [asked.within(span, "transfer")], False
     if narrow.wallets is not None:
@@ -243,7 +243,9 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 """
 
 
-async def drains(reader: HappeningReader, span: FactSpan, narrow: Narrow, start_number: int) -> HappeningPage:
+async def drains(
+    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, start_number: int
+) -> HappeningPage:
     """draining: somebody took out of a pool of money, in one transaction, more than he put in; liquidity
     counts by the width of its range, as in ``signals``. Worth the money that came with it, where the pool
     tells, at the price as the block began. Part of what the pool had before that transaction, known where
@@ -280,7 +282,7 @@ async def drains(reader: HappeningReader, span: FactSpan, narrow: Narrow, start_
     return page(rows, found, span)
 
 
-async def _least_quote(reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: Narrow) -> str:
+async def _least_quote(reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter) -> str:
     """What of a threshold the money that came out tells, at the best price that there was; of money that is
     neither eth nor the dollar that there was any."""
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")

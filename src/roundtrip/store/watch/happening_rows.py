@@ -46,7 +46,7 @@ class HappeningPage(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Narrow:
+class RuleFilter:
     """What a rule leaves, in the database's numbers: of these wallets, of this token, in these of its pools.
     Whatever it leaves out is none of the rule's; what it leaves may still be none. ``least_raw``: tokens of
     which more have to move; known where the token is."""
@@ -62,7 +62,7 @@ class Narrow:
         return self.over.raw if self.over is not None and self.over.unit == unit else None
 
 
-ALL = Narrow()
+ALL = RuleFilter()
 
 
 class Arguments:
@@ -205,7 +205,7 @@ FROM told
 """
 
 
-async def narrow_to_rule(connection: asyncpg.Connection, watch: Watch) -> Narrow | None:
+async def narrow_to_rule(connection: asyncpg.Connection, watch: Watch) -> RuleFilter | None:
     """What a rule leaves; None: nothing at all."""
     rule = watch.rule
     wallets, token, pools, least_raw = None, None, None, None
@@ -226,7 +226,7 @@ async def narrow_to_rule(connection: asyncpg.Connection, watch: Watch) -> Narrow
             if not whole_raw:
                 return None
             least_raw = rule.over.raw * whole_raw // PPM
-    return Narrow(wallets, token, pools, rule.over, least_raw)
+    return RuleFilter(wallets, token, pools, rule.over, least_raw)
 
 
 async def _whole_of(connection: asyncpg.Connection, token: int) -> int | None:

@@ -12,7 +12,7 @@ from .happening_rows import (
     FactSpan,
     HappeningPage,
     HappeningReader,
-    Narrow,
+    RuleFilter,
     address,
     maybe,
     page,
@@ -29,7 +29,7 @@ PARTS = 96
 
 
 async def trades(
-    reader: HappeningReader, span: FactSpan, narrow: Narrow, buys: bool | None = None
+    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, buys: bool | None = None
 ) -> HappeningPage:
     """buying, selling; ``buys`` None: both. Worth what the sync wrote to them; part of the token's supply."""
     asked, above = Arguments(), narrow.above("usd")
@@ -63,7 +63,7 @@ LEFT JOIN facts.token AS told ON told.token = token.address
 """
 
 
-def _trade_where(asked: Arguments, span: FactSpan, narrow: Narrow, buys: bool | None) -> str:
+def _trade_where(asked: Arguments, span: FactSpan, narrow: RuleFilter, buys: bool | None) -> str:
     parts = [asked.within(span, "trade")]
     if buys is not None:
         parts.append("trade.buys" if buys else "NOT trade.buys")
@@ -74,7 +74,7 @@ def _trade_where(asked: Arguments, span: FactSpan, narrow: Narrow, buys: bool | 
     return " AND ".join(parts)
 
 
-def _least(asked: Arguments, narrow: Narrow) -> str:
+def _least(asked: Arguments, narrow: RuleFilter) -> str:
     """What of a threshold the rows themselves tell."""
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")
     if wei is not None:
@@ -86,7 +86,7 @@ def _least(asked: Arguments, narrow: Narrow) -> str:
     return ""
 
 
-def _has_index(narrow: Narrow) -> bool:
+def _has_index(narrow: RuleFilter) -> bool:
     """Whether what a rule leaves is found without a walk."""
     if narrow.wallets is not None or narrow.pools is not None:
         return True
@@ -134,7 +134,7 @@ WHERE told.supply_raw > 0 AND told.supply_raw < 10::numeric ^ 27
 
 
 async def _share(
-    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: Narrow, buys: bool | None
+    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter, buys: bool | None
 ) -> str | None:
     """Trades of so large a part of any token: more base units than that part of a launch, of whatever there
     are as many or more of; and those of tokens of which there are fewer. None: the rule is no such."""
@@ -210,7 +210,7 @@ JOIN facts.address AS token ON token.id = chosen.token_id
 """
 
 
-async def launches(reader: HappeningReader, span: FactSpan, narrow: Narrow) -> HappeningPage:
+async def launches(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
     """launching, by the deployer. Worth what he or whoever sent it bought of the token in that transaction,
     nothing if nothing; not known of launches before the index's first block."""
     asked, more, least = Arguments(), "", ""
@@ -260,7 +260,7 @@ WHERE step.step = 'pooled' AND {within}{more} AND {newest}
 """
 
 
-async def graduations(reader: HappeningReader, span: FactSpan, narrow: Narrow) -> HappeningPage:
+async def graduations(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
     """graduating: a curve became a pool, as ``chain_vitals`` counts them. By the token's deployer; worth what
     the curve had raised, at the price as that block began."""
     asked, more = Arguments(), ""

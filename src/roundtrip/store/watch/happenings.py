@@ -21,7 +21,7 @@ from .happening_rows import (
     FactSpan,
     HappeningPage,
     HappeningReader,
-    Narrow,
+    RuleFilter,
     days_back,
     narrow_to_rule,
 )
@@ -40,7 +40,7 @@ class IndexedBlock(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """How often a rule would have hit; ``at_least``: there are more that were not counted. ``last``: the
     newest first. ``at_s``: when each hit that was counted was, seconds since 1970, the newest first."""
 
@@ -69,7 +69,7 @@ async def read_happenings(
 
 async def replay_rule(
     connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
-) -> Replayed:
+) -> ReplayResult:
     """What ``read_happenings`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to
     ``to``, counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller
     bounds the time."""
@@ -77,7 +77,7 @@ async def replay_rule(
     narrow = await narrow_to_rule(connection, watch)
     last, at_s = list[Happening](), list[int]()
     if narrow is None:
-        return Replayed(0, False, last)
+        return ReplayResult(0, False, last)
     for first_s, last_s in days_back(after_s, to.at_s):
         before = NEWEST
         while True:
@@ -88,18 +88,18 @@ async def replay_rule(
                 if not watch.matches(happening):
                     continue
                 if len(at_s) == MOST_COUNTED:
-                    return Replayed(len(at_s), True, last, at_s)
+                    return ReplayResult(len(at_s), True, last, at_s)
                 at_s.append(happening.spot.at_s)
                 if len(at_s) <= MOST_TOLD:
                     last.append(happening)
             if page.rest is None:
                 break
             before = page.rest
-    return Replayed(len(at_s), False, last, at_s)
+    return ReplayResult(len(at_s), False, last, at_s)
 
 
 async def _page(
-    reader: HappeningReader, span: FactSpan, narrow: Narrow, watch: Watch, start_number: int
+    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, watch: Watch, start_number: int
 ) -> HappeningPage:
     """The newest of a span's that a rule leaves."""
     verb = watch.rule.verb

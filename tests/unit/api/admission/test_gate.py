@@ -16,7 +16,7 @@ from roundtrip.api.admission.call_counter import GroupCommit
 from roundtrip.api.admission.gate import Admitted, CallRefused, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest, Callers
-from roundtrip.domain.accounts.account import Allowances, CallAllowance, OfAddress
+from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from support.counting import Counts as Ledger
 from support.counting import Wall, hashed, key_of, mite
@@ -562,7 +562,7 @@ async def test_a_call_that_is_handed_back_is_handed_back_to_the_network(house: H
 
 
 async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:
-    bound = replace(ALLOWANCES, address=OfAddress(keyed=4))
+    bound = replace(ALLOWANCES, address=AddressAllowance(keyed=4))
     house.gate.allowances = bound
     house.ledger.live |= {hashed(f"k{n}"): mite(n) for n in range(10, 16)}
     for n in range(10, 14):
@@ -573,11 +573,11 @@ async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:
 
 
 async def test_the_services_own_machine_is_bounded_only_where_that_is_set(house: House) -> None:
-    house.gate.allowances = replace(ALLOWANCES, address=OfAddress(keyed=1))
+    house.gate.allowances = replace(ALLOWANCES, address=AddressAllowance(keyed=1))
     for host in ("127.0.0.1", "::1"):
         for n in range(2):
             house.ledger.live[hashed(f"{host}{n}")] = mite(100 + n)
             await house.ask(asking_from(host, f"{host}{n}"))
-    house.gate.allowances = replace(ALLOWANCES, address=OfAddress(keyed=1, loopback=True))
+    house.gate.allowances = replace(ALLOWANCES, address=AddressAllowance(keyed=1, loopback=True))
     await house.ask(asking_from("127.0.0.2", "k"))
     assert (await house.refused(asking_from("127.0.0.2", "l")))[0] == "rate_limited"

@@ -11,7 +11,7 @@ from roundtrip.api.dispatch import DEADLINE_S, DoorReply
 from roundtrip.api.operations.operation import AnyOperation, HandlerCall
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.domain.base.errors import CallerFault, NodeFault
-from roundtrip.services.runtime.context import Answered
+from roundtrip.services.runtime.context import UseCaseAnswer
 from roundtrip.store.accounts.credit_holds import HOLD_MS
 from support.paid_calls import KEYED, PLAIN, SHARED, House, Params, Said, flushed, say
 
@@ -21,15 +21,15 @@ async def house() -> House:
     return await House().begun()
 
 
-def failing(error: BaseException) -> Callable[..., Awaitable[Answered[Any]]]:
-    async def handler(call: HandlerCall[Params]) -> Answered[Any]:
+def failing(error: BaseException) -> Callable[..., Awaitable[UseCaseAnswer[Any]]]:
+    async def handler(call: HandlerCall[Params]) -> UseCaseAnswer[Any]:
         raise error
 
     return handler
 
 
-async def spoiled(call: HandlerCall[Params]) -> Answered[Said]:
-    return Answered(Said("x"), counted=False)
+async def spoiled(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
+    return UseCaseAnswer(Said("x"), counted=False)
 
 
 @pytest.mark.parametrize("operation", [PLAIN, SHARED], ids=["own", "shared"])
@@ -70,7 +70,7 @@ async def test_an_answer_that_was_there_already_costs_one(house: House) -> None:
 
 
 async def test_what_takes_too_long_costs_nothing(house: House) -> None:
-    async def forever(call: HandlerCall[Params]) -> Answered[Said]:
+    async def forever(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -86,10 +86,10 @@ async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_the
 ) -> None:
     begun, go = asyncio.Event(), asyncio.Event()
 
-    async def slow(call: HandlerCall[Params]) -> Answered[Said]:
+    async def slow(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
         begun.set()
         await go.wait()
-        return Answered(Said("x"))
+        return UseCaseAnswer(Said("x"))
 
     operation = replace(operation, handler=slow)
     asking = [asyncio.create_task(house.run(operation)) for _ in range(2)]
@@ -107,9 +107,9 @@ async def test_whoever_is_gone_before_its_answer_pays_nothing_and_others_get_the
 
 
 async def test_an_answer_goes_out_where_it_cannot_be_paid_for(house: House) -> None:
-    async def away(call: HandlerCall[Params]) -> Answered[Said]:
+    async def away(call: HandlerCall[Params]) -> UseCaseAnswer[Said]:
         house.ledger.moving_fault = OSError()
-        return Answered(Said("x"))
+        return UseCaseAnswer(Said("x"))
 
     assert (await house.run(replace(PLAIN, handler=away))).status == 200
     assert house.has() == (4, 1, 0)

@@ -14,7 +14,7 @@ from roundtrip.api.server.overload import (
     SHEDS_AFTER_S,
     SHEDS_S,
     TICK_S,
-    Pressure,
+    RunLimit,
 )
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.domain.base.errors import ServiceFull
@@ -27,7 +27,7 @@ class Looks:
 
     def __init__(self, most: int = MOST) -> None:
         self.now_s = 1_000.0
-        self.pressure = Pressure(most, lambda: self.now_s)
+        self.pressure = RunLimit(most, lambda: self.now_s)
 
     def late(self, late_s: float, seconds: float, running: int = MOST) -> None:
         """So long every look finds the loop so late."""
@@ -140,7 +140,7 @@ async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "TICK_S", 0.001)
     noted, seen = asyncio.Event(), list[tuple[float, int]]()
 
-    class Noting(Pressure):
+    class Noting(RunLimit):
         def note(self, now_s: float, late_s: float, running: int) -> None:
             seen.append((late_s, running))
             noted.set()

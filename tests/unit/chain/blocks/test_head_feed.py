@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.head_feed import Ear, FeedHeader, Heard, Hint, Patience
+from roundtrip.chain.blocks.head_feed import FeedHeader, FeedTimeouts, HeadHint, HeadHints, Subscription
 from support.scripted_ws import header
 
 
@@ -15,8 +15,8 @@ def seen(number: int, fork: str = "a", parent_fork: str | None = None) -> FeedHe
     return msgspec.convert(header(number, fork, parent_fork), FeedHeader)
 
 
-def heard(*numbers: int) -> Heard:
-    found = Heard()
+def heard(*numbers: int) -> HeadHints:
+    found = HeadHints()
     for number in numbers:
         found.hear_head(seen(number), float(number))
     return found
@@ -24,14 +24,14 @@ def heard(*numbers: int) -> Heard:
 
 def test_several_heads_are_one_hint_of_the_newest() -> None:
     found = heard(5, 6, 7)
-    assert found.take(4) == Hint(7, 7.0)
+    assert found.take(4) == HeadHint(7, 7.0)
     assert found.take(7) is None
-    assert found.take(6) == Hint(7, 7.0)
+    assert found.take(6) == HeadHint(7, 7.0)
 
 
 def test_before_the_first_there_is_nothing() -> None:
-    assert Heard().take(-1) is None
-    assert heard(0).take(-1) == Hint(0, 0.0)
+    assert HeadHints().take(-1) is None
+    assert heard(0).take(-1) == HeadHint(0, 0.0)
 
 
 def test_the_lowest_removed_is_told_first_and_once() -> None:
@@ -40,8 +40,8 @@ def test_the_lowest_removed_is_told_first_and_once() -> None:
     found.hear_removal(5, 9.0)
     found.hear_removal(6, 10.0)
     found.hear_head(seen(8), 11.0)
-    assert found.take(100) == Hint(5, 8.0, removed=True)
-    assert found.take(7) == Hint(8, 11.0)
+    assert found.take(100) == HeadHint(5, 8.0, removed=True)
+    assert found.take(7) == HeadHint(8, 11.0)
     assert found.take(8) is None
 
 
@@ -50,21 +50,21 @@ def test_what_is_removed_after_it_was_taken_is_told_again() -> None:
     found.hear_removal(5, 1.0)
     assert found.take(5) is not None
     found.hear_removal(5, 2.0)
-    assert found.take(5) == Hint(5, 2.0, removed=True)
+    assert found.take(5) == HeadHint(5, 2.0, removed=True)
 
 
 def test_another_block_at_the_same_height_takes_that_back() -> None:
     found = heard(5, 6)
     found.hear_head(seen(6, "b", "a"), 9.0)
-    assert found.take(6) == Hint(6, 9.0, removed=True)
+    assert found.take(6) == HeadHint(6, 9.0, removed=True)
     assert found.newest == 6
 
 
 def test_a_child_of_another_parent_takes_the_parent_back() -> None:
     found = heard(5, 6)
     found.hear_head(seen(7, "b"), 9.0)
-    assert found.take(6) == Hint(6, 9.0, removed=True)
-    assert found.take(6) == Hint(7, 9.0)
+    assert found.take(6) == HeadHint(6, 9.0, removed=True)
+    assert found.take(6) == HeadHint(7, 9.0)
 
 
 def test_the_same_head_twice_takes_nothing_back() -> None:
@@ -72,30 +72,30 @@ def test_the_same_head_twice_takes_nothing_back() -> None:
 
 
 def test_a_gap_in_the_numbers_takes_nothing_back() -> None:
-    assert heard(5, 9).take(5) == Hint(9, 9.0)
+    assert heard(5, 9).take(5) == HeadHint(9, 9.0)
 
 
 def test_a_teller_that_falls_takes_back_and_newest_falls_with_it() -> None:
     found = heard(5, 6, 7)
     found.hear_head(seen(5), 9.0, fell=True)
     assert found.newest == 5
-    assert found.take(7) == Hint(5, 9.0, removed=True)
-    assert found.take(4) == Hint(5, 9.0)
+    assert found.take(7) == HeadHint(5, 9.0, removed=True)
+    assert found.take(4) == HeadHint(5, 9.0)
 
 
 def test_a_lower_poll_takes_back_once() -> None:
-    found = Heard()
+    found = HeadHints()
     for number in (7, 5, 5, 5):
         found.hear_poll(seen(number), float(number))
-    assert found.take(7) == Hint(5, 5.0, removed=True)
+    assert found.take(7) == HeadHint(5, 5.0, removed=True)
     assert found.take(7) is None
     assert found.newest == 5
     found.hear_poll(seen(6), 6.0)
-    assert found.take(5) == Hint(6, 6.0)
+    assert found.take(5) == HeadHint(6, 6.0)
 
 
 def test_a_poll_a_moment_behind_the_websocket_takes_nothing_back() -> None:
-    found = Heard()
+    found = HeadHints()
     found.hear_poll(seen(5), 0.0)
     found.hear_head(seen(6), 1.0)
     found.hear_poll(seen(5), 2.0)
@@ -108,14 +108,14 @@ def test_a_poll_that_never_learns_what_the_websocket_told_takes_it_back() -> Non
         for now, number in enumerate(polls):
             assert found.take(7) is None
             found.hear_poll(seen(number), float(now))
-        assert found.take(7) == Hint(6, 1.0, removed=True)
+        assert found.take(7) == HeadHint(6, 1.0, removed=True)
 
 
 def test_a_node_that_stands_still_below_the_websocket_is_told_of_once() -> None:
     found = heard(7)
     found.hear_poll(seen(7), 0.0)
     found.hear_poll(seen(5), 1.0)
-    assert found.take(7) == Hint(5, 1.0, removed=True)
+    assert found.take(7) == HeadHint(5, 1.0, removed=True)
     for number in range(8, 12):
         found.hear_head(seen(number), 2.0)
         found.hear_poll(seen(5), 2.0)
@@ -124,7 +124,7 @@ def test_a_node_that_stands_still_below_the_websocket_is_told_of_once() -> None:
 
 
 def test_a_websocket_a_moment_behind_a_poll_takes_nothing_back() -> None:
-    found, ear = heard(5), Ear(1.0)
+    found, ear = heard(5), Subscription(1.0)
     ear.note_head(5)
     found.hear_poll(seen(7), 6.0)
     for number in (6, 7):
@@ -143,7 +143,7 @@ moves = st.one_of(
 @given(st.lists(moves, max_size=40))
 def test_whatever_comes_nothing_removed_is_lost(script: list[tuple[str, int, str, bool]]) -> None:
     """Whatever was taken back is told by a hint at or below it, before any head is."""
-    found, open_removals = Heard(), list[int]()
+    found, open_removals = HeadHints(), list[int]()
     for now, (move, number, fork, flag) in enumerate(script):
         if move == "removed":
             found.hear_removal(number, float(now))
@@ -186,7 +186,7 @@ def test_an_odd_header_is_malformed(wrong: dict[str, Any]) -> None:
 
 
 def test_it_is_well_once_it_told_and_owes_nothing() -> None:
-    ear = Ear(1.0)
+    ear = Subscription(1.0)
     assert not ear.is_well()
     ear.note_head(5)
     assert ear.is_well()
@@ -197,7 +197,7 @@ def test_it_is_well_once_it_told_and_owes_nothing() -> None:
 
 
 def test_it_is_deaf_to_a_head_that_it_does_not_tell_in_time() -> None:
-    ear = Ear(1.0)
+    ear = Subscription(1.0)
     ear.note_head(5)
     ear.note_poll(6, 10.0)
     assert not ear.is_deaf(10.9)
@@ -208,7 +208,7 @@ def test_it_is_deaf_to_a_head_that_it_does_not_tell_in_time() -> None:
 
 
 def test_what_was_there_before_it_is_not_owed() -> None:
-    ear = Ear(1.0)
+    ear = Subscription(1.0)
     ear.note_poll(5, 0.0)
     assert not ear.is_deaf(99.0)
     ear.note_poll(6, 1.0)
@@ -216,7 +216,7 @@ def test_what_was_there_before_it_is_not_owed() -> None:
 
 
 def test_an_old_head_does_not_pay_for_a_new_one() -> None:
-    ear = Ear(1.0)
+    ear = Subscription(1.0)
     for number in (5, 6):
         ear.note_head(number)
     ear.note_poll(8, 0.0)
@@ -225,7 +225,7 @@ def test_an_old_head_does_not_pay_for_a_new_one() -> None:
 
 
 def test_after_a_fall_nothing_is_owed_that_may_be_gone() -> None:
-    ear = Ear(1.0)
+    ear = Subscription(1.0)
     assert not ear.note_head(8)
     ear.note_poll(9, 0.0)
     assert ear.note_head(6)
@@ -235,7 +235,7 @@ def test_after_a_fall_nothing_is_owed_that_may_be_gone() -> None:
 
 
 def test_waits_grow_up_to_a_limit_and_chance_shortens_them() -> None:
-    patience = Patience()
+    patience = FeedTimeouts()
     assert [patience.wait_s(n, 0.0) for n in range(8)] == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0, 10.0]
     assert patience.wait_s(10_000, 0.0) == 10.0
     assert patience.wait_s(0, 1.0) == 0.1

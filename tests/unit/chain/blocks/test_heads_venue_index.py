@@ -10,7 +10,7 @@ from eth_abi.abi import encode
 from eth_utils.crypto import keccak
 
 from roundtrip.chain.blocks.heads import ChainHead, Heads
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Node, RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.domain.base.errors import NodeFault
@@ -64,7 +64,7 @@ class Followed:
     """Heads with a book over a node, by a clock that stands still until it is moved."""
 
     def __init__(self) -> None:
-        self.node, self.now, self.book = FakeNode(), 1_000.0, Book(CONTRACTS)
+        self.node, self.now, self.book = FakeNode(), 1_000.0, VenueIndex(CONTRACTS)
         self.heads = Heads(
             cast(Node, self.node), CHAIN_ID, CONTRACTS, clock=lambda: self.now, book=self.book, dialect=ANVIL
         )

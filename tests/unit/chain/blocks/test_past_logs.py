@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.past_logs import Past, PastBlock, PastLog, Whose, read_past
+from roundtrip.chain.blocks.past_logs import LogFilter, LogRange, PastBlock, PastLog, read_past
 from roundtrip.chain.blocks.spans import NodeLied, SpanRefused
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
@@ -18,7 +18,7 @@ from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, 
 
 FACTORY, MANAGER, STRANGER = (Address("0x" + two * 20) for two in ("a1", "b2", "c3"))
 OPENED, LAUNCHED, OTHER = ("0x" + two * 32 for two in ("01", "02", "03"))
-WHOSE = Whose(frozenset({FACTORY, MANAGER}), frozenset({OPENED, LAUNCHED}))
+WHOSE = LogFilter(frozenset({FACTORY, MANAGER}), frozenset({OPENED, LAUNCHED}))
 FIRST = Log(FACTORY, (OPENED, "0x" + "ab" * 32), b"one")
 SECOND = Log(MANAGER, (LAUNCHED,), b"")
 THIRD = Log(FACTORY, (LAUNCHED,), b"three")
@@ -64,7 +64,7 @@ ALL = (2, [1, 3, 4]), (4, [1]), (5, [0])
 async def test_what_was_asked_for_reads_as_the_chain_was_made_in_one_trip() -> None:
     made = chain()
     past = await read_past(made, WHOSE, 0, LAST)
-    assert past == Past(BlockRef(LAST, made.hash_of(LAST), FIRST_TIME_S + LAST), expected(made, *ALL))
+    assert past == LogRange(BlockRef(LAST, made.hash_of(LAST), FIRST_TIME_S + LAST), expected(made, *ALL))
     assert past.count_logs() == 5
     assert [[call.method for call in batch] for batch in made.asked] == [
         ["eth_getLogs", "eth_getBlockByNumber"]
@@ -95,7 +95,7 @@ async def test_any_part_of_any_chain_reads(seed: int, data: st.DataObject) -> No
     made = ScriptedChain(seed, blocks=12, most_logs=12)
     logs = [log for own in made.logs for log in own if log["topics"]]
     some = data.draw(st.lists(st.sampled_from(logs), min_size=1)) if logs else []
-    whose = Whose(
+    whose = LogFilter(
         frozenset(Address(log["address"]) for log in some), frozenset(log["topics"][0] for log in some)
     )
     first = data.draw(st.integers(0, made.last))

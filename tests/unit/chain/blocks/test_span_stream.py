@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.block_ranges import FIRST_WAIT_S, MOST_TRIES, MOST_WAIT_S
-from roundtrip.chain.blocks.span_stream import Forked
+from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.blocks.spans import BlockRead, NodeLied, SpanRefused
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
@@ -255,7 +255,7 @@ async def test_a_span_that_does_not_follow_the_one_before_is_a_fork() -> None:
     found = stream(made, width=Width(10, 10), in_flight=1)
     assert [block.ref.number for block in await anext(found)] == list(range(10))
     made.fork(5)
-    with pytest.raises(Forked) as raised:
+    with pytest.raises(ForkSeen) as raised:
         await anext(found)
     assert raised.value.number == 10
 
@@ -273,5 +273,5 @@ async def test_the_first_span_follows_the_block_that_the_caller_has() -> None:
     made = ScriptedChain(3, blocks=60)
     await aclose(stream(made, 10, parent_hash=made.hash_of(9)))
     assert sum(map(len, await numbers(stream(made, 10, parent_hash=made.hash_of(9))))) == 50
-    with pytest.raises(Forked):
+    with pytest.raises(ForkSeen):
         await numbers(stream(made, 10, parent_hash=made.hash_of(8)))

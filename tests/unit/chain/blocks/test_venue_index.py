@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks import venue_index as module
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
@@ -58,7 +58,7 @@ def launched(token: Address, curve: Address) -> dict[str, Any]:
     return {"address": CONTRACTS.launchpad_factory, "topics": topics, "data": "0x" + data.hex()}
 
 
-def asked(book: Book, head: int) -> tuple[int, int] | None:
+def asked(book: VenueIndex, head: int) -> tuple[int, int] | None:
     """The range that the book asks for at this head."""
     calls = book.calls(head)
     if not calls:
@@ -70,9 +70,9 @@ def asked(book: Book, head: int) -> tuple[int, int] | None:
     return int(wanted["fromBlock"], 16), int(wanted["toBlock"], 16)
 
 
-def caught_up(head: int = 100, *logs: dict[str, Any], contracts: Contracts = CONTRACTS) -> Book:
+def caught_up(head: int = 100, *logs: dict[str, Any], contracts: Contracts = CONTRACTS) -> VenueIndex:
     """A book that has read everything, in one range."""
-    book = Book(contracts)
+    book = VenueIndex(contracts)
     assert asked(book, head) == (0, head)
     assert book.read(raw(list(logs)), head)
     return book
@@ -82,7 +82,7 @@ def caught_up(head: int = 100, *logs: dict[str, Any], contracts: Contracts = CON
 
 
 def test_the_logs_of_every_venue_are_asked_for_at_once() -> None:
-    (wanted,) = Book(CONTRACTS).calls(5)[0].params
+    (wanted,) = VenueIndex(CONTRACTS).calls(5)[0].params
     assert isinstance(wanted, dict)
     senders = [CONTRACTS.v3_factory, CONTRACTS.v4_pool_manager, CONTRACTS.launchpad_factory]
     assert sorted(wanted["address"]) == sorted(str(sender) for sender in senders)
@@ -92,14 +92,14 @@ def test_the_logs_of_every_venue_are_asked_for_at_once() -> None:
 
 def test_without_a_launchpad_it_is_not_asked() -> None:
     bare = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None)
-    (wanted,) = Book(bare).calls(5)[0].params
+    (wanted,) = VenueIndex(bare).calls(5)[0].params
     assert isinstance(wanted, dict)
     assert set(wanted["address"]) == {CONTRACTS.v3_factory, CONTRACTS.v4_pool_manager}
     assert set(wanted["topics"][0]) == {CREATED, INITIALIZE}
 
 
 def test_a_long_chain_is_read_in_ranges_that_overlap() -> None:
-    book, head, ranges = Book(CONTRACTS), 25_000, []
+    book, head, ranges = VenueIndex(CONTRACTS), 25_000, []
     while (found := asked(book, head)) is not None:
         ranges.append(found)
         assert book.read(NOTHING, head)
@@ -113,7 +113,7 @@ def test_a_long_chain_is_read_in_ranges_that_overlap() -> None:
 def test_no_block_is_left_out_and_no_range_is_too_long(
     first: int, later: list[int], look_back: int | None
 ) -> None:
-    book, head, covered = Book(CONTRACTS, look_back), first, -1
+    book, head, covered = VenueIndex(CONTRACTS, look_back), first, -1
     start = 0 if look_back is None else max(0, first - look_back)
     for more in (0, *later):
         head += more
@@ -150,14 +150,14 @@ def test_a_young_chain_is_read_again_from_its_beginning() -> None:
 
 @pytest.mark.parametrize(("head", "first"), [(1_000, 700), (300, 0), (200, 0)])
 def test_a_book_that_looks_back_begins_there_and_stays_there(head: int, first: int) -> None:
-    book = Book(CONTRACTS, 300)
+    book = VenueIndex(CONTRACTS, 300)
     assert asked(book, head) == (first, head)
     assert book.read(NOTHING, head)
     assert asked(book, head + 10) == (max(first, head + 1 - 64), head + 10)
 
 
 def test_the_overlap_never_reaches_behind_where_it_began() -> None:
-    book = Book(CONTRACTS, 20)
+    book = VenueIndex(CONTRACTS, 20)
     assert asked(book, 1_000) == (980, 1_000)
     assert book.read(NOTHING, 1_000)
     assert asked(book, 1_001) == (980, 1_001)
@@ -167,7 +167,7 @@ def test_the_overlap_never_reaches_behind_where_it_began() -> None:
 
 
 def test_it_is_complete_only_when_it_has_caught_up() -> None:
-    book = Book(CONTRACTS)
+    book = VenueIndex(CONTRACTS)
     assert not book.complete(TOKEN)
     for _ in range(3):
         assert asked(book, 25_000) is not None
@@ -186,7 +186,7 @@ def test_while_a_new_head_is_unread_it_is_not_complete() -> None:
 
 
 def test_a_book_that_began_late_is_never_complete() -> None:
-    book = Book(CONTRACTS, 20)
+    book = VenueIndex(CONTRACTS, 20)
     assert asked(book, 1_000) is not None
     assert book.read(raw([created(TOKEN)]), 1_000)
     assert len(book.venues_of(TOKEN)) == 1
@@ -195,7 +195,7 @@ def test_a_book_that_began_late_is_never_complete() -> None:
 
 
 def test_a_book_that_looks_back_to_the_beginning_is_complete() -> None:
-    book = Book(CONTRACTS, 1_000)
+    book = VenueIndex(CONTRACTS, 1_000)
     assert asked(book, 1_000) == (0, 1_000)
     assert book.read(NOTHING, 1_000)
     assert book.complete(TOKEN)
@@ -256,7 +256,7 @@ def test_a_log_of_another_shape_is_passed_over(topics: list[str]) -> None:
     "topics", [["0x"], [CREATED, "0x", "0x", "0x"], [CREATED, "", "", ""], ["0x12"], [CREATED + "00"]]
 )
 def test_an_answer_with_a_topic_that_is_no_word_is_no_answer(topics: list[str]) -> None:
-    book = Book(CONTRACTS)
+    book = VenueIndex(CONTRACTS)
     asked(book, 100)
     assert not book.read(raw([created(BELOW, topics=topics), created(TOKEN)]), 100)
     assert not book.complete(TOKEN)
@@ -264,7 +264,7 @@ def test_an_answer_with_a_topic_that_is_no_word_is_no_answer(topics: list[str]) 
 
 @given(st.recursive(st.none() | st.integers() | st.text(max_size=8), lambda one: st.lists(one, max_size=3)))
 def test_no_json_at_all_makes_it_raise(answer: Any) -> None:
-    book = Book(CONTRACTS)
+    book = VenueIndex(CONTRACTS)
     assert asked(book, 10) == (0, 10)
     assert book.read(msgspec.Raw(msgspec.json.encode(answer)), 10) is (answer == [])
 
@@ -324,7 +324,7 @@ def test_any_number_of_pools_against_nobodys_money_hides_no_real_one() -> None:
 
 
 def test_a_range_that_gets_no_answer_is_halved_and_grows_again() -> None:
-    book, head = Book(CONTRACTS), 10**6
+    book, head = VenueIndex(CONTRACTS), 10**6
     spans = []
     for number in range(12):
         found = asked(book, head)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from roundtrip.chain.holders.first_block import (
     FirstBlock,
-    Made,
     NoArchive,
+    TokenCreation,
     contract_address,
     first_block,
     maker_of,
@@ -271,7 +271,7 @@ def test_any_nonce_is_written_as_rlp_writes_it(nonce: int) -> None:
 async def test_who_sent_the_contract_itself_deployed_it() -> None:
     token = contract_address(BUNDLER, 7)
     node = Made60([tx(1, BUSY, None, 7), tx(2, BUNDLER, None, 6), tx(3, BUNDLER, None, 7)])
-    assert await maker_of(node, token, AT) == Made(BUNDLER, TxHash(word(3)), "deployment")
+    assert await maker_of(node, token, AT) == TokenCreation(BUNDLER, TxHash(word(3)), "deployment")
     assert node.asked == ["eth_getBlockByNumber"]
 
 
@@ -285,15 +285,15 @@ async def test_who_called_somebody_deployed_nothing_nor_who_did_in_another_block
 @pytest.mark.parametrize("first_tx", [LAUNCH, None])
 async def test_else_who_sent_its_first_log_launched_it(first_tx: TxHash | None) -> None:
     node = Made60(LAUNCHING, {word(1): [ELSEWHERE], word(2): [ELSEWHERE, MINT]})
-    assert await maker_of(node, TOKEN, AT, first_tx) == Made(BUNDLER, LAUNCH, "launch_tx")
+    assert await maker_of(node, TOKEN, AT, first_tx) == TokenCreation(BUNDLER, LAUNCH, "launch_tx")
 
 
 async def test_of_an_operation_the_account_launched_it() -> None:
     logged = [EXECUTING, ELSEWHERE, operated(OTHER), MINT, operated(ACCOUNT), MINT]
     node = Made60(LAUNCHING, {word(2): logged})
-    assert await maker_of(node, TOKEN, AT) == Made(ACCOUNT, LAUNCH, "launch_tx")
+    assert await maker_of(node, TOKEN, AT) == TokenCreation(ACCOUNT, LAUNCH, "launch_tx")
     node = Made60(LAUNCHING, {word(2): [MINT, *logged]})
-    assert await maker_of(node, TOKEN, AT) == Made(BUNDLER, LAUNCH, "launch_tx")
+    assert await maker_of(node, TOKEN, AT) == TokenCreation(BUNDLER, LAUNCH, "launch_tx")
 
 
 async def test_who_is_not_told_is_not_known() -> None:

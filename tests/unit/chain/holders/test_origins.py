@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.bisect_points import between
-from roundtrip.chain.blocks.state_witness import State
+from roundtrip.chain.blocks.state_witness import AccountState
 from roundtrip.chain.holders import origins
-from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin
+from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from unit.chain.origin_nodes import (
@@ -59,7 +59,7 @@ async def test_the_true_first_block_is_found(chain: Chain, data: st.DataObject) 
     low = data.draw(st.integers(0, high if first is None else min(first, high)))
     found = await find_origin(Scripted(chain), WALLET, low, chain.ref(high))
     if first is None or first > high:
-        assert found == Never(high)
+        assert found == NothingReached(high)
         return
     plain = [one["from"] for one in chain.blocks[first] if one["to"] == WALLET and one["type"] != "0x64"]
     assert found == FoundOrigin(first, 9000 + first // 10, plain[0] if plain else None)
@@ -86,7 +86,7 @@ async def test_the_first_transfer_with_a_value_counts_however_addresses_are_writ
         tx(OTHER, WALLET, 0, 1),
         tx("0x" + FUNDER[2:].upper(), mixed, 9, 0, None),
         tx(BUSY, WALLET, 9, 24),
-        wallet=State(0, 18),
+        wallet=AccountState(0, 18),
     )
     chain.pass_by(20)
     assert await searched(chain) == FoundOrigin(21, 9002, FUNDER)
@@ -103,7 +103,7 @@ async def test_the_first_transfer_with_a_value_counts_however_addresses_are_writ
 async def test_who_pays_a_wallet_that_had_eth_already_is_no_funder(before: dict[str, Any]) -> None:
     chain = Chain()
     chain.pass_by(20)
-    chain.mine(chain.busy(), before, tx(FUNDER, WALLET, 9, 0), wallet=State(1, 10))
+    chain.mine(chain.busy(), before, tx(FUNDER, WALLET, 9, 0), wallet=AccountState(1, 10))
     chain.pass_by(20)
     assert await searched(chain) == FoundOrigin(21, 9002, None)
 
@@ -128,7 +128,7 @@ async def test_a_wallet_that_spent_all_is_found() -> None:
 
 async def test_a_wallet_of_the_first_block_is_found() -> None:
     chain = Chain()
-    chain.states[0][WALLET] = State(0, 5)
+    chain.states[0][WALLET] = AccountState(0, 5)
     chain.pass_by(500)
     assert await searched(chain) == FoundOrigin(0, 9000, None)
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks import state_witness
-from roundtrip.chain.blocks.state_witness import NoArchive, State
-from roundtrip.chain.holders.origins import FoundOrigin, Never, find_origin, is_monotone, seek_origin
+from roundtrip.chain.blocks.state_witness import AccountState, NoArchive
+from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin, is_monotone, seek_origin
 from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import BlockRef
@@ -63,13 +63,13 @@ async def test_zeros_for_a_state_that_is_gone_are_not_believed(kept_from: int, e
     """What it still has may be enough; else nothing is said."""
     chain = funded_at_300()
     if everything:
-        chain.states = [{**states, WALLET: State(0, 0)} for states in chain.states]
+        chain.states = [{**states, WALLET: AccountState(0, 0)} for states in chain.states]
     node = Scripted(
         chain,
         lambda call, trip: raw("0x0") if (at := state_at(call)) is not None and at < kept_from else None,
     )
     found = await find_origin(node, WALLET, 0, chain.ref())
-    assert found in ((Never(600) if everything else FoundOrigin(300, 9030, FUNDER)), None)
+    assert found in ((NothingReached(600) if everything else FoundOrigin(300, 9030, FUNDER)), None)
     assert (found is None) == (kept_from > (600 if everything else 299))
 
 
@@ -106,19 +106,24 @@ async def test_answers_that_contradict_each_other_are_none(number: int) -> None:
     """Something early, nothing later: a contract that destroyed itself, or nodes of two minds."""
     chain = funded_at_300()
     for at in range(number - 36, number + 2):
-        chain.states[at][WALLET] = State(0, 1)
+        chain.states[at][WALLET] = AccountState(0, 1)
     assert await searched(chain) is None
 
 
 async def test_a_nonce_that_falls_is_none() -> None:
     chain = funded_at_300()
     for at in range(300, 450):
-        chain.states[at][WALLET] = State(5, 1)
+        chain.states[at][WALLET] = AccountState(5, 1)
     assert await searched(chain) is None
 
 
 def test_what_goes_back_is_seen() -> None:
-    empty, funded, used, spent = State(0, 0), State(0, 4), State(1, 2), State(2, 0)
+    empty, funded, used, spent = (
+        AccountState(0, 0),
+        AccountState(0, 4),
+        AccountState(1, 2),
+        AccountState(2, 0),
+    )
     assert is_monotone({4: used, 1: empty, 2: funded, 5: spent})
     assert not is_monotone({1: empty, 2: funded, 3: empty})
     assert not is_monotone({1: used, 2: funded})
@@ -216,7 +221,7 @@ async def test_where_nobody_sends_it_could_not_be_found_out() -> None:
         chain.mine()
     assert await searched(chain) is None
     chain.pass_by(1)
-    assert await searched(chain) == Never(48)
+    assert await searched(chain) == NothingReached(48)
 
 
 async def test_witnesses_are_asked_for_at_the_edge_in_the_last_trip() -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.span_stream import Forked
-from roundtrip.chain.holders.token_logs import IDS_A_CALL, Quoted, Sources, TokenSpan, read_tokens
+from roundtrip.chain.blocks.span_stream import ForkSeen
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, Sources, TokenSpan, VenueSides, read_tokens
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.token_flows import Move, TokenTx, VenueFill
@@ -122,7 +122,7 @@ async def test_of_a_token_without_venues_its_transfers_alone_are_asked_for() -> 
 
 async def test_many_pools_of_the_vault_are_asked_for_some_at_a_time() -> None:
     made = chain()
-    more = {f"0x{number:064x}": Quoted("amm_v4", True, ZERO) for number in range(IDS_A_CALL)}
+    more = {f"0x{number:064x}": VenueSides("amm_v4", True, ZERO) for number in range(IDS_A_CALL)}
     span = await read_tokens(made, Sources(TOKEN, {**more, **SOURCES.venues}, NETWORK), 1, LAST)
     assert list(span.txs) == all_of(made)
     ids = [call.params[0]["topics"][1] for call in made.asked[0][1:3]]  # type: ignore[index]
@@ -301,13 +301,13 @@ async def test_nothing_is_read_of_no_blocks() -> None:
 
 async def test_another_last_block_than_was_pinned_is_a_fork() -> None:
     made = chain()
-    with pytest.raises(Forked):
+    with pytest.raises(ForkSeen):
         await told(made, 0, BlockRef(LAST, "0x" + "55" * 32, FIRST_TIME_S))
 
 
 async def test_ranges_that_do_not_follow_each_other_are_a_fork() -> None:
     made = chain()
-    with pytest.raises(Forked):
+    with pytest.raises(ForkSeen):
         await told(made, 2, ref(made, LAST), "0x" + "55" * 32)
     made.most_blocks = 2
     pinned = ref(made, LAST)
@@ -318,5 +318,5 @@ async def test_ranges_that_do_not_follow_each_other_are_a_fork() -> None:
                 answer["parentHash"] = "0x" + "55" * 32
 
     made.twist = twist
-    with pytest.raises(Forked):
+    with pytest.raises(ForkSeen):
         await told(made, 0, pinned)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.spans import HistoryPruned, NodeLied, SpanRefused
-from roundtrip.chain.holders.token_logs import Quoted, Sources, oldest_logs, read_tokens
+from roundtrip.chain.holders.token_logs import Sources, VenueSides, oldest_logs, read_tokens
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
@@ -105,7 +105,7 @@ async def test_a_lie_in_one_list_alone_is_not_believed(lie: str) -> None:
         assert json.dumps(answers) != before
 
     made.twist = twist
-    contracts_alone: dict[str, Quoted] = {at: SOURCES.venues[at] for at in (CURVE, POOL)}
+    contracts_alone: dict[str, VenueSides] = {at: SOURCES.venues[at] for at in (CURVE, POOL)}
     with pytest.raises(NodeLied):
         await read_tokens(made, Sources(TOKEN, contracts_alone, NETWORK), 1, LAST)
 

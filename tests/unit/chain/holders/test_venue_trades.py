@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.blocks import block_ranges
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned
-from roundtrip.chain.holders.token_logs import IDS_A_CALL, Quoted, Sources, new_width
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, Sources, VenueSides, new_width
 from roundtrip.chain.holders.venue_trades import CountedTrades, venue_trades
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
@@ -49,7 +49,7 @@ async def test_trades_are_told_of_the_range_that_has_them(venues: list[str], mos
 
 async def test_ids_are_asked_for_some_at_a_time() -> None:
     ids = [f"0x{number:064x}" for number in range(IDS_A_CALL)]
-    venues = {at: Quoted("amm_v4", True, SOURCES.token) for at in [*ids, LOW_ID]}
+    venues = {at: VenueSides("amm_v4", True, SOURCES.token) for at in [*ids, LOW_ID]}
     made = chain()
     assert (
         sum(

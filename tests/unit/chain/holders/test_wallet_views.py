@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from roundtrip.chain.holders.wallet_views import TokenHeld, code_calls, read_codes, read_views, view_calls
+from roundtrip.chain.holders.wallet_views import WalletToken, code_calls, read_codes, read_views, view_calls
 from roundtrip.chain.rpc.client import RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
@@ -40,7 +40,7 @@ def test_what_is_told_is_read() -> None:
     answers = [CHAIN, told("0x"), told("0x5"), word(6), word(7), word(8), word(9), word(18), word(1000)]
     views = read_views(answers, [ONE, OTHER], {OTHER}, CHAIN_ID)
     assert (views.is_contract, views.eth_wei, views.weth_wei, views.usdg_raw) == (False, 5, 6, 7)
-    assert views.tokens == {ONE: TokenHeld(8, None, None), OTHER: TokenHeld(9, 18, 1000)}
+    assert views.tokens == {ONE: WalletToken(8, None, None), OTHER: WalletToken(9, 18, 1000)}
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_what_is_told_is_read() -> None:
 def test_what_cannot_be_read_is_not_nothing(none: msgspec.Raw | RpcError) -> None:
     views = read_views([CHAIN, REVERTED, REVERTED, none, none, none, none, none], [ONE], {ONE}, CHAIN_ID)
     assert (views.is_contract, views.eth_wei, views.weth_wei, views.usdg_raw) == (None, None, None, None)
-    assert views.tokens == {ONE: TokenHeld(None, None, None)}
+    assert views.tokens == {ONE: WalletToken(None, None, None)}
 
 
 def test_decimals_that_are_none_are_not_believed() -> None:
     answers = [CHAIN, told("0x"), told("0x5"), word(6), word(7), word(8), word(256), word(1)]
-    assert read_views(answers, [ONE], {ONE}, CHAIN_ID).tokens[ONE] == TokenHeld(8, None, 1)
+    assert read_views(answers, [ONE], {ONE}, CHAIN_ID).tokens[ONE] == WalletToken(8, None, 1)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from roundtrip.chain.owner.owner_plans import (
     Actor,
     OwnerProbeSell,
     OwnerTry,
-    Planned,
+    PlannedTry,
     encode,
     plan,
     tries,
@@ -43,7 +43,7 @@ def sell(place: VenuePlace = V3) -> OwnerProbeSell:
     return OwnerProbeSell(place, SETTING, ENVIRONMENT, WHOLE, 10**17, bought)
 
 
-def planned(signature: str, manner: Manner, place: VenuePlace = V3) -> Planned:
+def planned(signature: str, manner: Manner, place: VenuePlace = V3) -> PlannedTry:
     return plan(sell(place), OWNER, OwnerTry(setter(signature), manner, OWNER))
 
 
@@ -217,7 +217,7 @@ def test_gas_of_the_owners_block_stays_below_an_ordinary_blocks_limit() -> None:
 # --- what is read -----------------------------------------------------------------------------------
 
 
-def results_of(found: Planned, taken: set[int], sold: bool = True) -> dict[str, object]:
+def results_of(found: PlannedTry, taken: set[int], sold: bool = True) -> dict[str, object]:
     answers: dict[str, object] = {}
     for step in (step for block in found.plan.blocks for step in block.steps):
         answers[step.label] = did(0)

@@ -181,7 +181,7 @@ def test_a_reader_that_dies_has_told_what_it_told(
         with pytest.raises(functions.UnreadableCode):
             functions.read(b"\0")
         return
-    with pytest.raises(functions.CutShort) as short:
+    with pytest.raises(functions.ArgumentsUnread) as short:
         functions.read(b"\0")
     assert [one.selector for one in short.value.told] == selectors
     assert all(one.arguments is None for one in short.value.told)

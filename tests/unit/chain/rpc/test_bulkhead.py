@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.chain.rpc.bulkhead import BoundedNode, Bulkhead, LaneLimits, limits
 from roundtrip.chain.rpc.client import CodeFault, Meter, NodeTimeout, RpcCall, RpcError, SimulationTooLong
-from roundtrip.domain.base.errors import NodeFault, OwnLoad, ServiceFull
+from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
 from unit.chain.samples import raw
 
 SIMULATION = [RpcCall("eth_simulateV1", [])]
@@ -116,14 +116,14 @@ async def test_one_who_waits_with_too_many_is_told_that_it_is_his_own_doing() ->
     done = asyncio.Event()
     mine = [asyncio.create_task(work.hold("greedy", done)) for _ in range(4)]
     await turns()
-    with pytest.raises(OwnLoad) as caught:
+    with pytest.raises(CallerOverload) as caught:
         await work.hold("greedy", done)
     assert caught.value.code == "busy"
     done.set()
     await asyncio.gather(*mine)
 
 
-@pytest.mark.parametrize(("caller", "error"), [("greedy", OwnLoad), ("honest", ServiceFull)])
+@pytest.mark.parametrize(("caller", "error"), [("greedy", CallerOverload), ("honest", ServiceFull)])
 async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: type[ServiceFull]) -> None:
     work = Workers(bulkhead(Clock(), places=1, wait_s=0.01))
     done = asyncio.Event()

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
-from roundtrip.chain.rpc.recorder import CallRecorder, Comparing
+from roundtrip.chain.rpc.recorder import CallComparer, CallRecorder
 from roundtrip.domain.base.errors import NodeFault
 
 CODE = RpcCall("eth_getCode", ["0x11", {"blockHash": "0xab"}])
@@ -47,7 +47,7 @@ def _count(told: list[msgspec.Raw | RpcError] | NodeFault) -> int:
     return len(told)
 
 
-async def asked(node: CallRecorder | Comparing) -> None:
+async def asked(node: CallRecorder | CallComparer) -> None:
     """Two trips: two batches at once, then one."""
     assert [*map(_count, await node.batches([[CODE, CHAIN], [SIMULATED]], Meter()))] == [2, 1]
     assert len(await node.batch([CHAIN])) == 1
@@ -80,7 +80,7 @@ async def test_what_was_asked_is_kept_where_the_node_failed() -> None:
 
 
 async def test_the_same_again_does_not_part() -> None:
-    comparing = Comparing(Scripted(), await kept())
+    comparing = CallComparer(Scripted(), await kept())
     await asked(comparing)
     comparing.end()
     assert (comparing.parted, comparing.calls, comparing.trip) == (None, 4, 2)
@@ -118,7 +118,7 @@ async def test_every_change_is_found_and_nothing_of_it_is_sent(name: str) -> Non
     trips = copy.deepcopy(await kept())
     change(trips)
     node = Scripted()
-    comparing = Comparing(node, trips)
+    comparing = CallComparer(node, trips)
     await asked(comparing)
     comparing.end()
     assert comparing.parted == told

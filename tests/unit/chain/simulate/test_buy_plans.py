@@ -11,7 +11,7 @@ from roundtrip.chain.simulate.probe_plans import buy_plan, pay_out_plan
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Hop, MarketRates, Missing, Probe, Size
+from roundtrip.domain.check.evidence import MarketRates, Missing, Probe, QuoteHop, Size
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.venues import abi, amm_v3, erc20
 from unit.chain.samples import ENVIRONMENT
@@ -174,7 +174,7 @@ def test_a_buy_for_dollars_gets_them_by_a_swap_through_the_markets_pool() -> Non
     fund = plan.blocks[0].steps[1]
     assert fund.label == "fund"
     most_wei = 10**17 + POLICY.gas_float_wei // 2
-    assert fund.call == amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), 350_000_000, most_wei)
+    assert fund.call == amm_v3.plan_eth_to(CONTRACTS, (QuoteHop(CONTRACTS.usdg, 500),), 350_000_000, most_wei)
     assert fund.sender == BUYER
     assert dict(plan.blocks[0].balances)[BUYER] - fund.call.value_wei == POLICY.gas_float_wei // 2
 

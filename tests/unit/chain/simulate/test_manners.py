@@ -14,13 +14,13 @@ from roundtrip.chain.simulate.request import Plan, Results, SimulatedStep, StepR
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS, WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import (
-    Carried,
     CompletedBuy,
     Environment,
-    Hop,
+    HookCarry,
     MarketRates,
     Missing,
     Probe,
+    QuoteHop,
     QuoteRate,
     RefusedCall,
     Size,
@@ -31,7 +31,7 @@ from unit.chain.samples import ENVIRONMENT, did, error_string, refused
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
 
 TOKEN, OTHER = BELOW, ABOVE
-ROUTE = (Hop(CONTRACTS.usdg, 500), Hop(OTHER, 3000))
+ROUTE = (QuoteHop(CONTRACTS.usdg, 500), QuoteHop(OTHER, 3000))
 RATE = QuoteRate(OTHER, 20 * 10**18, ROUTE, 18)
 MARKET = MarketRates(1_000, 3_500_000_000, 500, None, (RATE,))
 SETTING = Setting(TOKEN, CONTRACTS, MARKET, POLICY)
@@ -126,7 +126,7 @@ def test_company_is_two_others_who_buy_half_as_much_each(place: VenuePlace) -> N
     assert others[0] == plan.environment.receiver
     assert not {plan.environment.buyer, plan.environment.reader} & set(others)
     for number, other in enumerate(others):
-        fund = amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), half, FLOAT_WEI)
+        fund = amm_v3.plan_eth_to(CONTRACTS, (QuoteHop(CONTRACTS.usdg, 500),), half, FLOAT_WEI)
         calls = [step.call for step in found if step.sender == other]
         buy = place.file.plan_buy(place.venue, TOKEN, CONTRACTS, half, other)
         assert calls == [*([] if place.pays_eth() else [fund]), *buy]
@@ -162,7 +162,7 @@ def test_company_buys_of_the_round_size_however_little_is_traded(amount_raw: int
 
 @PLACES
 def test_a_wallet_that_holds_dollars_too_has_bought_them_before_it_is_looked_at(place: VenuePlace) -> None:
-    expected = amm_v3.plan_eth_to(CONTRACTS, (Hop(CONTRACTS.usdg, 500),), HELD_RAW, FLOAT_WEI // 4)
+    expected = amm_v3.plan_eth_to(CONTRACTS, (QuoteHop(CONTRACTS.usdg, 500),), HELD_RAW, FLOAT_WEI // 4)
     for name, plan in plans_of(place, CARELESS).items():
         held = steps_of(plan, "hold")
         assert len(held) == (name != "pay out"), name
@@ -200,7 +200,7 @@ def test_a_wallet_can_pay_for_what_it_holds_and_what_it_trades() -> None:
     ],
 )
 def test_what_a_venue_is_paid_in_is_really_bought(
-    place: VenuePlace, route: tuple[Hop, ...], amount: int
+    place: VenuePlace, route: tuple[QuoteHop, ...], amount: int
 ) -> None:
     assert raw_of(place, "probe") == amount
     for name, plan in plans_of(place, ENVIRONMENT).items():
@@ -311,15 +311,15 @@ def carried(**changes: StepResult) -> Results:
 
 
 def test_what_arrived_and_what_was_received_is_read_from_balances() -> None:
-    assert read_carried(carried(), MOVED) == Carried(MOVED, 900, 970)
-    assert read_carried(carried(pool_before=did(905)), MOVED) == Carried(MOVED, 0, 970)
+    assert read_carried(carried(), MOVED) == HookCarry(MOVED, 900, 970)
+    assert read_carried(carried(pool_before=did(905)), MOVED) == HookCarry(MOVED, 0, 970)
 
 
 @pytest.mark.parametrize(
     ("left", "arrived"), [(0, 900), (100, 1000), (500, 1800), (MOVED - 1, 900_000), (MOVED, 900_000)]
 )
 def test_what_the_token_left_where_it_was_is_not_taken_from_what_arrived(left: int, arrived: int) -> None:
-    assert read_carried(carried(pull_left=did(left)), MOVED) == Carried(MOVED, arrived, 970)
+    assert read_carried(carried(pull_left=did(left)), MOVED) == HookCarry(MOVED, arrived, 970)
 
 
 def test_a_plan_that_was_not_run_stays_missing() -> None:

@@ -16,7 +16,7 @@ from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
 from roundtrip.chain.simulate.rates import Rates, rate_calls, read_rate
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.check.evidence import Hop, MarketRates, Missing, QuoteRate
+from roundtrip.domain.check.evidence import MarketRates, Missing, QuoteHop, QuoteRate
 from roundtrip.venues import amm_v3
 from unit.chain.samples import PINNED, raw, word
 from unit.venues.network import ABOVE, BELOW, CONTRACTS, address
@@ -96,7 +96,7 @@ def test_decimals_and_every_standard_pool_are_asked_at_the_pinned_block(asset: A
 def test_through_weth_it_is_one_hop(asset: Address, fee: int) -> None:
     found = rate(asset, {(WETH, fee): (TWENTY, 10**18)})
     assert found is not None
-    assert (found.asset, found.route, found.decimals) == (asset, (Hop(asset, fee),), 18)
+    assert (found.asset, found.route, found.decimals) == (asset, (QuoteHop(asset, fee),), 18)
     assert abs(found.units_per_eth_raw - 20 * 10**18) <= 10
 
 
@@ -104,7 +104,7 @@ def test_through_weth_it_is_one_hop(asset: Address, fee: int) -> None:
 def test_through_usdg_it_is_two_hops(asset: Address) -> None:
     found = rate(asset, {(USDG, 3000): (PER_USDG, 10**9)})
     assert found is not None
-    assert found.route == (Hop(USDG, 500), Hop(asset, 3000))
+    assert found.route == (QuoteHop(USDG, 500), QuoteHop(asset, 3000))
     exact = USDG_PER_ETH * PER_USDG
     assert abs(found.units_per_eth_raw - exact) * 10**12 < exact
 
@@ -126,7 +126,7 @@ def test_the_pool_that_gives_most_wins(asset: Address) -> None:
     pools = {(WETH, fee): (Fraction(10 + n), 10**18 * (n % 3 + 1)) for n, fee in enumerate(TIERS)}
     found = rate(asset, pools)
     assert found is not None
-    assert found.route == (Hop(asset, 3000),)
+    assert found.route == (QuoteHop(asset, 3000),)
     assert abs(found.units_per_eth_raw - 12 * 10**18) <= 10
 
 
@@ -137,7 +137,9 @@ def test_the_way_that_gives_most_is_gone(asset: Address, dollars: int, wins: Add
     pools = {(WETH, 500): (TWENTY, 3_500), (USDG, 100): (PER_USDG, dollars)}
     found = rate(asset, pools)
     assert found is not None
-    assert found.route == ((Hop(asset, 500),) if wins == WETH else (Hop(USDG, 500), Hop(asset, 100)))
+    assert found.route == (
+        (QuoteHop(asset, 500),) if wins == WETH else (QuoteHop(USDG, 500), QuoteHop(asset, 100))
+    )
 
 
 @pytest.mark.parametrize("market", [BLIND, replace(MARKET, pool_fee_pips=None)])
@@ -146,7 +148,7 @@ def test_where_no_way_leads_to_dollars_no_way_leads_through_them(market: MarketR
     assert rate(ABOVE, deep, market) is None
     found = rate(ABOVE, deep | {(WETH, 500): (TWENTY, 1)}, market)
     assert found is not None
-    assert found.route == (Hop(ABOVE, 500),)
+    assert found.route == (QuoteHop(ABOVE, 500),)
 
 
 def test_without_a_pool_there_is_no_rate() -> None:
@@ -161,7 +163,7 @@ def test_a_pool_without_price_or_without_a_balance_is_passed_over(gone: Answer) 
         answers[at] = gone
         found = read_rate(ABOVE, answers, CONTRACTS, MARKET)
         assert found is not None
-        assert found.route == (Hop(ABOVE, 3000),)
+        assert found.route == (QuoteHop(ABOVE, 3000),)
 
 
 @pytest.mark.parametrize(("answer", "kept"), [(uint(0), True), (uint(36), True), (uint(37), False)])

@@ -30,7 +30,7 @@ from roundtrip.chain.wallet.event_hints import (
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.domain.trade.judge import Allowance, BalanceChange, Ran
+from roundtrip.domain.trade.judge import Allowance, BalanceChange, RunResult
 from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 from unit.chain.samples import ENVIRONMENT, GAS_PRICE_WEI, PINNED, did, error_string, refused, word
@@ -61,9 +61,9 @@ def results(**changed: StepResult) -> Results:
     return found | names
 
 
-def ran(**changed: StepResult) -> Ran:
+def ran(**changed: StepResult) -> RunResult:
     found = read_run(results(**changed), OWN, WATCHED, SETTING, ENVIRONMENT, PINNED)
-    assert isinstance(found, Ran)
+    assert isinstance(found, RunResult)
     return found
 
 
@@ -138,7 +138,7 @@ def test_the_price_of_gas_never_passes_the_most_that_is_offered() -> None:
     env = replace(ENVIRONMENT, max_fee_wei=103)
     eth = {f"eth-{n}": did(10**18 - n * 30_000 * 103) for n in range(3)}
     found = read_run(results() | eth, OWN, WATCHED, SETTING, env, PINNED)
-    assert isinstance(found, Ran)
+    assert isinstance(found, RunResult)
     assert (found.moved, found.gas_price_wei) == ((), 103)
 
 

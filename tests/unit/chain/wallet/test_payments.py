@@ -10,8 +10,8 @@ import pytest
 from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.rpc.client import NO_ANSWER, NULL, Meter, RpcCall, RpcError
 from roundtrip.chain.wallet import payments
-from roundtrip.chain.wallet.payments import Paying
-from roundtrip.chain.wallet.transactions import Sent
+from roundtrip.chain.wallet.payments import MinedPayment
+from roundtrip.chain.wallet.transactions import SentTransaction
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash
@@ -105,13 +105,13 @@ class Chain:
         return msgspec.Raw(msgspec.json.encode(answer))
 
 
-async def find(node: Chain) -> Paying | Sent | None:
+async def find(node: Chain) -> MinedPayment | SentTransaction | None:
     return await payments.find(node, TxHash(TX), CHAIN, Meter())
 
 
-async def confirmed(node: Chain) -> Paying:
+async def confirmed(node: Chain) -> MinedPayment:
     found = await find(node)
-    assert isinstance(found, Paying)
+    assert isinstance(found, MinedPayment)
     await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, Meter())
     return found
 
@@ -133,7 +133,7 @@ async def test_a_final_payment_is_read_and_confirmed() -> None:
 async def test_finality_is_asked_of_the_chain_by_requests_one_after_another() -> None:
     node, meter = Chain(), Meter()
     found = await payments.find(node, TxHash(TX), CHAIN, meter)
-    assert isinstance(found, Paying)
+    assert isinstance(found, MinedPayment)
     assert (meter.trips, meter.calls) == (1, 4), "the first two were asked at once"
     await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, meter)
     assert (meter.trips, meter.calls) == (2, 8)
@@ -145,7 +145,7 @@ async def test_what_nobody_knows_and_what_is_in_no_block() -> None:
     assert await find(node) is None
     node.tx = a_tx(blockHash=None, blockNumber=None, transactionIndex=None)
     found = await find(node)
-    assert isinstance(found, Sent)
+    assert isinstance(found, SentTransaction)
 
 
 @pytest.mark.parametrize(("final", "is_final"), [("0x8", False), ("0x9", True), ("0xa", True)])
@@ -153,7 +153,7 @@ async def test_a_block_is_final_up_to_the_one_that_is(final: str, is_final: bool
     node = Chain()
     node.final = node.final | {"number": final}
     found = await find(node)
-    assert isinstance(found, Paying)
+    assert isinstance(found, MinedPayment)
     assert found.is_final() is is_final
 
 
@@ -161,7 +161,7 @@ async def test_what_failed_moved_nothing() -> None:
     node = Chain()
     node.receipt = a_receipt(status="0x0")
     found = await find(node)
-    assert isinstance(found, Paying)
+    assert isinstance(found, MinedPayment)
     assert (found.succeeded, found.transfers) == (False, ())
 
 
@@ -286,7 +286,7 @@ async def test_what_could_not_be_found_out_is_a_fault_of_the_node(unknown: Chang
 async def test_the_chain_may_turn_out_to_be_another_one_after_the_receipt() -> None:
     node = Chain()
     found = await find(node)
-    assert isinstance(found, Paying)
+    assert isinstance(found, MinedPayment)
     node.chain = "0x1"
     with pytest.raises(NodeFault):
         await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, Meter())
@@ -305,7 +305,7 @@ async def test_answers_put_together_from_several_nodes_are_asked_for_again() -> 
 async def test_only_the_wallets_own_transfers_have_to_agree() -> None:
     node = Chain()
     found = await find(node)
-    assert isinstance(found, Paying)
+    assert isinstance(found, MinedPayment)
     # Logs of the same block, and of the same wallet, in other transactions.
     node.logs = [a_transfer(2, transactionHash=ELSE), PAID, a_transfer(9, transactionHash=PARENT)]
     await payments.confirm(node, found, Address(TOKEN), Address(ALICE), CHAIN, Meter())

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from roundtrip.domain.base.job_turns import Lane, Ready, TurnChoice, choose
+from roundtrip.domain.base.job_turns import Lane, ReadyJob, TurnChoice, choose
 from roundtrip.domain.watch.channels import (
     HOST_ROWS,
     LANES,
@@ -25,20 +25,20 @@ class Crowd:
 
     def __init__(self, drawn: random.Random) -> None:
         self.drawn = drawn
-        self.waiting: dict[int, list[Ready]] = {}
-        self.running: list[Ready] = []
+        self.waiting: dict[int, list[ReadyJob]] = {}
+        self.running: list[ReadyJob] = []
         self.last = -1
         self.number = 0
 
     def wish(self, owner: int, host: str) -> None:
         self.number += 1
-        self.waiting.setdefault(owner, []).append(Ready(self.number, owner, host))
+        self.waiting.setdefault(owner, []).append(ReadyJob(self.number, owner, host))
 
-    def circle(self) -> dict[int, list[Ready]]:
+    def circle(self) -> dict[int, list[ReadyJob]]:
         owners = sorted(self.waiting, key=lambda owner: (owner <= self.last, owner))
         return {owner: self.waiting[owner] for owner in owners}
 
-    def take(self, room: int) -> list[Ready]:
+    def take(self, room: int) -> list[ReadyJob]:
         choice = choose(
             LANE,
             self.circle(),
@@ -115,10 +115,10 @@ def test_one_message_waits_for_one_round_at_most_however_much_others_have(seed: 
 
 
 def test_where_only_a_part_of_the_circle_is_known_each_has_one_turn_and_it_goes_on_behind_them() -> None:
-    circle = {7: [Ready(1, 7, "a"), Ready(2, 7, "a")], 8: [Ready(3, 8, "full")], 9: []}
+    circle = {7: [ReadyJob(1, 7, "a"), ReadyJob(2, 7, "a")], 8: [ReadyJob(3, 8, "full")], 9: []}
     busy = {"full": LANE.of_host}
-    assert choose(LANE, circle, 8, {}, busy, is_whole=False) == TurnChoice([Ready(1, 7, "a")], 9)
-    assert choose(LANE, circle, 1, {}, busy, is_whole=False) == TurnChoice([Ready(1, 7, "a")], 7)
+    assert choose(LANE, circle, 8, {}, busy, is_whole=False) == TurnChoice([ReadyJob(1, 7, "a")], 9)
+    assert choose(LANE, circle, 1, {}, busy, is_whole=False) == TurnChoice([ReadyJob(1, 7, "a")], 7)
     assert choose(LANE, {8: circle[8]}, 8, {}, busy, is_whole=True) == TurnChoice([], None)
 
 

@@ -7,14 +7,20 @@ import pytest
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Carried, CellOutcome, CompletedBuy, EnvironmentBuy, VenueEvidence
+from roundtrip.domain.check.evidence import (
+    CellOutcome,
+    CompletedBuy,
+    EnvironmentBuy,
+    HookCarry,
+    VenueEvidence,
+)
 from roundtrip.domain.check.venue_code import rank_of
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import cells, evidence, refused_cells, sold, venue
 from unit.domain.launches import CURVE, IDLE, LAUNCHPAD_POOL, at, v4
 
-UNTAXED = Carried(1, 1, 1)
+UNTAXED = HookCarry(1, 1, 1)
 HOOKED, PLAIN = 0, 1
 
 

@@ -13,8 +13,6 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.base.venue import PoolFacts, Venue
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import (
-    Carried,
-    Cell,
     CompletedBuy,
     Curve,
     DeployerRecord,
@@ -23,7 +21,7 @@ from roundtrip.domain.check.evidence import (
     Evidence,
     HolderSell,
     HolderSells,
-    Hop,
+    HookCarry,
     LaunchRecord,
     MarketRates,
     Missing,
@@ -31,6 +29,8 @@ from roundtrip.domain.check.evidence import (
     OwnerCalls,
     PoolLaunch,
     Probe,
+    ProbeCell,
+    QuoteHop,
     QuoteRate,
     RefusedCall,
     Sold,
@@ -71,7 +71,7 @@ Buys = st.builds(
 )
 Probes = st.builds(Probe, Sizes, Number, Number, Number, st.sampled_from(["buyer", "receiver"]))
 Sales = st.builds(Sold, *[Number] * 7, st.none() | Number)
-Cells = st.builds(Cell, Probes, st.one_of(Sales, Refusal, Gap))
+Cells = st.builds(ProbeCell, Probes, st.one_of(Sales, Refusal, Gap))
 Venues = st.builds(
     Venue,
     st.sampled_from(["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]),
@@ -91,7 +91,7 @@ Tried = st.builds(
     st.lists(Cells, max_size=3).map(tuple),
     st.one_of(st.none(), Refusal, Gap),
     st.one_of(st.none(), Refusal, Gap),
-    st.one_of(st.none(), st.builds(Carried, Number, Number, Number), Refusal, Gap),
+    st.one_of(st.none(), st.builds(HookCarry, Number, Number, Number), Refusal, Gap),
     st.one_of(st.none(), Sales, Refusal, Gap),
 )
 Facts = st.builds(
@@ -110,7 +110,11 @@ Environments = st.builds(
     Number, Number, Number, st.lists(Number, max_size=3).map(tuple), Number, st.booleans(),
 )  # fmt: skip
 Rates = st.builds(
-    QuoteRate, Addresses, Number, st.lists(st.builds(Hop, Addresses, Number), max_size=2).map(tuple), Number
+    QuoteRate,
+    Addresses,
+    Number,
+    st.lists(st.builds(QuoteHop, Addresses, Number), max_size=2).map(tuple),
+    Number,
 )
 Curves = st.builds(Curve, *[Number] * 6, st.booleans(), Number, Number, st.none() | Number)
 Launches = st.builds(
@@ -171,13 +175,13 @@ Json = st.recursive(
 )
 
 OTHER = Address("0x" + "99" * 20)
-RATE = QuoteRate(OTHER, 10**15, (Hop(OTHER, 500),), 8)
+RATE = QuoteRate(OTHER, 10**15, (QuoteHop(OTHER, 500),), 8)
 EXAMPLE = dataclasses.replace(
     evidence(
         at(
             v4(),
             venue(told_on_buy=NODE, told_on_sell=RefusedCall("sell", "no", 1)),
-            carried=Carried(2**60, 1, 2),
+            carried=HookCarry(2**60, 1, 2),
         ),
         dataclasses.replace(
             venue(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import (
-    Carried,
-    Cell,
     Evidence,
+    HookCarry,
     LaunchRecord,
     Probe,
+    ProbeCell,
     RefusedCall,
     VenueEvidence,
 )
@@ -121,7 +121,7 @@ def test_an_empty_pool_beside_an_absent_curve_is_not_told_as_a_curve() -> None:
 
 
 def test_a_toll_by_a_hook_names_the_hook() -> None:
-    found = evidence(at(v4(), venue(cells(2345)), carried=Carried(1, 1, 1)))
+    found = evidence(at(v4(), venue(cells(2345)), carried=HookCarry(1, 1, 1)))
     assert seen(found) == ("toll_pool", "warn")
     assert says(found).startswith("The pool's hook keeps 23.45 % of a round trip")
 
@@ -205,7 +205,7 @@ def crowded(reason: str) -> Evidence:
     """As much again: a second wallet that was refused, a larger trade that does not sell."""
     no = RefusedCall("buy", reason, 1)
     found = at(CURVE, venue(cells(60, full_again=no, day=sold(60, gas=2**24))))
-    large = Cell(Probe("large", POLICY.later_s, BPS, 0), RefusedCall("sell", reason, 1))
+    large = ProbeCell(Probe("large", POLICY.later_s, BPS, 0), RefusedCall("sell", reason, 1))
     known = launch(state(snipe_bps=1499, snipe_seconds=15))
     return replace(launched(known, replace(found, cells=(*found.cells, large))), candidates_complete=False)
 

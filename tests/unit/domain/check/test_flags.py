@@ -11,14 +11,14 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import policy_tables
 from roundtrip.domain.check.evidence import (
-    Carried,
     DeployerRecord,
     Evidence,
+    HookCarry,
     LaunchRecord,
     Missing,
     VenueEvidence,
 )
-from roundtrip.domain.check.flags import FLAGS, Judged, raised_flags
+from roundtrip.domain.check.flags import FLAGS, JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ABSENT,
@@ -43,7 +43,7 @@ DEAD = Address("0x000000000000000000000000000000000000dead")
 
 
 def flags(found: Evidence) -> tuple[str, ...]:
-    return raised_flags(Judged(found, judge(found, POLICY), POLICY))
+    return raised_flags(JudgedCheck(found, judge(found, POLICY), POLICY))
 
 
 def owned(**changes: object) -> Evidence:
@@ -60,7 +60,7 @@ def keeping(keep_bps: int) -> VenueEvidence:
 
 def on(where: Venue) -> Evidence:
     """A sound token whose only venue is this one."""
-    return evidence(at(where, carried=Carried(1, 1, 1)))
+    return evidence(at(where, carried=HookCarry(1, 1, 1)))
 
 
 def by(launches: int = 1, graduated: int = 0, got_raw: int = 0, sold_raw: int = 0) -> Evidence:
@@ -153,7 +153,7 @@ def test_without_a_venue_there_is_nothing_to_be_dry() -> None:
 
 
 def test_flags_come_in_the_order_of_the_table() -> None:
-    hooked = at(v4(SWAPPING, 0x800000), worth(0), carried=Carried(1, 1, 1))
+    hooked = at(v4(SWAPPING, 0x800000), worth(0), carried=HookCarry(1, 1, 1))
     whole = evidence(
         hooked, keeping(1000), venue(cells(990), impact_bps=2000), facts=replace(TOKEN_FACTS, owner=OWNER)
     )
@@ -169,7 +169,7 @@ def test_the_lines_of_deployers_and_taxes_are_the_policys() -> None:
     strict = replace(POLICY, high_creator_tax_bps=1, serial_launches=2, serial_graduated_divisor=1)
 
     def strictly(found: Evidence) -> tuple[str, ...]:
-        return raised_flags(Judged(found, judge(found, strict), strict))
+        return raised_flags(JudgedCheck(found, judge(found, strict), strict))
 
     assert "serial_deployer" in strictly(by(2, 1))
     assert "serial_deployer" not in strictly(by(2, 2))

@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, CellOutcome, CompletedBuy, Missing, Probe, RefusedCall, Sold
+from roundtrip.domain.check.evidence import (
+    CellOutcome,
+    CompletedBuy,
+    Missing,
+    Probe,
+    ProbeCell,
+    RefusedCall,
+    Sold,
+)
 from roundtrip.domain.check.venue_reading import Sale, SellResult, is_filled, loss_bps, main_size, read_venue
 from unit.domain.builders import (
     ITS_OWN,
@@ -33,7 +41,7 @@ def handed(whole: CellOutcome | None, half: CellOutcome | None) -> SellResult:
     found = cells(handed_on=whole)
     if half is not None:
         probe = Probe("probe", POLICY.later_s, POLICY.half_bps, 0, "receiver")
-        found = (Cell(probe, half), *found)
+        found = (ProbeCell(probe, half), *found)
     return read_venue(venue(found), POLICY).handed_on
 
 
@@ -70,7 +78,7 @@ def test_where_neither_was_asked_nothing_is_told() -> None:
 
 def test_a_receivers_half_is_no_sell_of_half_by_the_buyer() -> None:
     probe = Probe("probe", POLICY.later_s, POLICY.half_bps, 0, "receiver")
-    found = read_venue(venue((*cells(), Cell(probe, NO_MONEY))), POLICY)
+    found = read_venue(venue((*cells(), ProbeCell(probe, NO_MONEY))), POLICY)
     assert found.half == Sale(60, 5000, True)
     assert found.full == Sale(60, BPS, True)
 

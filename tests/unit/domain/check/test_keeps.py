@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.base.venue import Venue
-from roundtrip.domain.check.evidence import Carried, EnvironmentBuy, RefusedCall, VenueEvidence
+from roundtrip.domain.check.evidence import EnvironmentBuy, HookCarry, RefusedCall, VenueEvidence
 from roundtrip.domain.check.venue_code import LossParts, fee_like_bps, parts
 from roundtrip.domain.check.venue_reading import is_filled, main_size, read_venue
 from unit.domain.builders import (
@@ -31,14 +31,14 @@ from unit.domain.launches import CURVE, IDLE, LAUNCH, LAUNCHPAD_POOL, SWAPPING, 
 QUICK = settings(max_examples=200, deadline=None)
 DYNAMIC = 0x800000
 MOVED_RAW = 10**24
-UNTAXED = Carried(MOVED_RAW, MOVED_RAW, MOVED_RAW)
+UNTAXED = HookCarry(MOVED_RAW, MOVED_RAW, MOVED_RAW)
 Bps = st.integers(0, BPS - 1)
 
 
-def taxed(in_bps: int, out_bps: int | None = None) -> Carried:
+def taxed(in_bps: int, out_bps: int | None = None) -> HookCarry:
     """What is carried by a token that takes this of every transfer."""
     out_bps = in_bps if out_bps is None else out_bps
-    return Carried(MOVED_RAW, MOVED_RAW * (BPS - in_bps) // BPS, MOVED_RAW * (BPS - out_bps) // BPS)
+    return HookCarry(MOVED_RAW, MOVED_RAW * (BPS - in_bps) // BPS, MOVED_RAW * (BPS - out_bps) // BPS)
 
 
 def hooked(loss_bps: int, carried: object, where: Venue | None = None) -> VenueEvidence:
@@ -112,13 +112,13 @@ def test_where_the_small_round_trip_is_refused_the_full_one_tells() -> None:
 
 
 def test_a_token_that_takes_everything_of_a_transfer_leaves_the_hook_nothing() -> None:
-    assert keep(hooked(BPS, Carried(MOVED_RAW, 0, MOVED_RAW))) == 0
-    assert keep(hooked(BPS, Carried(MOVED_RAW, MOVED_RAW, 0))) == 0
-    assert keep(hooked(BPS, Carried(MOVED_RAW, MOVED_RAW, -5))) == 0
+    assert keep(hooked(BPS, HookCarry(MOVED_RAW, 0, MOVED_RAW))) == 0
+    assert keep(hooked(BPS, HookCarry(MOVED_RAW, MOVED_RAW, 0))) == 0
+    assert keep(hooked(BPS, HookCarry(MOVED_RAW, MOVED_RAW, -5))) == 0
 
 
 def test_a_token_that_gives_on_transfer_does_not_raise_the_keep() -> None:
-    assert keep(hooked(700, Carried(MOVED_RAW, 2 * MOVED_RAW, 3 * MOVED_RAW))) == 700
+    assert keep(hooked(700, HookCarry(MOVED_RAW, 2 * MOVED_RAW, 3 * MOVED_RAW))) == 700
 
 
 @pytest.mark.parametrize(("loss", "kept"), [(-300, 0), (0, 0), (BPS, BPS)])
@@ -129,7 +129,7 @@ def test_a_keep_is_between_nothing_and_all(loss: int, kept: int) -> None:
 @QUICK
 @given(Bps, st.integers(0, 10**6), st.integers(0, 10**6))
 def test_a_hook_never_keeps_more_than_is_lost(loss: int, arrived: int, received: int) -> None:
-    found = keep(hooked(loss, Carried(10**6, arrived, received)))
+    found = keep(hooked(loss, HookCarry(10**6, arrived, received)))
     assert isinstance(found, int)
     assert 0 <= found <= loss
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import Carried, Evidence, VenueEvidence
+from roundtrip.domain.check.evidence import Evidence, HookCarry, VenueEvidence
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
     ABSENT,
@@ -23,7 +23,7 @@ from unit.domain.builders import (
 )
 from unit.domain.launches import CURVE, at, launch, launched, state, v4
 
-UNTAXED = Carried(1, 1, 1)
+UNTAXED = HookCarry(1, 1, 1)
 
 
 def code(found: Evidence) -> str:

@@ -15,7 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import Cell, Evidence, RefusedCall, VenueEvidence
+from roundtrip.domain.check.evidence import Evidence, ProbeCell, RefusedCall, VenueEvidence
 from roundtrip.domain.check.venue_reading import Sale, read_venue
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import (
@@ -201,7 +201,7 @@ def test_a_lost_sell_that_no_code_reads_leaves_the_verdict_proven(name: str) -> 
 
 def test_a_lost_larger_round_trip_leaves_the_verdict_proven() -> None:
     found = venue()
-    large = Cell(replace(found.cells[0].probe, size="large"), NODE)
+    large = ProbeCell(replace(found.cells[0].probe, size="large"), NODE)
     assert code(evidence(replace(found, cells=(*found.cells, large)))) == "ok"
 
 

@@ -9,7 +9,6 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import (
-    Cell,
     Curve,
     Evidence,
     HolderSell,
@@ -17,6 +16,7 @@ from roundtrip.domain.check.evidence import (
     LaunchRecord,
     Missing,
     OwnerCalls,
+    ProbeCell,
     RefusedCall,
     Sold,
 )
@@ -121,10 +121,10 @@ def test_no_longer_time_is_told_than_was_tried() -> None:
     (venue,) = plain.venues
     assert "is 1 day." in told(plain, "time")[0][1]
     cells = tuple(
-        Cell(cell.probe, GAP) if cell.probe.delay_s >= POLICY.day_s else cell for cell in venue.cells
+        ProbeCell(cell.probe, GAP) if cell.probe.delay_s >= POLICY.day_s else cell for cell in venue.cells
     )
     assert "is 1 hour." in told(replace(plain, venues=(replace(venue, cells=cells),)), "time")[0][1]
-    cells = tuple(Cell(cell.probe, GAP) for cell in venue.cells)
+    cells = tuple(ProbeCell(cell.probe, GAP) for cell in venue.cells)
     assert told(replace(plain, venues=(replace(venue, cells=cells),)), "time") == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import AnyLaunch, Evidence, Missing, PoolLaunch
-from roundtrip.domain.check.flags import Judged, raised_flags
+from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.verdict import judge
 from unit.domain.builders import ABSENT, DRY, LIQUID, NODE, evidence, no_trade, refused_buys, venue
 from unit.domain.completions import World, some_evidence
@@ -35,7 +35,7 @@ def test_how_full_it_is(principal: int | None, threshold: int | None, graduated:
 def judged(found: Evidence, known: AnyLaunch | Missing | None) -> tuple[object, ...]:
     whole = replace(found, launch=known)
     judgement = judge(whole, POLICY)
-    return judgement.verdict, judgement.best, raised_flags(Judged(whole, judgement, POLICY))
+    return judgement.verdict, judgement.best, raised_flags(JudgedCheck(whole, judgement, POLICY))
 
 
 @EVERY

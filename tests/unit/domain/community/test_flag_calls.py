@@ -18,10 +18,10 @@ from roundtrip.domain.community.flag_calls import (
     WEEK_S,
     Event,
     FlaggedToken,
+    FlagReading,
     FlagScore,
     FlagWeek,
     IllegalFlagMove,
-    Reading,
     State,
     TradedSinceFlag,
     after,
@@ -83,8 +83,8 @@ def test_every_state_is_reached_and_what_is_over_stays_so() -> None:
     assert {state for state, _ in LIFE} == {"open", "seen"}
 
 
-def paid(wei: int, after_s: int = 0) -> Reading:
-    return Reading(7, AT_S + after_s, wei)
+def paid(wei: int, after_s: int = 0) -> FlagReading:
+    return FlagReading(7, AT_S + after_s, wei)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def paid(wei: int, after_s: int = 0) -> Reading:
     ],
 )
 def test_it_runs_in_two_readings_ten_minutes_apart(
-    state: State, seen_s: int | None, now: Reading, event: Event | None
+    state: State, seen_s: int | None, now: FlagReading, event: Event | None
 ) -> None:
     assert runs(state, seen_s, now, WEEK.ends_s) == event
 
@@ -115,7 +115,7 @@ def test_a_moment_proves_nothing(prices: list[tuple[int, int]]) -> None:
     for after_s, wei in prices:
         at_s += after_s
         high_s = None if wei < RUNS_WEI else (at_s if high_s is None else high_s)
-        event = runs(state, seen_s, Reading(1, at_s, wei), WEEK.ends_s)
+        event = runs(state, seen_s, FlagReading(1, at_s, wei), WEEK.ends_s)
         if event is not None:
             state = after(state, event)
         seen_s = at_s if event == "fits" else (None if event == "fell" else seen_s)

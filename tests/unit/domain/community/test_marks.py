@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import PEOPLE, Given, Mark, MarkCount, Public, name_key, public
-from roundtrip.domain.market.fairness import Purses, WalletOrigin
+from roundtrip.domain.community.marks import PEOPLE, Mark, MarkCount, Public, WalletMark, name_key, public
+from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins
 from unit.venues.network import address
 
 AT_S, DAY_S = 1_760_000_000, 86_400
@@ -18,18 +18,18 @@ WALLETS = tuple(address(0xA0 + n) for n in range(6))
 FUNDER = address(0xF0)
 
 
-def purses(origins: Mapping[Address, WalletOrigin[Address]]) -> Purses[Address]:
+def purses(origins: Mapping[Address, WalletOrigin[Address]]) -> WalletOrigins[Address]:
     funders = [origin.funder for origin in origins.values() if origin.funder is not None]
-    return Purses(origins, Counter(funders))
+    return WalletOrigins(origins, Counter(funders))
 
 
-def strangers(first_s: int = OLD_S) -> Purses[Address]:
+def strangers(first_s: int = OLD_S) -> WalletOrigins[Address]:
     """Each of nobody's making."""
     return purses({wallet: WalletOrigin(first_s, None) for wallet in (*WALLETS, TARGET, FUNDER)})
 
 
-def said(*names: str | None, mark: Mark | None = None) -> list[Given]:
-    return [Given(TARGET, wallet, name, mark) for wallet, name in zip(WALLETS, names, strict=False)]
+def said(*names: str | None, mark: Mark | None = None) -> list[WalletMark]:
+    return [WalletMark(TARGET, wallet, name, mark) for wallet, name in zip(WALLETS, names, strict=False)]
 
 
 def test_three_strangers_make_a_name_public() -> None:
@@ -51,7 +51,7 @@ def test_a_name_is_shown_as_most_wrote_it() -> None:
 
 def test_people_may_contradict_each_other() -> None:
     given = said(None, None, None, mark="good")
-    given += [Given(TARGET, wallet, None, "bad") for wallet in WALLETS[3:]]
+    given += [WalletMark(TARGET, wallet, None, "bad") for wallet in WALLETS[3:]]
     assert public(given, strangers(), AT_S)[0].marks == (MarkCount("bad", 3), MarkCount("good", 3))
 
 
@@ -73,7 +73,7 @@ def test_wallets_that_nobody_met_are_one() -> None:
 
 
 def test_nobody_counts_for_his_own_wallet() -> None:
-    own = [*said("Fox", "Fox"), Given(TARGET, TARGET, "Fox", None)]
+    own = [*said("Fox", "Fox"), WalletMark(TARGET, TARGET, "Fox", None)]
     assert public(own, strangers(), AT_S) == []
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address
-from roundtrip.domain.holders.book import WINDOW_BLOCKS, Beginning, HolderColumns, InsiderLedger, dump, load
+from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, HolderColumns, InsiderLedger, dump, load
 from roundtrip.domain.holders.deployer import SOURCES, Maker
 from roundtrip.domain.holders.insider_ledger import MOST_COUNTERPARTIES
 from roundtrip.domain.holders.token_flows import NonWallets, TokenTx, VenueFill
@@ -263,7 +263,7 @@ beginnings = st.builds(
 
 @QUICK
 @given(histories(), beginnings)
-def test_the_book_adds_up(txs: list[TokenTx], beginning: Beginning) -> None:
+def test_the_book_adds_up(txs: list[TokenTx], beginning: BookStart) -> None:
     book = folded(*txs, beginning=beginning)
     left: Counter[Address] = Counter()
     for one in txs:
@@ -297,7 +297,7 @@ def test_the_book_adds_up(txs: list[TokenTx], beginning: Beginning) -> None:
 @QUICK
 @given(histories(), beginnings, st.sets(st.integers(0, 12)))
 def test_a_book_written_down_and_read_between_goes_on_the_same(
-    txs: list[TokenTx], beginning: Beginning, cuts: set[int]
+    txs: list[TokenTx], beginning: BookStart, cuts: set[int]
 ) -> None:
     whole = folded(*txs, beginning=beginning)
     cut = folded(beginning=beginning)

@@ -26,7 +26,7 @@ from roundtrip.domain.holders.findings import (
     tags,
     top,
 )
-from roundtrip.domain.holders.ties import Tie, disagreement, ties
+from roundtrip.domain.holders.ties import HolderTie, disagreement, ties
 from unit.domain.holding import (
     AT_S,
     CREATOR,
@@ -245,11 +245,11 @@ def test_every_tie_has_what_shows_it() -> None:
     wallets = {**paid_by(FUNDER, A, B, C), **paid_by(DEPLOYER, D)}
     known = told(book({}, launched), wallets=wallets, families={FUNDER: 3})
     assert ties(known, launched) == [
-        Tie(DEPLOYER, "deployed", None, tx(1)),
-        Tie(D, "funded_by_deployer", DEPLOYER, tx(0xFA)),
-        *(Tie(one, "same_transaction", None, tx(9)) for one in (A, B, C)),
-        *(Tie(one, "same_funder", FUNDER, tx(0xFA)) for one in (A, B, C)),
-        *(Tie(one, "sniped", None, tx(9)) for one in (A, B, C)),
+        HolderTie(DEPLOYER, "deployed", None, tx(1)),
+        HolderTie(D, "funded_by_deployer", DEPLOYER, tx(0xFA)),
+        *(HolderTie(one, "same_transaction", None, tx(9)) for one in (A, B, C)),
+        *(HolderTie(one, "same_funder", FUNDER, tx(0xFA)) for one in (A, B, C)),
+        *(HolderTie(one, "sniped", None, tx(9)) for one in (A, B, C)),
     ]
     assert ties(replace(known, maker=None), None) == []
 

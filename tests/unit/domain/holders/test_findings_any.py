@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import BURN_ADDRESS, BURN_ADDRESSES, ZERO_ADDRESS, Address
-from roundtrip.domain.holders.book import HolderColumns, LaunchTold
+from roundtrip.domain.holders.book import HolderColumns, LaunchBuys
 from roundtrip.domain.holders.deployer_summary import deployer_deeds
 from roundtrip.domain.holders.findings import (
     MOST_FUNDED,
@@ -60,7 +60,7 @@ _buys = st.lists(
 
 
 @st.composite
-def _books(draw: st.DrawFn) -> tuple[HolderInputs, LaunchTold]:
+def _books(draw: st.DrawFn) -> tuple[HolderInputs, LaunchBuys]:
     launched = launch(*draw(_buys))
     of = book(draw(st.dictionaries(st.sampled_from([*_EVERYBODY, ZERO_ADDRESS]), _holding)), launched)
     known = told(
@@ -76,7 +76,7 @@ def _books(draw: st.DrawFn) -> tuple[HolderInputs, LaunchTold]:
 
 @_PLENTY
 @given(case=_books())
-def test_shares_add_up(case: tuple[HolderInputs, LaunchTold]) -> None:
+def test_shares_add_up(case: tuple[HolderInputs, LaunchBuys]) -> None:
     known, _ = case
     everybody = known.book.wallets.keys() | known.balances.keys()
     found = shares(known)
@@ -88,7 +88,7 @@ def test_shares_add_up(case: tuple[HolderInputs, LaunchTold]) -> None:
 
 @_PLENTY
 @given(case=_books(), most=st.integers(0, 12))
-def test_the_top_is_the_biggest_in_order(case: tuple[HolderInputs, LaunchTold], most: int) -> None:
+def test_the_top_is_the_biggest_in_order(case: tuple[HolderInputs, LaunchBuys], most: int) -> None:
     known, _ = case
     may_be = known.balances.keys() if known.drifts else known.book.wallets.keys() | known.balances.keys()
     held = [(one, balance_raw(known, one)) for one in may_be if one not in outside(known)]
@@ -99,7 +99,7 @@ def test_the_top_is_the_biggest_in_order(case: tuple[HolderInputs, LaunchTold], 
 
 @_PLENTY
 @given(case=_books())
-def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[HolderInputs, LaunchTold]) -> None:
+def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[HolderInputs, LaunchBuys]) -> None:
     known, launched = case
     bought = {buy.wallet: buy for buy in launched.buys}
     found = bundles(known, launched)
@@ -113,7 +113,7 @@ def test_every_bundle_is_of_launch_buyers_that_one_link_ties(case: tuple[HolderI
         assert bundle.funder is None or known.families[bundle.funder] <= MOST_FUNDED
 
 
-def _naive(known: HolderInputs, launched: LaunchTold) -> set[Address]:
+def _naive(known: HolderInputs, launched: LaunchBuys) -> set[Address]:
     """Whom any link ties to two others."""
     links: dict[str, set[Address]] = {}
     for buy in launched.buys:

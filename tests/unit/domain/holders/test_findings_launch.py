@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
-from roundtrip.domain.holders.book import HolderColumns, InsiderLedger, LaunchTold
+from roundtrip.domain.holders.book import HolderColumns, InsiderLedger, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.deployer_summary import DeployerDeeds, Status, deployer_deeds
 from roundtrip.domain.holders.findings import (
@@ -56,7 +56,7 @@ def test_snipers_are_the_launch_buyers_without_the_deployer() -> None:
 
 
 @pytest.mark.parametrize("launched", [None, launch(), launch((DEPLOYER, 5))])
-def test_nobody_sniped(launched: LaunchTold | None) -> None:
+def test_nobody_sniped(launched: LaunchBuys | None) -> None:
     assert snipers(told(book({}, launched))) is None
 
 
@@ -80,7 +80,7 @@ def test_three_of_one_funder_are_a_bundle_and_two_are_none() -> None:
     assert bundles(two, launched, 2) == [Bundle((A, B), FUNDER, None, 3, 11)]
 
 
-def _three(**changes: object) -> tuple[HolderInputs, LaunchTold]:
+def _three(**changes: object) -> tuple[HolderInputs, LaunchBuys]:
     launched = launch((A, 1), (B, 2), (C, 4))
     known = told(book({}, launched), wallets=paid_by(FUNDER, A, B, C), families={FUNDER: MOST_FUNDED})
     return replace(known, **changes), launched  # type: ignore[arg-type]

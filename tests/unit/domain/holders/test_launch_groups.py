@@ -1,7 +1,7 @@
 """Which buyers of a launch belong together."""
 
 from roundtrip.domain.holders.book import LaunchBuy
-from roundtrip.domain.holders.launch_groups import Group, groups
+from roundtrip.domain.holders.launch_groups import BuyerGroup, groups
 from unit.domain.tokens import ANN, BOB, CAT, hashed
 
 
@@ -10,7 +10,7 @@ def test_dust_bought_before_does_not_hide_that_one_transaction_filled_them() -> 
         LaunchBuy(wallet, 50, hashed(number), 5, (hashed(number), hashed(9)))
         for number, wallet in enumerate((ANN, BOB, CAT))
     ]
-    together = Group(None, hashed(9), (ANN, BOB, CAT))
+    together = BuyerGroup(None, hashed(9), (ANN, BOB, CAT))
     assert groups(buys, {}, (), 2) == [together]
     assert groups(buys, {}, {hashed(9)}, 2) == []
     assert groups([LaunchBuy(one, 5, hashed(9), 5) for one in (ANN, BOB, CAT)], {}, (), 2) == [together]

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.domain.holders.book import WINDOW_BLOCKS, Beginning, LaunchBuy, dump, load
+from roundtrip.domain.holders.book import WINDOW_BLOCKS, BookStart, LaunchBuy, dump, load
 from roundtrip.domain.holders.launch_window import MOST_LAUNCH_BUYERS
 from roundtrip.domain.holders.token_flows import TokenTx
 from unit.domain.tokens import (
@@ -39,7 +39,7 @@ def buy(who: Address, raw: int, block: int, number: int = 0) -> TokenTx:
     return tx((CURVE, who, raw), buys=raw, block=block, at_s=AT_S + block, number=number)
 
 
-def launched(*txs: TokenTx, beginning: Beginning = BEGINNING) -> tuple[int, int, dict[Address, int]] | None:
+def launched(*txs: TokenTx, beginning: BookStart = BEGINNING) -> tuple[int, int, dict[Address, int]] | None:
     told = folded(*txs, beginning=beginning).launch()
     if told is None:
         return None
@@ -181,7 +181,7 @@ def test_a_launchpad_tells_the_launch() -> None:
 
 
 @pytest.mark.parametrize("beginning", [BEGINNING, replace(BEGINNING, launch_number=3)])
-def test_the_window_is_over_when_it_is_read_to_its_end(beginning: Beginning) -> None:
+def test_the_window_is_over_when_it_is_read_to_its_end(beginning: BookStart) -> None:
     book = folded(minted(), beginning=beginning)
     book.advance_to(BlockRef(2, "0x2", AT_S))
     assert not book.launch_is_over()

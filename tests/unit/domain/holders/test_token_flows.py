@@ -12,7 +12,7 @@ from roundtrip.domain.holders.token_flows import (
     HOOK_TAKES_BPS,
     MOST_LOTS,
     Move,
-    Paid,
+    PaidBuy,
     TokenTx,
     VenueFill,
     WalletFlow,
@@ -211,11 +211,11 @@ def test_every_buyer_pays_for_what_came_to_it_and_stayed() -> None:
     sells = VenueFill(POOL_ID, False, 6, ETH, 9)
     found = deeds(TokenTx(TxHash("0x1"), 1, 1, told_moves, [cheap, dear, other, elsewhere, sells]), PLACES)
     assert set(found.paid) == {
-        Paid(BOB, (dear,), 0, 5, 5),
-        Paid(ANN, (cheap,), 0, 6, 6),
-        Paid(CAT, (other,), 0, 2, 8),
-        Paid(ROUTER, (elsewhere,), 0, 5, 9),
-        Paid(DAN, (elsewhere,), 5, 9, 9),
+        PaidBuy(BOB, (dear,), 0, 5, 5),
+        PaidBuy(ANN, (cheap,), 0, 6, 6),
+        PaidBuy(CAT, (other,), 0, 2, 8),
+        PaidBuy(ROUTER, (elsewhere,), 0, 5, 9),
+        PaidBuy(DAN, (elsewhere,), 5, 9, 9),
     }
     assert {flow for flow in found.flows if flow.what != "got"} == {
         WalletFlow("bought", wallet, None, raw) for wallet, raw in ((BOB, 5), (ANN, 6), (CAT, 2), (DAN, 4))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundtrip.domain.market.fairness import FAIRNESS, Fairness, Purses, WalletOrigin
+from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
 
 DAY_S = 86_400
 BEGAN_S = 1_760_000_000
@@ -39,7 +39,7 @@ def test_a_purse_is_an_old_wallet_or_an_old_funder(
         FUNDER: WalletOrigin(funder_s, None),
         EXCHANGE: WalletOrigin(funder_s, None),
     }
-    wallets = Purses(origins, {FUNDER: 500, EXCHANGE: 501})
+    wallets = WalletOrigins(origins, {FUNDER: 500, EXCHANGE: 501})
     assert wallets.purse(BUYER, BEGAN_S) == purse
     assert wallets.is_shared(purse) == (purse in (None, EXCHANGE))
     assert wallets.purse(UNMET, BEGAN_S) is None

@@ -9,7 +9,7 @@ from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check.verdict import CODES
-from roundtrip.domain.market.fairness import Purses, WalletOrigin
+from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import (
     CAUGHT_FOR_S,
     CHECKED_EVERY_S,
@@ -19,7 +19,7 @@ from roundtrip.domain.market.moving import (
     ROWS,
     SELLS,
     SHARED_PURSE,
-    Checked,
+    CheckedLevel,
     MoneyFlow,
     board,
     crowd,
@@ -36,7 +36,7 @@ FROM_S = 1_760_000_000
 
 
 def flow(
-    number: int, net_wei: int = 100, checked: Checked | None = None, launchpad: bool = False
+    number: int, net_wei: int = 100, checked: CheckedLevel | None = None, launchpad: bool = False
 ) -> MoneyFlow:
     """A token that so much stayed in."""
     venue: VenueKind = "launchpad_curve" if launchpad else "amm_v3"
@@ -47,20 +47,20 @@ def flow(
     return MoneyFlow(number, address, launched_s, 5, venue, *sums, buyers, 1, checked, checked)
 
 
-def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> Checked:
-    return Checked(code, level, NOW_S - age_s)
+def checked(code: str = "ok", age_s: float = 60, level: str = "ok") -> CheckedLevel:
+    return CheckedLevel(code, level, NOW_S - age_s)
 
 
 def wallets(
     funders: dict[int, int] | None = None, young: Iterable[int] = (), exchanges: Iterable[int] = ()
-) -> Purses[int]:
+) -> WalletOrigins[int]:
     """Old ones up to number 1,000, but for these."""
     given, new = funders or {}, set(young)
     origins = {
         one: WalletOrigin(FROM_S - DAY_S + (one in new), given.get(one))
         for one in {*range(1000), *given, *new}
     }
-    return Purses(origins, dict.fromkeys(exchanges, 501))
+    return WalletOrigins(origins, dict.fromkeys(exchanges, 501))
 
 
 def told(*flows: MoneyFlow, funders: dict[int, int] | None = None) -> tuple[list[int], int, int]:
@@ -179,7 +179,7 @@ def test_customers_of_one_exchange_are_no_single_buyer() -> None:
 def test_of_new_wallets_that_nobody_old_paid_ten_are_one() -> None:
     """Bridged ones, and twenty fresh ones whom twenty fresh ones paid: both cost nothing."""
     each = {one: 2000 + one for one in MANY}
-    unmet: Purses[int] = Purses({}, {})
+    unmet: WalletOrigins[int] = WalletOrigins({}, {})
     for given in (
         wallets(young=MANY),
         wallets(each, young=[*MANY, *each.values()]),

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.check.evidence import Cell, Evidence, HolderSell, HolderSells, Probe, RefusedCall
+from roundtrip.domain.check.evidence import Evidence, HolderSell, HolderSells, Probe, ProbeCell, RefusedCall
 from roundtrip.domain.check.verdict import CODES as VERDICT_CODES
 from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.scorecard.scorecard import (
     CODES,
     WHY,
-    Failed,
+    FailedSell,
     LaterCheck,
-    Real,
+    RealTrade,
     VerdictClaim,
     VerdictScore,
     claim_of,
@@ -42,13 +42,16 @@ def of(evidence: Evidence) -> VerdictClaim:
     return found
 
 
-def sell(raw: int = BOUGHT, after_s: int = 60, cost: int | None = 60, **more: object) -> Real:
-    real = Real(False, made.POOL, 100 + after_s, START_S + after_s, TX, WALLET, raw, 10**17, cost)
+def sell(raw: int = BOUGHT, after_s: int = 60, cost: int | None = 60, **more: object) -> RealTrade:
+    real = RealTrade(False, made.POOL, 100 + after_s, START_S + after_s, TX, WALLET, raw, 10**17, cost)
     return replace(real, **more)  # type: ignore[arg-type]
 
 
 def came(
-    spoken: VerdictClaim, *reals: Real, turned: tuple[LaterCheck, ...] = (), failed: tuple[Failed, ...] = ()
+    spoken: VerdictClaim,
+    *reals: RealTrade,
+    turned: tuple[LaterCheck, ...] = (),
+    failed: tuple[FailedSell, ...] = (),
 ) -> str:
     score = weigh(spoken, reals, turned, failed)
     assert sentence(score)
@@ -132,7 +135,7 @@ def test_evidence_that_tells_nothing_of_what_was_tried_says_nothing() -> None:
 def test_the_large_round_trip_is_no_part_of_an_ok() -> None:
     whole = made.sold()
     large = replace(whole, planned_raw=10 * whole.planned_raw, held_raw=10 * whole.held_raw)
-    cell = Cell(Probe("large", POLICY.later_s, 10_000, 0), large)
+    cell = ProbeCell(Probe("large", POLICY.later_s, 10_000, 0), large)
     found = of(made.evidence(made.venue((*made.cells(), cell))))
     assert max(found.sizes_raw) == whole.planned_raw
 
@@ -168,7 +171,7 @@ def test_an_ok_is_wrong_where_a_sell_cost_more_than_the_code_allows() -> None:
 @pytest.mark.parametrize("early", ["full full_again half sliver handed_on", "hour", "full full_again hour"])
 def test_what_was_said_to_sell_later_is_not_wrong_where_a_sell_fails(early: str) -> None:
     found = of(made.evidence(made.venue(made.cells(**dict.fromkeys(early.split(), FAILS)))))
-    failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
+    failed = FailedSell(200, START_S + 99, TX, WALLET, BOUGHT)
     assert (found.code, found.claim, found.until_s) == ("ok", "sells", START_S + DAY_S)
     assert came(found, failed=(failed,)) == "undecided no_sell"
     assert came(found, sell(), failed=(failed,)) == "right sold"
@@ -178,12 +181,12 @@ def test_what_was_said_to_sell_at_once_and_in_part_is_wrong_where_a_part_fails()
     found = of(
         made.evidence(made.venue(made.cells(**dict.fromkeys(["full", "full_again", "hour", "day"], FAILS))))
     )
-    half = Failed(200, START_S + 10, TX, WALLET, BOUGHT // 2)
+    half = FailedSell(200, START_S + 10, TX, WALLET, BOUGHT // 2)
     assert came(found, failed=(half,)) == "wrong failed"
 
 
 def test_an_ok_is_wrong_where_a_sell_is_known_to_have_failed() -> None:
-    failed = Failed(200, START_S + 99, TX, WALLET, BOUGHT)
+    failed = FailedSell(200, START_S + 99, TX, WALLET, BOUGHT)
     assert came(OK, sell(), failed=(failed,)) == "wrong failed"
     assert came(OK, sell(), failed=(replace(failed, at_s=START_S + DAY_S + 1),)) == "right sold"
     assert came(OK, sell(), failed=(replace(failed, token_raw=1),)) == "right sold"
@@ -268,7 +271,7 @@ def test_who_said_nothing_is_never_right_nor_wrong() -> None:
 
 SAIDS = st.sampled_from((OK, TRAP, HIGH, HEAVY, PAUSED, NO_POOL))
 REALS = st.builds(
-    lambda buys, after_s, raw, worth, cost, held, new: Real(
+    lambda buys, after_s, raw, worth, cost, held, new: RealTrade(
         buys, made.POOL, 100 + after_s, START_S + after_s, TX, WALLET, raw, worth, cost, held, new
     ),
     st.booleans(),
@@ -283,7 +286,7 @@ ANY = st.lists(REALS, max_size=6).map(lambda found: sorted(found, key=lambda one
 
 
 @given(SAIDS, ANY)
-def test_what_does_not_fit_changes_nothing(spoken: VerdictClaim, reals: list[Real]) -> None:
+def test_what_does_not_fit_changes_nothing(spoken: VerdictClaim, reals: list[RealTrade]) -> None:
     fits = [
         one
         for one in reals
@@ -299,7 +302,7 @@ def test_what_does_not_fit_changes_nothing(spoken: VerdictClaim, reals: list[Rea
 
 @given(SAIDS, ANY)
 def test_nothing_is_right_without_a_cheap_sell_and_every_score_has_a_sentence(
-    spoken: VerdictClaim, reals: list[Real]
+    spoken: VerdictClaim, reals: list[RealTrade]
 ) -> None:
     score = weigh(spoken, reals)
     assert (score.outcome, score.cause) in WHY
@@ -312,7 +315,7 @@ def test_nothing_is_right_without_a_cheap_sell_and_every_score_has_a_sentence(
 
 @given(SAIDS, ANY, ANY)
 def test_more_trades_never_make_a_mistake_good(
-    spoken: VerdictClaim, reals: list[Real], more: list[Real]
+    spoken: VerdictClaim, reals: list[RealTrade], more: list[RealTrade]
 ) -> None:
     if weigh(spoken, reals).outcome == "wrong":
         both = sorted([*reals, *more], key=lambda one: one.at_s)
@@ -320,7 +323,7 @@ def test_more_trades_never_make_a_mistake_good(
 
 
 @given(ANY)
-def test_nobody_s_trades_make_a_trap_right(reals: list[Real]) -> None:
+def test_nobody_s_trades_make_a_trap_right(reals: list[RealTrade]) -> None:
     assert weigh(TRAP, reals).outcome != "right"
 
 

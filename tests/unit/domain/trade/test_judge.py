@@ -9,13 +9,13 @@ from hypothesis import assume, given, settings
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.check.evidence import Cell, CellOutcome, CompletedBuy, EnvironmentBuy, Sold
+from roundtrip.domain.check.evidence import CellOutcome, CompletedBuy, EnvironmentBuy, ProbeCell, Sold
 from roundtrip.domain.trade.judge import (
     LEVELS,
     WORST_FIRST,
-    Changed,
     Exit,
     TradeOutcome,
+    WalletChanges,
     code_of_loss,
     find_exit,
     judge_trade,
@@ -119,7 +119,7 @@ def test_a_refusal_of_the_first_wallet_alone_is_a_plain_refusal() -> None:
 
 def test_what_cost_nothing_and_sells_is_ok() -> None:
     cells = tuple(
-        Cell(c.probe, replace(c.outcome, paid_raw=0)) for c in grid() if isinstance(c.outcome, Sold)
+        ProbeCell(c.probe, replace(c.outcome, paid_raw=0)) for c in grid() if isinstance(c.outcome, Sold)
     )
     free = replace(
         way(cells=cells), buys=(EnvironmentBuy("probe", 0, CompletedBuy(0, BOUGHT_RAW, 0, 140_000)),)
@@ -191,15 +191,15 @@ PART: dict[str, CellOutcome] = {
     ],
     ids=["whole", "not in halves", "later", "half", "nine tenths", "dear", "handed on"],
 )
-def test_level_ok_is_all_of_it_sold_straight_back(cells: tuple[Cell, ...], level: str) -> None:
+def test_level_ok_is_all_of_it_sold_straight_back(cells: tuple[ProbeCell, ...], level: str) -> None:
     found = find_exit(received(way(cells=cells)), POLICY)
-    outcome = judge_trade(ran(), (found,), Changed(True, True), POLICY)
+    outcome = judge_trade(ran(), (found,), WalletChanges(True, True), POLICY)
     assert outcome.level() == level
 
 
 def test_what_sells_only_in_a_pool_that_has_to_open_is_a_warning() -> None:
     found = find_exit(replace(received(way()), through_opening=True), POLICY)
-    assert judge_trade(ran(), (found,), Changed(True, True), POLICY).level() == "warn"
+    assert judge_trade(ran(), (found,), WalletChanges(True, True), POLICY).level() == "warn"
 
 
 # --- gaps ------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def test_the_decided_order() -> None:
 def test_a_call_that_fails_goes_before_everything(exit_code: str) -> None:
     failing = ran(DONE, FAILED, DONE)
     assert judge_trade(failing, (of(exit_code),), TRADED, POLICY) == TradeOutcome("tx_reverts")
-    short = Changed(spent=True, received=True, short=True)
+    short = WalletChanges(spent=True, received=True, short=True)
     assert judge_trade(ran(), (of(exit_code),), short, POLICY) == TradeOutcome("tx_reverts")
 
 
@@ -319,7 +319,7 @@ def test_an_unproven_trade_says_whose_fault_it_is() -> None:
     ],
 )  # fmt: skip
 def test_without_a_received_token(spent: bool, received_: bool, expected: str) -> None:
-    assert judge_trade(ran(), (), Changed(spent, received_), POLICY).code == expected
+    assert judge_trade(ran(), (), WalletChanges(spent, received_), POLICY).code == expected
 
 
 @pytest.mark.parametrize(
@@ -327,19 +327,23 @@ def test_without_a_received_token(spent: bool, received_: bool, expected: str) -
     [(-50, "ok"), (1499, "ok"), (1500, "high_loss"), (4999, "high_loss"), (5000, "heavy_loss")],
 )
 def test_money_changed_into_money_has_the_same_lines(lost_bps: int, expected: str) -> None:
-    assert judge_trade(ran(), (), Changed(True, True, lost_bps=lost_bps), POLICY).code == expected
+    assert judge_trade(ran(), (), WalletChanges(True, True, lost_bps=lost_bps), POLICY).code == expected
 
 
 def test_a_loss_that_nobody_knows_is_said_and_not_passed_over() -> None:
     """What is sold for money may be worth anything."""
-    unknown = judge_trade(ran(), (), Changed(True, True), POLICY)
+    unknown = judge_trade(ran(), (), WalletChanges(True, True), POLICY)
     assert (unknown.code, unknown.unpriced) == ("ok", True)
     assert "no known price" in sentence(unknown, ran(), None, POLICY)
-    for changed in (Changed(True, True, lost_bps=60), Changed(False, True), Changed(False, False)):
+    for changed in (
+        WalletChanges(True, True, lost_bps=60),
+        WalletChanges(False, True),
+        WalletChanges(False, False),
+    ):
         known = judge_trade(ran(), (), changed, POLICY)
         assert (known.code, known.unpriced) == ("ok", False)
         assert "no known price" not in sentence(known, ran(), None, POLICY)
 
 
 def test_a_trade_with_a_received_token_never_says_that_nothing_came() -> None:
-    assert judge_trade(ran(), (of("ok"),), Changed(True, False), POLICY).code == "ok"
+    assert judge_trade(ran(), (of("ok"),), WalletChanges(True, False), POLICY).code == "ok"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from roundtrip.domain.base.policy import POLICY
-from roundtrip.domain.check.evidence import Cell, CellOutcome, Missing, RefusedCall
+from roundtrip.domain.check.evidence import CellOutcome, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
 from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, find_exit, judge_trade
 from roundtrip.domain.trade.text import opening, reason, sentence
@@ -83,7 +83,7 @@ def test_a_trap_is_told_with_the_tokens_own_word(word: str) -> None:
 LATER: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
 
 
-TEXTS: dict[str, tuple[tuple[Cell, ...], str]] = {
+TEXTS: dict[str, tuple[tuple[ProbeCell, ...], str]] = {
     "whole": (grid(60), "sold straight back for a loss of 0.60 %"),
     "later worse": (grid(60, day=sold(400), day_again=sold(400)), "4.00 %"),
     "hour gone": (grid(60, hour=NO_MONEY, hour_again=NO_MONEY), "in an hour it no longer sells"),

@@ -7,25 +7,25 @@ import pytest
 
 from roundtrip.domain.base.events import (
     CurveTraded,
-    Executing,
     HookFeeTaken,
     LaunchedToken,
     LaunchMoved,
     LiquidityMoved,
     Operated,
+    OperationsBegin,
     Swapped,
     Transferred,
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.account import (
-    Allowed,
+    AllowanceGiven,
+    EthWrapped,
     KnownMarket,
     MovedAsset,
     OperationEnded,
     Said,
     TransactionAccount,
     TransactionFacts,
-    Wrapped,
 )
 from roundtrip.domain.transaction.reader import account
 from roundtrip.domain.transaction.sums import nets, tells_all_eth, told_eth, wrapped_once
@@ -85,7 +85,7 @@ def of(*said: Said, value_wei: int = 0) -> TransactionAccount:
 
 def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
     found = of(
-        Wrapped(ROUTER, 100, True),
+        EthWrapped(ROUTER, 100, True),
         Transferred(WETH, ROUTER, POOL, 100),
         Transferred(TOKEN, POOL, ALICE, 900),
         swap(POOL, -900, 100),
@@ -100,7 +100,7 @@ def test_what_a_token_keeps_of_a_sell_is_a_step_of_its_own() -> None:
     found = of(
         Transferred(TOKEN, ALICE, BOB, 5),
         Transferred(TOKEN, ALICE, POOL, 95),
-        Allowed(TOKEN, ALICE, ROUTER, 0),
+        AllowanceGiven(TOKEN, ALICE, ROUTER, 0),
         swap(POOL, 95, -40),
     )
     assert [step.kind for step in found.steps] == ["transfer", "sell"]
@@ -114,8 +114,8 @@ def test_money_that_goes_elsewhere_beside_a_trade_is_told() -> None:
         Transferred(WETH, ALICE, EVIL, 6),
         Transferred(USDG, ROUTER, EVIL, 7),
         Transferred(OTHER, BOB, ROUTER, 8),
-        Allowed(TOKEN, ALICE, EVIL, 9),
-        Allowed(TOKEN, ALICE, ROUTER, 9),
+        AllowanceGiven(TOKEN, ALICE, EVIL, 9),
+        AllowanceGiven(TOKEN, ALICE, ROUTER, 9),
     ]
     found = of(*moves, *sold(95, 40))
     assert [(step.kind, step.token, step.to) for step in found.steps] == [
@@ -163,10 +163,10 @@ def test_a_buy_is_the_senders_only_where_it_sent_enough(value_wei: int) -> None:
 def test_an_account_pays_eth_unseen_unless_somebody_is_seen_paying() -> None:
     def bought(*more: Said) -> TransactionAccount:
         logs = [*more, Transferred(TOKEN, POOL, BOB, 900), swap(POOL, -900, 100)]
-        return of(Executing(ENTRY), *logs, Operated(ENTRY, BOB))
+        return of(OperationsBegin(ENTRY), *logs, Operated(ENTRY, BOB))
 
     assert [step.who for step in bought().steps] == [BOB]
-    for payer in (Wrapped(EVIL, 100, True), Transferred(WETH, EVIL, POOL, 100)):
+    for payer in (EthWrapped(EVIL, 100, True), Transferred(WETH, EVIL, POOL, 100)):
         assert bought(payer).steps[-1].who is None
 
 
@@ -182,7 +182,7 @@ def test_a_way_over_pools_is_of_who_went_it_however_it_is_told(backwards: bool) 
 
 
 def test_an_unlimited_right_within_a_trade_is_told() -> None:
-    found = of(Allowed(TOKEN, ALICE, ROUTER, 2**256 - 1), *sold(95, 40))
+    found = of(AllowanceGiven(TOKEN, ALICE, ROUTER, 2**256 - 1), *sold(95, 40))
     assert [step.kind for step in found.steps] == ["approval", "sell"]
 
 
@@ -266,7 +266,7 @@ def test_an_operations_trades_are_its_accounts() -> None:
     found = of(
         Transferred(TOKEN, ALICE, POOL, 1),
         swap(POOL, 1, -1),
-        Executing(ENTRY),
+        OperationsBegin(ENTRY),
         Transferred(TOKEN, POOL, BOB, 900),
         swap(POOL, -900, 100),
         Operated(ENTRY, BOB),
@@ -292,7 +292,7 @@ def test_plain_eth_and_what_is_told_of_eth() -> None:
 
 
 def test_eth_of_a_curve_and_of_weth_is_told() -> None:
-    sold = doing(on_curve(False, ALICE, BOB, 10, 90), Wrapped(ALICE, 3, False), value_wei=1)
+    sold = doing(on_curve(False, ALICE, BOB, 10, 90), EthWrapped(ALICE, 3, False), value_wei=1)
     found = account(sold, MARKETS)
     assert [told_eth(sold, found, who) for who in (ALICE, BOB)] == [2, 10]
 
@@ -308,13 +308,13 @@ def test_of_eth_given_to_a_curve_only_what_it_kept_is_told() -> None:
 @pytest.mark.parametrize(
     ("said", "more", "tells_all"),
     [
-        (Allowed(TOKEN, ALICE, BOB, 1), {"to": TOKEN}, True),
-        (Allowed(TOKEN, ALICE, BOB, 1), {"to": BOT}, False),
-        (Allowed(TOKEN, ALICE, BOB, 1), {"to": TOKEN, "value_wei": 1}, False),
-        (Allowed(TOKEN, ALICE, BOB, 1, True, 9), {"to": PERMIT2}, True),
+        (AllowanceGiven(TOKEN, ALICE, BOB, 1), {"to": TOKEN}, True),
+        (AllowanceGiven(TOKEN, ALICE, BOB, 1), {"to": BOT}, False),
+        (AllowanceGiven(TOKEN, ALICE, BOB, 1), {"to": TOKEN, "value_wei": 1}, False),
+        (AllowanceGiven(TOKEN, ALICE, BOB, 1, True, 9), {"to": PERMIT2}, True),
         (Transferred(TOKEN, ALICE, BOB, 1), {"to": None}, False),
-        (Wrapped(ALICE, 5, True), {"to": WETH, "value_wei": 5}, True),
-        (Wrapped(ALICE, 5, False), {"to": BOT}, False),
+        (EthWrapped(ALICE, 5, True), {"to": WETH, "value_wei": 5}, True),
+        (EthWrapped(ALICE, 5, False), {"to": BOT}, False),
         (OperationEnded(BOB, True), {"to": ENTRY}, False),
     ],
 )
@@ -334,8 +334,8 @@ def test_plain_eth_is_all_told_where_it_goes_to_no_contract() -> None:
 
 def test_weth_that_is_told_of_both_ways_is_made_once() -> None:
     made, burned = Transferred(WETH, ZERO_ADDRESS, ALICE, 5), Transferred(WETH, ALICE, ZERO_ADDRESS, 5)
-    told = Wrapped(ALICE, 5, True)
-    untold = Wrapped(ALICE, 5, False)
+    told = EthWrapped(ALICE, 5, True)
+    untold = EthWrapped(ALICE, 5, False)
 
     def once(*said: Said) -> list[Said]:
         return [one for _, one in wrapped_once(list(enumerate(said)), WETH)]
@@ -354,7 +354,7 @@ def test_tokens_net_out() -> None:
         Transferred(TOKEN, BOB, ALICE, 5),
         Transferred(OTHER, ALICE, ALICE, 9),
         Transferred(OTHER, BOB, ALICE, 2),
-        Wrapped(ALICE, 4, True),
+        EthWrapped(ALICE, 4, True),
     ]
     assert nets(enumerate(moves), WETH)[ALICE] == {OTHER: 2, WETH: 4}
 

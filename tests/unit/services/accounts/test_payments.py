@@ -6,25 +6,29 @@ from typing import Any, cast
 
 import pytest
 
-from roundtrip.chain.wallet.payments import Finalized, Paying
-from roundtrip.chain.wallet.transactions import Sent
+from roundtrip.chain.wallet.payments import Finalized, MinedPayment
+from roundtrip.chain.wallet.transactions import SentTransaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.services.accounts.payments import not_final, own_raw, tx_in_a_block
 from roundtrip.services.runtime.context import Context
-from roundtrip.store.accounts.credits import GRACE_BLOCKS, PaidTo
+from roundtrip.store.accounts.credits import GRACE_BLOCKS, PayToSpan
 
 USDG, OTHER, WALLET, STRANGER, OLD, NEW = (Address("0x" + digit * 40) for digit in "123456")
-PLACES = [PaidTo(OLD, 50, 100), PaidTo(NEW, 100, None)]
+PLACES = [PayToSpan(OLD, 50, 100), PayToSpan(NEW, 100, None)]
 LAST_OF_OLD = 100 + GRACE_BLOCKS
-SENT = Sent(TxHash("0x" + "11" * 32), WALLET, USDG, 0, b"", 21_000, 0, 2, (90, "0x" + "22" * 32, 0))
+SENT = SentTransaction(
+    TxHash("0x" + "11" * 32), WALLET, USDG, 0, b"", 21_000, 0, 2, (90, "0x" + "22" * 32, 0)
+)
 
 
-def paying(*moved: tuple[Address, Address, Address, int], block: int = 90, final: int = 1_000) -> Paying:
+def paying(
+    *moved: tuple[Address, Address, Address, int], block: int = 90, final: int = 1_000
+) -> MinedPayment:
     transfers = tuple((index, Transferred(*one)) for index, one in enumerate(moved))
     finalized = Finalized(final, "0x" + "ff" * 32, 1_000_000)
-    return Paying(SENT, block, "0x" + "22" * 32, 0, True, transfers, 0, finalized)
+    return MinedPayment(SENT, block, "0x" + "22" * 32, 0, True, transfers, 0, finalized)
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from roundtrip.domain.base.types import BURN_ADDRESSES, Address
 from roundtrip.domain.check.evidence import Missing
-from roundtrip.services.check.deep_round import Actors, actors_of
+from roundtrip.services.check.deep_round import OwnerActors, actors_of
 from unit.domain.builders import ITS_OWN, NODE, POOL, TOKEN, TOKEN_FACTS, evidence, venue
 from unit.venues.network import CONTRACTS, address
 
@@ -18,7 +18,7 @@ def found(owner: Told, admin: Told) -> tuple[tuple[str, str], tuple[str, str]] |
     """Who calls, and who upgrades."""
     known = evidence(venue(), facts=replace(TOKEN_FACTS, owner=owner, proxy_admin=admin))
     told = actors_of(known, 0, CONTRACTS)
-    if not isinstance(told, Actors):
+    if not isinstance(told, OwnerActors):
         return told
     owners, upgrader = told.owner, told.upgrader
     return (owners.by, owners.address), (upgrader.by, upgrader.address)

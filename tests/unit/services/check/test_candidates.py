@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.chain.blocks.venue_index import Book
+from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing
@@ -27,7 +27,7 @@ NO_LAUNCHPAD = replace(CONTRACTS, launchpad_factory=None, launchpad_hook=None, l
 MOST = 30
 
 
-def candidates(book: Book | None, contracts: Contracts, token: Address) -> Candidates:
+def candidates(book: VenueIndex | None, contracts: Contracts, token: Address) -> Candidates:
     return module.list_candidates(book, contracts, token, MOST)
 
 

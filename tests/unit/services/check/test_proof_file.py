@@ -15,7 +15,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check import canonical_json
-from roundtrip.domain.check.evidence import Evidence, Hop, QuoteRate
+from roundtrip.domain.check.evidence import Evidence, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.environments import draw
@@ -315,23 +315,23 @@ def test_a_pool_against_nobodys_money_is_no_checks() -> None:
     "route",
     [
         (),
-        (Hop(EVIL, 3000), Hop(OTHER_MONEY, 3000)),
-        (Hop(CONTRACTS.usdg, 100), Hop(CONTRACTS.weth, 500), Hop(OTHER_MONEY, 3000)),
-        (Hop(CONTRACTS.usdg, 3000), Hop(OTHER_MONEY, 3000)),
-        (Hop(OTHER_MONEY, 3001),),
-        (Hop(EVIL, 3000),),
+        (QuoteHop(EVIL, 3000), QuoteHop(OTHER_MONEY, 3000)),
+        (QuoteHop(CONTRACTS.usdg, 100), QuoteHop(CONTRACTS.weth, 500), QuoteHop(OTHER_MONEY, 3000)),
+        (QuoteHop(CONTRACTS.usdg, 3000), QuoteHop(OTHER_MONEY, 3000)),
+        (QuoteHop(OTHER_MONEY, 3001),),
+        (QuoteHop(EVIL, 3000),),
     ],
 )
-def test_a_way_to_other_money_that_no_check_goes_is_found_out(route: tuple[Hop, ...]) -> None:
+def test_a_way_to_other_money_that_no_check_goes_is_found_out(route: tuple[QuoteHop, ...]) -> None:
     rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
     market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
     assert "by a way" in said(proof(replace(sound(), market=market)))
 
 
 @pytest.mark.parametrize(
-    "route", [(Hop(OTHER_MONEY, 3000),), (Hop(CONTRACTS.usdg, 500), Hop(OTHER_MONEY, 3000))]
+    "route", [(QuoteHop(OTHER_MONEY, 3000),), (QuoteHop(CONTRACTS.usdg, 500), QuoteHop(OTHER_MONEY, 3000))]
 )
-def test_a_way_that_a_check_goes_is_none_of_a_liar(route: tuple[Hop, ...]) -> None:
+def test_a_way_that_a_check_goes_is_none_of_a_liar(route: tuple[QuoteHop, ...]) -> None:
     rate = QuoteRate(OTHER_MONEY, 10**18, route, 18)
     market = replace(sound().market, pool_fee_pips=500, rates=(rate,))
     document = proof(replace(sound(), market=market))

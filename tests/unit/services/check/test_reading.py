@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from roundtrip.chain.owner import owner_setters
-from roundtrip.services.check.deep_round import _MOST_WAITING, _Reading
+from roundtrip.services.check.deep_round import _MOST_WAITING, _CodeReading
 
 
 async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -17,7 +17,7 @@ async def test_slow_reading_leaves_threads_to_everybody_else(monkeypatch: pytest
         return owner_setters.OwnerSetters((), len(codes))
 
     monkeypatch.setattr(owner_setters, "find", slow)
-    reading, waits = _Reading(), []
+    reading, waits = _CodeReading(), []
     try:
         for _ in range(_MOST_WAITING):
             assert not reading.full()

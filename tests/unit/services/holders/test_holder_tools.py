@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.holders.book import HolderColumns, LaunchTold
+from roundtrip.domain.holders.book import HolderColumns, LaunchBuys
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import MOST_LISTED, present
 from roundtrip.services.holders.smart_money import present_smart_money
@@ -110,7 +110,7 @@ def test_a_launch_bundle_while_it_is_read_says_what_it_has() -> None:
 
 
 @pytest.mark.parametrize("launched", [None, launch()])
-def test_a_launch_that_nobody_bought_in_or_knows(launched: LaunchTold | None) -> None:
+def test_a_launch_that_nobody_bought_in_or_knows(launched: LaunchBuys | None) -> None:
     answer = present_launch_bundle(gathered(launch=launched, told=the_told(book=the_book(launched=launched))))
     assert (answer.groups, answer.others) == ([], [])
     assert answer.buyers == (None if launched is None else 0)

@@ -8,25 +8,25 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import HolderBook, HolderColumns
 from roundtrip.services.runtime import book_cache
-from roundtrip.services.runtime.book_cache import MOST_READING, Books, Open, reading_budget
+from roundtrip.services.runtime.book_cache import MOST_READING, BookCache, OpenBook, reading_budget
 from unit.domain.holding import address
 from unit.domain.tokens import BEGINNING
 
 A, B, C = (address(number) for number in (0xA, 0xB, 0xC))
 
 
-def opened(wallets: int) -> Open:
+def opened(wallets: int) -> OpenBook:
     book = HolderBook(BEGINNING, wallets={address(0x1000 + n): HolderColumns(1) for n in range(wallets)})
-    return Open(book, "whole")
+    return OpenBook(book, "whole")
 
 
-def there(found: Books, *tokens: Address) -> list[bool]:
+def there(found: BookCache, *tokens: Address) -> list[bool]:
     return [found._open.get(token) is not None for token in tokens]
 
 
 def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book_cache, "MOST_WALLETS", 10)
-    found = Books()
+    found = BookCache()
     found.put(A, opened(4))
     found.put(B, opened(4))
     assert found.get(A) is not None
@@ -38,7 +38,7 @@ def test_those_that_were_not_asked_for_longest_make_room(monkeypatch: pytest.Mon
 
 def test_the_one_that_is_asked_for_stays_however_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(book_cache, "MOST_WALLETS", 10)
-    found = Books()
+    found = BookCache()
     found.put(A, opened(1))
     found.put(B, opened(11))
     assert there(found, A, B) == [False, True]
@@ -48,7 +48,7 @@ def test_the_one_that_is_asked_for_stays_however_large(monkeypatch: pytest.Monke
 
 
 async def test_one_alone_reads_a_token_on() -> None:
-    found, order = Books(), []
+    found, order = BookCache(), []
 
     async def reads(who: str, token: Address, meanwhile: asyncio.Event) -> None:
         async with found.alone(token):
@@ -70,7 +70,7 @@ async def test_one_alone_reads_a_token_on() -> None:
 
 @pytest.mark.parametrize("fault", [ValueError, asyncio.CancelledError])
 async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[BaseException]) -> None:
-    found = Books()
+    found = BookCache()
 
     async def fails() -> None:
         async with found.alone(A):
@@ -85,7 +85,7 @@ async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[Base
 
 
 def test_there_are_so_many_places() -> None:
-    found = Books()
+    found = BookCache()
     taken = [found.a_place() for _ in range(MOST_READING)]
     for place in taken:
         place.__enter__()
@@ -104,4 +104,4 @@ def test_a_days_budget_has_a_code_of_its_own() -> None:
         budget.spend(1, 1.0)
     assert spent.value.code == "holders_budget"
     budget.spend(1, 86_400.0)
-    Books().budget.spend(10**9, 0.0)
+    BookCache().budget.spend(10**9, 0.0)

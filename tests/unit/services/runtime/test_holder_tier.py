@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.rpc.client import Asks, RpcCall, RpcError
+from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
-from roundtrip.services.runtime.holder_tier import OwnToken
+from roundtrip.services.runtime.holder_tier import HolderTier
 from unit.chain.samples import raw, word
 
 TOKEN = Address("0x" + "70" * 20)
@@ -71,12 +71,12 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def own(chain: Chain, clock: Clock) -> OwnToken:
-    node, heads = cast(Asks, chain), cast(Heads, chain)
-    return OwnToken(TOKEN, 100_000, node, heads, 1_000_000, clock)
+def own(chain: Chain, clock: Clock) -> HolderTier:
+    node, heads = cast(RpcNode, chain), cast(Heads, chain)
+    return HolderTier(TOKEN, 100_000, node, heads, 1_000_000, clock)
 
 
-async def test_enough_is_enough_and_one_unit_less_is_not(own: OwnToken, chain: Chain) -> None:
+async def test_enough_is_enough_and_one_unit_less_is_not(own: HolderTier, chain: Chain) -> None:
     assert await own.is_holder(WALLET)
     chain.balance -= 1
     assert not await own.is_holder(OTHER)
@@ -103,7 +103,7 @@ async def test_enough_is_enough_and_one_unit_less_is_not(own: OwnToken, chain: C
     ],
 )
 async def test_a_token_that_does_not_tell_makes_nobody_a_holder(
-    own: OwnToken, chain: Chain, balance: Any, decimals: Any
+    own: HolderTier, chain: Chain, balance: Any, decimals: Any
 ) -> None:
     chain.balance, chain.decimals = balance, decimals
     assert not await own.is_holder(WALLET)
@@ -112,7 +112,7 @@ async def test_a_token_that_does_not_tell_makes_nobody_a_holder(
 
 
 async def test_it_is_asked_once_a_minute_and_beside_the_call(
-    own: OwnToken, chain: Chain, clock: Clock
+    own: HolderTier, chain: Chain, clock: Clock
 ) -> None:
     for clock.now in (1000.0, 1030.0, 1059.9):
         assert await own.is_holder(WALLET)
@@ -127,12 +127,12 @@ async def test_it_is_asked_once_a_minute_and_beside_the_call(
     assert len(chain.asked) == 2
 
 
-async def test_of_fifty_calls_at_once_one_asks(own: OwnToken, chain: Chain) -> None:
+async def test_of_fifty_calls_at_once_one_asks(own: HolderTier, chain: Chain) -> None:
     came = await asyncio.gather(*(own.is_holder(WALLET) for _ in range(50)))
     assert (came, len(chain.asked)) == ([True] * 50, 1)
 
 
-async def test_a_node_that_takes_long_holds_up_nobody(own: OwnToken, chain: Chain) -> None:
+async def test_a_node_that_takes_long_holds_up_nobody(own: HolderTier, chain: Chain) -> None:
     """Until it answers nothing is held."""
     own.first_wait_s = 0.0
     chain.gate.clear()
@@ -143,7 +143,7 @@ async def test_a_node_that_takes_long_holds_up_nobody(own: OwnToken, chain: Chai
 
 
 async def test_a_node_that_fails_leaves_what_was_known_for_five_minutes(
-    own: OwnToken, chain: Chain, clock: Clock
+    own: HolderTier, chain: Chain, clock: Clock
 ) -> None:
     assert await own.is_holder(WALLET)
     chain.fault = NodeFault("it took too long")
@@ -157,13 +157,13 @@ async def test_a_node_that_fails_leaves_what_was_known_for_five_minutes(
     assert await own.is_holder(WALLET)
 
 
-async def test_a_node_that_never_answered_makes_nobody_a_holder(own: OwnToken, chain: Chain) -> None:
+async def test_a_node_that_never_answered_makes_nobody_a_holder(own: HolderTier, chain: Chain) -> None:
     chain.fault = NodeFault("it is gone")
     assert [await own.is_holder(WALLET) for _ in range(5)] == [False] * 5
     assert len(chain.asked) == 1
 
 
-async def test_only_so_many_are_asked_for_at_once(own: OwnToken, chain: Chain) -> None:
+async def test_only_so_many_are_asked_for_at_once(own: HolderTier, chain: Chain) -> None:
     own.first_wait_s = 0.0
     chain.gate.clear()
     wallets = [Address(f"0x{n:040x}") for n in range(20)]

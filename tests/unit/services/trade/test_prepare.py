@@ -34,7 +34,7 @@ from roundtrip.services.trade.trade_builder import (
     write,
 )
 from roundtrip.venues import BY_KIND
-from roundtrip.venues.base import Call, Terms
+from roundtrip.venues.base import Call, TradeTerms
 from unit.venues.network import CONTRACTS, address
 
 TOKEN, WALLET, CURVE = address(0x70), address(0x71), address(0x72)
@@ -226,7 +226,7 @@ ALLOWANCES = [
 def test_every_step_is_there_once_and_exact(side: Side, kind: VenueKind, quote: Quote) -> None:
     """Over every mix of allowances, also ones by Permit2 that end too early."""
     one = venue(kind, quote)
-    desk, place, terms = desk_with(side, {}), VenuePlace(one, BY_KIND[kind]), Terms(LEAST, DEADLINE_S)
+    desk, place, terms = desk_with(side, {}), VenuePlace(one, BY_KIND[kind]), TradeTerms(LEAST, DEADLINE_S)
     paid = desk.paid_in(one)
     needed = [] if paid == ZERO_ADDRESS else spenders(kind, paid)
     ends_early = (AMOUNT, DEADLINE_S - 1)

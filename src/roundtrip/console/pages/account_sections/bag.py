@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from roundtrip.console.support.account_page import Act, Answers, Room
+from roundtrip.console.support.account_page import AccountForm, Answers, Room
 
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 
@@ -45,4 +45,4 @@ def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
 
 
 ROOM = Room("bag", "Bag", {"bag": "my_bag"}, _also)
-ACTS: tuple[Act, ...] = ()
+ACTS: tuple[AccountForm, ...] = ()

@@ -1,7 +1,7 @@
 """Where it is told, and what became of what was sent."""
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import Act, Answers, Room
+from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
 from roundtrip.services.delivery.channels_schema import ChannelParams
 from roundtrip.services.delivery.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
@@ -58,8 +58,8 @@ ROOM = Room(
     also=lambda answers, _: {"seen": _fingerprint(answers["channels"])},
 )  # fmt: skip
 ACTS = (
-    Act("set_webhook", "channels", ("url",), seen=("list_channels", _fingerprint)),
-    Act("remove_channel", "channels", ("id",), frozenset({"id"})),
-    Act(_TRY, "channels", ("id",), frozenset({"id"})),
-    Act(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),
+    AccountForm("set_webhook", "channels", ("url",), seen=("list_channels", _fingerprint)),
+    AccountForm("remove_channel", "channels", ("id",), frozenset({"id"})),
+    AccountForm(_TRY, "channels", ("id",), frozenset({"id"})),
+    AccountForm(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),
 )

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from itertools import groupby
 
-from roundtrip.console.support.account_page import Act, Answers, Room
+from roundtrip.console.support.account_page import AccountForm, Answers, Room
 
 PAGE = 50
 KINDS = {
@@ -41,4 +41,4 @@ def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
 
 
 ROOM = Room("inbox", "Inbox", {"inbox": "inbox"}, _also)
-ACTS: tuple[Act, ...] = ()
+ACTS: tuple[AccountForm, ...] = ()

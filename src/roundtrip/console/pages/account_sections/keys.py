@@ -3,7 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import Act, Room
+from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.console.support.page_request import Visit
 from roundtrip.services.accounts.key_schema import TextToSign
 from roundtrip.services.accounts.manage_keys import (
@@ -88,9 +88,9 @@ _EVERYWHERE = Operation(
 
 ROOM = Room("keys", "Keys", {"own": _KEYS})
 ACTS = (
-    Act(_MAKE, "keys", ("signature", "label", "claim")),
-    Act(_END, "keys", ("id",), frozenset({"id"})),
-    Act(_EVERYWHERE, "keys"),
+    AccountForm(_MAKE, "keys", ("signature", "label", "claim")),
+    AccountForm(_END, "keys", ("id",), frozenset({"id"})),
+    AccountForm(_EVERYWHERE, "keys"),
 )
 
 

@@ -1,7 +1,7 @@
 """What it says: names and marks for wallets, flags on tokens, and how those went."""
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import Act, Room
+from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.services.community.flag_token import Flagged, FlagParams, flag_token
 from roundtrip.services.community.mark_wallet import Marked, MarkParams, mark_wallet
 from roundtrip.services.community.my_flags import OwnFlags, own_flags
@@ -78,6 +78,6 @@ FLAG = Operation(
 
 ROOM = Room("marks", "Marks", {"mite": "my_mite", "marks": OWN_MARKS, "own": OWN_FLAGS})
 ACTS = (
-    Act(MARK, "marks", ("address", "name", "mark")),
-    Act(UNMARK, "marks", ("address",)),
+    AccountForm(MARK, "marks", ("address", "name", "mark")),
+    AccountForm(UNMARK, "marks", ("address",)),
 )

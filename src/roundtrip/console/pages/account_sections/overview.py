@@ -1,7 +1,7 @@
 """The account: its level, its calls, how agents are told apart."""
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import Act, Room
+from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.services.accounts.manage_keys import Usage, own_usage
 from roundtrip.services.support.index_reader import Nothing
 
@@ -19,6 +19,6 @@ _USAGE = Operation(
 
 ROOM = Room("overview", "Account", {"mite": "my_mite", "credits": "credits", "usage": _USAGE})
 ACTS = (
-    Act("mark_as_agent", "overview", ("name",)),
-    Act("redeem_payment", "overview", ("tx",)),
+    AccountForm("mark_as_agent", "overview", ("name",)),
+    AccountForm("redeem_payment", "overview", ("tx",)),
 )

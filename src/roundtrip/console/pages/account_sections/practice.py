@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import Act, Answers, Room
+from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.practice.history import PracticeHistory, practice_history
 from roundtrip.services.support.index_reader import Nothing
 
@@ -32,6 +32,6 @@ ROOM = Room(
     _also,
 )
 ACTS = (
-    Act("practice_buy", "practice", ("token", "eth")),
-    Act("practice_sell", "practice", ("token", "percent"), frozenset({"percent"})),
+    AccountForm("practice_buy", "practice", ("token", "eth")),
+    AccountForm("practice_sell", "practice", ("token", "percent"), frozenset({"percent"})),
 )

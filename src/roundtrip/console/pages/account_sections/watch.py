@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.account_page import Act, Answers, Room
+from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.page import WatchAround, watch_around
 from roundtrip.services.watch.rule_chart import RuleDrawn, draw_rule
@@ -56,9 +56,9 @@ def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
 
 ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _also)
 ACTS = (
-    Act("follow_wallet", "watch", ("address", "name")),
-    Act("unfollow_wallet", "watch", ("address",)),
-    Act("create_rule", "watch", ("rule",), reads=compose_rule),
-    Act(_DRAW, "watch", ("rule",), reads=compose_rule),
-    Act("delete_rule", "watch", ("id",), frozenset({"id"})),
+    AccountForm("follow_wallet", "watch", ("address", "name")),
+    AccountForm("unfollow_wallet", "watch", ("address",)),
+    AccountForm("create_rule", "watch", ("rule",), reads=compose_rule),
+    AccountForm(_DRAW, "watch", ("rule",), reads=compose_rule),
+    AccountForm("delete_rule", "watch", ("id",), frozenset({"id"})),
 )
