@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.devnet.node import free_port
 from roundtrip.devnet.world import Built, describe
 from support.commands import hears_interrupts
+from support.databases import database
 
 WAIT_S = 60
 CONNECTIONS = 4
@@ -85,13 +85,14 @@ async def serving(environment: dict[str, str], *more: str) -> AsyncIterator[Serv
 
 
 @pytest.fixture
-async def environment(chain_url: str, built: Built, database_url: str, tmp_path: Path) -> dict[str, str]:
+async def environment(
+    chain_url: str, built: Built, database_url: str, tmp_path: Path
+) -> AsyncIterator[dict[str, str]]:
+    """A database of its own: in the shared one other tests leave channels that their own keys sealed."""
     (tmp_path / "devnet.json").write_text(json.dumps(describe(built, chain_url)))
-    ours = {"ROUNDTRIP_VAR": str(tmp_path), "ROUNDTRIP_DATABASE_URL": database_url}
-    connection = await asyncpg.connect(database_url)
-    await connection.execute("DELETE FROM accounts.call")
-    await connection.close()
-    return {**os.environ, **ours, "ROUNDTRIP_ANON_PER_MINUTE": "1000000"}
+    async with database(database_url, "restarted") as url:
+        ours = {"ROUNDTRIP_VAR": str(tmp_path), "ROUNDTRIP_DATABASE_URL": url}
+        yield {**os.environ, **ours, "ROUNDTRIP_ANON_PER_MINUTE": "1000000"}
 
 
 @dataclass
