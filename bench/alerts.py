@@ -2,7 +2,7 @@
 
     PYTHONPATH=src:tests python -m bench.alerts [--trades 100]
 
-``roundtrip demo`` as it stands, over a database of ours: one process, a block each second, polled. A mite
+``roundtrip demo`` as it stands, over a database of ours: one process, a block each second, polled. An account
 has a webhook on loopback, the rule ``any buying`` and a follow of a wallet, which buys one token after
 another and waits each time until both rows are there. A row's time: from when a websocket or a poll of ours
 first knew of the block to when the receiver had the request in full, both by this process's clock. Each

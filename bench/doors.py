@@ -163,7 +163,7 @@ async def with_a_key(connection: asyncpg.Connection) -> None:
     """An account that has the key."""
     wallet, chosen = Address(f"0x{1:040x}"), datetime.now(UTC)
     found = await accounts.lock_account(connection, wallet, iter(["mite-test"]), chosen)
-    await accounts.add_key(connection, found.mite.id, keys.hash_of(KEY), keys.start_of(KEY), "", chosen)
+    await accounts.add_key(connection, found.account.id, keys.hash_of(KEY), keys.start_of(KEY), "", chosen)
 
 
 async def load(url: str, requests: int, posted: dict[str, Any] | None, key: str) -> tuple[float, list[float]]:

@@ -14,7 +14,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.actors import ActorMarket
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import MOST_POSITIONS, PracticePosition
@@ -75,7 +75,7 @@ async def _service(database_url: str) -> AsyncIterator[tuple[Context, world.Buil
             yield ctx, built
 
 
-async def _filled(ctx: Context, tokens: list[Address], mite_id: int) -> None:
+async def _filled(ctx: Context, tokens: list[Address], account_id: int) -> None:
     """An account with a position of each."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     for token in tokens:
@@ -83,14 +83,14 @@ async def _filled(ctx: Context, tokens: list[Address], mite_id: int) -> None:
         assert found is not None
         slot, position = Slot(found.layout, found.base), PracticePosition(token, "open", HELD_RAW, COST_WEI)
         async with ctx.pool.acquire() as connection, connection.transaction():
-            await store.lock(connection, mite_id, practice.open_account(int(ctx.now_s())))
-            await store.keep_position(connection, mite_id, StoredPosition(position, 18, slot, now, now))
+            await store.lock(connection, account_id, practice.open_account(int(ctx.now_s())))
+            await store.keep_position(connection, account_id, StoredPosition(position, 18, slot, now, now))
 
 
-async def _mite(ctx: Context) -> Mite:
+async def _account(ctx: Context) -> Account:
     wallet, now = Address("0x" + "be" * 20), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection, connection.transaction():
-        return (await accounts.lock_account(connection, wallet, ["mite-bench"], now)).mite
+        return (await accounts.lock_account(connection, wallet, ["mite-bench"], now)).account
 
 
 async def ask_the_account(database_url: str, runs: int) -> None:
@@ -104,14 +104,14 @@ async def ask_the_account(database_url: str, runs: int) -> None:
         tokens = [Address(token) for token in [*listed, *(built.tokens[key] for key in HONEST)]]
         tokens = tokens[-MOST_POSITIONS:]
         assert len(tokens) == MOST_POSITIONS
-        mite = await _mite(ctx)
-        await _filled(ctx, tokens, mite.id)
+        account = await _account(ctx)
+        await _filled(ctx, tokens, account.id)
         trips: set[int] = set()
         requests: list[int] = []
 
-        async def account() -> None:
+        async def ask() -> None:
             node.trips = node.requests = 0
-            answer = (await practice_account(counted, Nothing(), mite)).answer
+            answer = (await practice_account(counted, Nothing(), account)).answer
             trips.add(node.trips)
             requests.append(node.requests)
             unvalued = [one.why for one in answer.positions if one.worth is None]
@@ -119,7 +119,7 @@ async def ask_the_account(database_url: str, runs: int) -> None:
                 raise SystemExit(f"not all positions were valued: {unvalued}")
 
         checks = await timed(lambda: check(counted, CheckParams(plain)), runs)
-        found = await timed(account, runs)
+        found = await timed(ask, runs)
         again = await timed(lambda: check(counted, CheckParams(plain)), runs)
         beside = Times(checks.times_ms + again.times_ms)
         tell("a check of one token, not shared", beside, beside, "a check")

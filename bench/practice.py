@@ -64,20 +64,22 @@ def context(pool: asyncpg.Pool) -> Context:
 
 # --- the league ------------------------------------------------------------------------------------
 
-_MITES = """
-INSERT INTO accounts.mite (wallet, designation, is_agent, agent_name, made_at)
+_ACCOUNTS = """
+INSERT INTO accounts.account (wallet, designation, is_agent, agent_name, made_at)
 SELECT decode(lpad(to_hex(n), 40, '0'), 'hex'), 'mite-' || n, n % 3 = 0,
     CASE WHEN n % 3 = 0 THEN 'Bot ' || n END, to_timestamp(0)
 FROM generate_series(1, $1) AS n
 """
 _WEEK = """
 INSERT INTO accounts.league_week
-SELECT $1, mite.id, mite.is_agent, (hashint8(mite.id)::bigint % 20000) * 10^14::numeric, 1 + mite.id % 10, 1,
-    decode(lpad(to_hex(mite.id % 1000), 40, '0'), 'hex'), 10^17::numeric, $1 + (mite.id % 1000)::int
-FROM accounts.mite AS mite
+SELECT $1, account.id, account.is_agent, (hashint8(account.id)::bigint % 20000) * 10^14::numeric,
+    1 + account.id % 10, 1,
+    decode(lpad(to_hex(account.id % 1000), 40, '0'), 'hex'), 10^17::numeric, $1 + (account.id % 1000)::int
+FROM accounts.account AS account
 """
 _CHANGE = """
-UPDATE accounts.league_week SET profit_wei = profit_wei + (hashint8(mite_id)::bigint % 100) * 10^13::numeric,
+UPDATE accounts.league_week SET
+    profit_wei = profit_wei + (hashint8(account_id)::bigint % 100) * 10^13::numeric,
     sells = sells + 1
 """
 
@@ -91,13 +93,13 @@ FROM accounts.league_week GROUP BY week_s, is_agent
 async def fill(connection: asyncpg.Connection, accounts: int) -> None:
     """Two weeks of so many accounts."""
     now_week_s = monday_s(int(NOW_S))
-    await connection.execute(_MITES, accounts)
+    await connection.execute(_ACCOUNTS, accounts)
     for began_s in (now_week_s - WEEK_S, now_week_s):
         await connection.execute(_WEEK, began_s)
     for _ in range(CHANGES):
         await connection.execute(_CHANGE)
     # As it was: one in ten has too few.
-    await connection.execute("UPDATE accounts.league_week SET sells = 2 WHERE mite_id % 10 = 0")
+    await connection.execute("UPDATE accounts.league_week SET sells = 2 WHERE account_id % 10 = 0")
     await connection.execute(_COUNTS)
 
 

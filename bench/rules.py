@@ -2,14 +2,14 @@
 
     make bench NAME=rules FLAGS="[--rules 10000 100000] [--happenings 20000]"
 
-Rules of fifty a mite, and what mites follow, drawn by seed: a third by wallet, the others about follows,
-deployers, tokens and anybody, most with a threshold; wallets and tokens are as unequally popular among
-those who watch as among those who trade. Three mixes: drawn so; every rule in one bucket with its threshold
-just above what happens; and everybody following one wallet, with a rule about it that it stays just below.
-The last two are about nothing, so they should cost nothing. Printed: median, 95th percentile and worst of a
-happening in processor time (and as waited for, which others on the machine lengthen), the share of one core
-that 1,000 a second take, what ten times the rules cost, and beside it, in the same run, each rule and follow
-looked at. Take the ratios: machines are noisy.
+Rules of fifty an account, and what accounts follow, drawn by seed: a third by wallet, the others about
+follows, deployers, tokens and anybody, most with a threshold; wallets and tokens are as unequally popular
+among those who watch as among those who trade. Three mixes: drawn so; every rule in one bucket with its
+threshold just above what happens; and everybody following one wallet, with a rule about it that it stays just
+below. The last two are about nothing, so they should cost nothing. Printed: median, 95th percentile and worst
+of a happening in processor time (and as waited for, which others on the machine lengthen), the share of one
+core that 1,000 a second take, what ten times the rules cost, and beside it, in the same run, each rule and
+follow looked at. Take the ratios: machines are noisy.
 """
 
 import argparse
@@ -54,7 +54,7 @@ TX_HASH = TxHash("0x" + "00" * 32)
 
 @dataclass(slots=True)
 class Watching:
-    """Rules with who is meant, and whom each mite follows."""
+    """Rules with who is meant, and whom each account follows."""
 
     rules: list[tuple[AlertSource, Rule, Address | None]] = field(default_factory=list)
     follows: list[tuple[AlertSource, Address]] = field(default_factory=list)
@@ -125,10 +125,10 @@ def drawn(rules: int, happenings: int) -> tuple[Watching, list[Happening]]:
     for id_ in range(rules):
         rule, meant = a_rule(chance)
         watching.rules.append((AlertSource("rule", id_, id_ // MOST_RULES, rule.text(), 0), rule, meant))
-    for mite_id in range(rules // MOST_RULES):
+    for account_id in range(rules // MOST_RULES):
         whom = {wallet(popular(chance, WALLETS)) for _ in range(chance.randint(1, MOST_FOLLOWS))}
         for each in sorted(whom):
-            watching.follows.append((AlertSource("follow", next(number), mite_id, "somebody", 0), each))
+            watching.follows.append((AlertSource("follow", next(number), account_id, "somebody", 0), each))
     return watching, [a_happening(chance) for _ in range(happenings)]
 
 
@@ -204,10 +204,10 @@ def looked_at(watching: Watching) -> Callable[[Happening], list[AlertSource]]:
     """The same without an index."""
     followed: dict[int, set[Address]] = {}
     for source, whom in watching.follows:
-        followed.setdefault(source.mite_id, set()).add(whom)
+        followed.setdefault(source.account_id, set()).add(whom)
     watches: list[tuple[AlertSource, Watch]] = []
     for source, rule, meant in watching.rules:
-        wallets = followed.get(source.mite_id, set()) if rule.who.kind == "follow" else {meant}
+        wallets = followed.get(source.account_id, set()) if rule.who.kind == "follow" else {meant}
         named = {each for each in wallets if each is not None}
         watches.append((source, Watch(rule, None if rule.who.kind == "any" else named)))
 

@@ -32,7 +32,7 @@ import uvloop
 
 from roundtrip.channels.post import Poster
 from roundtrip.channels.secrets import Seal
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
@@ -123,18 +123,18 @@ class House:
         """Random bytes."""
         return secrets.token_bytes(32)
 
-    async def account(self, ports: list[int]) -> Mite:
+    async def account(self, ports: list[int]) -> Account:
         """A new one, with a webhook at each of these."""
         wallet = Address("0x" + secrets.token_hex(20))
         async with self.pool.acquire() as connection, connection.transaction():
             found = await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(6)}"], _now())
         for port in ports:
-            await set_webhook(self.ctx, WebhookParams(f"http://127.0.0.1:{port}/"), found.mite)
-        return found.mite
+            await set_webhook(self.ctx, WebhookParams(f"http://127.0.0.1:{port}/"), found.account)
+        return found.account
 
-    async def tell(self, mites: list[Mite], said: str) -> None:
+    async def tell(self, accounts: list[Account], said: str) -> None:
         """An alert to each, in one transaction."""
-        drafts = [Draft(mite.id, "rule", 1, 0, said, verb="buying") for mite in mites]
+        drafts = [Draft(account.id, "rule", 1, 0, said, verb="buying") for account in accounts]
         async with self.pool.acquire() as connection, connection.transaction():
             made = await alerts.put(connection, drafts, _now())
             await deliveries.wish(connection, made, _now())
@@ -145,7 +145,7 @@ def _now() -> datetime:
 
 
 async def measured(
-    house: House, targets: Targets, honest: Mite, others: list[Mite], name: str, seconds: float
+    house: House, targets: Targets, honest: Account, others: list[Account], name: str, seconds: float
 ) -> tuple[str, Times, int, int]:
     """One phase: its times, how many alerts did not come, how many slow answers there were."""
     began_s, made_s = time.perf_counter(), dict[str, float]()
@@ -168,7 +168,7 @@ async def measured(
     return name, Times(times or [COMES_S * 1000]), len(made_s) - len(times), slow
 
 
-async def crowd(house: House, ports: list[int]) -> list[Mite]:
+async def crowd(house: House, ports: list[int]) -> list[Account]:
     """Accounts with five of the ports each."""
     return [await house.account(ports[n * EACH : (n + 1) * EACH]) for n in range(ACCOUNTS)]
 
@@ -227,14 +227,16 @@ def told(found: list[tuple[str, Times, int, int]]) -> int:
 
 
 _FILL = """
-WITH mite AS (
-    INSERT INTO accounts.mite (wallet, designation, made_at)
+WITH account AS (
+    INSERT INTO accounts.account (wallet, designation, made_at)
     SELECT decode(lpad(to_hex(n), 40, '0'), 'hex'), 'filled-' || n, $2 FROM generate_series(1, $1 / 5) AS n
     RETURNING id
 ), channel AS (
-    INSERT INTO accounts.channel (mite_id, kind, target, shown, state, made_at, host, proven_at, answers_ms)
-    SELECT mite.id, 'telegram', '1', '', 'live', $2, 'h' || mite.id || '-' || n, $2, 5000 * (mite.id % 2)
-    FROM mite CROSS JOIN generate_series(1, 5) AS n RETURNING id
+    INSERT INTO accounts.channel (account_id, kind, target, shown, state, made_at, host, proven_at,
+        answers_ms)
+    SELECT account.id, 'telegram', '1', '', 'live', $2, 'h' || account.id || '-' || n, $2,
+        5000 * (account.id % 2)
+    FROM account CROSS JOIN generate_series(1, 5) AS n RETURNING id
 )
 INSERT INTO jobs.job (kind, key, run_at) SELECT 'deliver', id::text, $2 FROM channel
 """

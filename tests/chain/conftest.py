@@ -9,7 +9,7 @@ import pytest
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.services.holders import book_reader
 from roundtrip.services.holders.book_reader import ReadBounds
 from roundtrip.services.runtime import book_cache
@@ -19,7 +19,7 @@ from support.fixtures import context_for
 from support.holding import Stage
 from support.keys import Clock, random_context
 from support.made_index import MadeIndex
-from support.practising import a_mite
+from support.practising import new_account
 from support.reading import RANGE, Service, service_over
 from support.simulated import Strangers
 from support.tables import emptied, own_database
@@ -58,8 +58,8 @@ def shop(ctx: Context, clock: Clock) -> Context:
 
 
 @pytest.fixture
-async def mite(shop: Context) -> Mite:
-    return await a_mite(shop)
+async def account(shop: Context) -> Account:
+    return await new_account(shop)
 
 
 @pytest.fixture

@@ -32,9 +32,9 @@ async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
 async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
     """A connection in no transaction, over accounts of its own."""
     found = await asyncpg.connect(database_url)
-    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
+    await found.execute("TRUNCATE accounts.account, accounts.call CASCADE")
     yield found
-    await found.execute("TRUNCATE accounts.mite, accounts.call CASCADE")
+    await found.execute("TRUNCATE accounts.account, accounts.call CASCADE")
     await found.close()
 
 

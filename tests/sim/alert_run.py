@@ -30,14 +30,14 @@ from sim.play import Play
 from sim.proxy import Proxy
 from sim.run import Outcome, Run
 from sim.teller import PARTS
-from support.alerting import amiss, mites
+from support.alerting import accounts, amiss
 
 EVENTS_A_RUN = 6
-TELLERS, MITES, MOST_RULES = 2, 3, 12
+TELLERS, ACCOUNTS, MOST_RULES = 2, 3, 12
 RETURNING = (10, 30)
 """Blocks of a branch that is left, and returned to."""
-HOLDERS = TRADERS[:MITES]
-"""Whose the mites' wallets are: their bags are guarded."""
+HOLDERS = TRADERS[:ACCOUNTS]
+"""Whose the accounts' wallets are: their bags are guarded."""
 FOLLOWED = "sim_followed"
 """A database that has the chain as it was built."""
 _REACHED_S, _SET_S, _FOLLOWS_S = 40.0, 20.0, 8.0
@@ -84,7 +84,7 @@ class AlertRun(Run):
     """A run at work."""
 
     tellers: list[Teller] = field(default_factory=list)
-    mites: list[int] = field(default_factory=list)
+    accounts: list[int] = field(default_factory=list)
     rules: list[tuple[int, int]] = field(default_factory=list)
 
     async def teller_killed(self) -> None:
@@ -138,16 +138,16 @@ class AlertRun(Run):
     async def set_some(self) -> None:
         """Rules are set and wallets followed, and a rule is ended."""
         for _ in range(self.rng.randrange(1, 5)):
-            mite, wallet = self.rng.choice(self.mites), Address(actor_address(self.rng.choice(TRADERS)))
+            account, wallet = self.rng.choice(self.accounts), Address(actor_address(self.rng.choice(TRADERS)))
             if self.rng.randrange(3) == 0:
-                await self.watch(functools.partial(_followed, mite=mite, wallet=wallet))
+                await self.watch(functools.partial(_followed, account=account, wallet=wallet))
             elif len(self.rules) < MOST_RULES:
                 rule, meant = _some_rule(self.rng, wallet)
-                made = await self.watch(functools.partial(_set, mite=mite, rule=rule, wallet=meant))
-                self.rules.append((mite, made))
+                made = await self.watch(functools.partial(_set, account=account, rule=rule, wallet=meant))
+                self.rules.append((account, made))
         if len(self.rules) > 3 and self.rng.randrange(3) == 0:
-            mite, number = self.rules.pop(self.rng.randrange(len(self.rules)))
-            await self.watch(functools.partial(_ended, mite=mite, rule_id=number))
+            account, number = self.rules.pop(self.rng.randrange(len(self.rules)))
+            await self.watch(functools.partial(_ended, account=account, rule_id=number))
 
     async def watch(self, change: Callable[[asyncpg.Connection], Awaitable[int]]) -> int:
         """A change in a transaction of its own, while nobody tells: else who is just being told of the next
@@ -169,16 +169,16 @@ class AlertRun(Run):
         return found
 
 
-async def _set(connection: asyncpg.Connection, mite: int, rule: Rule, wallet: Address | None) -> int:
-    return await watches.add_rule(connection, mite, rule, wallet, -1, NOW)
+async def _set(connection: asyncpg.Connection, account: int, rule: Rule, wallet: Address | None) -> int:
+    return await watches.add_rule(connection, account, rule, wallet, -1, NOW)
 
 
-async def _followed(connection: asyncpg.Connection, mite: int, wallet: Address) -> int:
-    return await watches.add_follow(connection, mite, wallet, "somebody", -1, NOW)
+async def _followed(connection: asyncpg.Connection, account: int, wallet: Address) -> int:
+    return await watches.add_follow(connection, account, wallet, "somebody", -1, NOW)
 
 
-async def _ended(connection: asyncpg.Connection, mite: int, rule_id: int) -> int:
-    return int(await watches.end_rule(connection, mite, rule_id, NOW))
+async def _ended(connection: asyncpg.Connection, account: int, rule_id: int) -> int:
+    return int(await watches.end_rule(connection, account, rule_id, NOW))
 
 
 async def _forgot_forks(connection: asyncpg.Connection) -> int:
@@ -276,15 +276,17 @@ async def _through(at_work: AlertRun) -> None:
     """The script, and after it a chain without forks until all of it was told."""
     play, sync, rng = at_work.play, at_work.sync, at_work.rng
     async with arena.connected(at_work.database) as connection:
-        at_work.mites = await mites(connection, MITES, [actor_address(one) for one in HOLDERS])
+        at_work.accounts = await accounts(connection, ACCOUNTS, [actor_address(one) for one in HOLDERS])
         # As when a key is made: what happened before does not concern it.
-        await connection.execute("UPDATE accounts.mite SET guarded_from = (SELECT number FROM facts.cursor)")
+        await connection.execute(
+            "UPDATE accounts.account SET guarded_from = (SELECT number FROM facts.cursor)"
+        )
     await sync.start()
     for teller in at_work.tellers:
         await teller.start()
     for verb in ("buying", "selling"):
         rule = Rule(Who("any"), verb)
-        await at_work.watch(functools.partial(_set, mite=at_work.mites[0], rule=rule, wallet=None))
+        await at_work.watch(functools.partial(_set, account=at_work.accounts[0], rule=rule, wallet=None))
     await at_work.set_some()
     for name in rng.choices(list(EVENTS), list(EVENTS.values()), k=EVENTS_A_RUN):
         at_work.note(f"{name} at {play.head()}")
@@ -320,7 +322,7 @@ async def _compared(at_work: AlertRun, built: Built) -> None:
             "SELECT count(*) AS told, count(retracted_at) AS taken_back,"
             " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded, ("
             "SELECT count(*) FROM accounts.alert AS gone JOIN accounts.alert AS live"
-            " USING (mite_id, kind, source_id, block_number, log_index, verb, tx_hash)"
+            " USING (account_id, kind, source_id, block_number, log_index, verb, tx_hash)"
             " WHERE gone.retracted_at IS NOT NULL AND live.retracted_at IS NULL) AS again FROM accounts.alert"
         )
     outcome.rows, outcome.digest = (

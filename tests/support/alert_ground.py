@@ -1,4 +1,4 @@
-"""A curve that was launched, mites that watch it, and alerts that are made of it."""
+"""A curve that was launched, accounts that watch it, and alerts that are made of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -31,13 +31,13 @@ BUYING = Rule(Who("any"), "buying")
 
 @dataclass
 class Ground:
-    """A chain, its index, a mite, and who tells it. ``contracts``, ``now_s``: what ``Alerts`` needs."""
+    """A chain, its index, an account, and who tells it. ``contracts``, ``now_s``: what ``Alerts`` needs."""
 
     pool: asyncpg.Pool
     index: asyncpg.Connection
     chain: Chain
     writer: Writer
-    mite: int
+    account: int
     contracts: Contracts = NETWORK
     at_s: float = NOW_S
     given_up: list[tuple[int, int]] = field(default_factory=list)
@@ -81,13 +81,15 @@ class Ground:
     def head(self) -> BlockRef:
         return self.chain.blocks[-1].ref if self.chain.blocks else self.chain.parent
 
-    async def rule(self, rule: Rule = BUYING, wallet: Address | None = None, mite: int | None = None) -> int:
+    async def rule(
+        self, rule: Rule = BUYING, wallet: Address | None = None, account: int | None = None
+    ) -> int:
         async with self.index.transaction():
-            return await watches.add_rule(self.index, mite or self.mite, rule, wallet, -1, NOW)
+            return await watches.add_rule(self.index, account or self.account, rule, wallet, -1, NOW)
 
     async def follow(self, wallet: Address, name: str = "whale") -> int:
         async with self.index.transaction():
-            return await watches.add_follow(self.index, self.mite, wallet, name, -1, NOW)
+            return await watches.add_follow(self.index, self.account, wallet, name, -1, NOW)
 
     async def read(self, told: Alerts | None = None) -> None:
         """Tells of all there is."""

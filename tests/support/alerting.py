@@ -49,7 +49,7 @@ class OneByOne(RuleIndex):
         following = [one for one in self._each_follow.values() if one[0].from_number < number]
         found = []
         for source, rule, wallet in self._each_rule.values():
-            own = {who for follow, who in following if follow.mite_id == source.mite_id}
+            own = {who for follow, who in following if follow.account_id == source.account_id}
             wallets = {"follow": own, "any": None}.get(rule.who.kind, {wallet} - {None})
             if source.from_number < number and Watch(rule, wallets).matches(happening):  # type: ignore[arg-type]
                 found.append(source)
@@ -96,14 +96,14 @@ async def trades_happened(
 async def wished(
     connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
 ) -> None:
-    """A delivery of each to every channel of its mite."""
+    """A delivery of each to every channel of its account."""
     await connection.execute(
         "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
         " SELECT channel.id, gen_random_uuid()::text, given.kind, ARRAY[given.id], $4, $5, $5"
-        " FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS given (id, mite_id, kind)"
-        " JOIN accounts.channel AS channel ON channel.mite_id = given.mite_id",
+        " FROM unnest($1::bigint[], $2::bigint[], $3::text[]) AS given (id, account_id, kind)"
+        " JOIN accounts.channel AS channel ON channel.account_id = given.account_id",
         [alert.id for alert in alerts],
-        [alert.draft.mite_id for alert in alerts],
+        [alert.draft.account_id for alert in alerts],
         [alert.draft.kind for alert in alerts],
         retracted,
         now,
@@ -113,30 +113,32 @@ async def wished(
 PLAIN = AlertParts(OneByOne, trades_happened, wished)
 
 
-# --- mites -----------------------------------------------------------------------------------------
+# --- accounts -----------------------------------------------------------------------------------------
 
 
-async def mites(connection: asyncpg.Connection, count: int, wallets: Sequence[str] = ()) -> list[int]:
+async def accounts(connection: asyncpg.Connection, count: int, wallets: Sequence[str] = ()) -> list[int]:
     """So many new ones, each with a channel. ``wallets``: of the first of them; the others' hold nothing."""
     made = []
     for number in range(count):
-        mite_id = await connection.fetchval(
-            "INSERT INTO accounts.mite (wallet, designation, made_at) SELECT"
+        account_id = await connection.fetchval(
+            "INSERT INTO accounts.account (wallet, designation, made_at) SELECT"
             " decode(lpad(to_hex(seen + $1), 40, '0'), 'hex'), 'mite-' || seen, $2"
-            " FROM (SELECT coalesce(max(id), 0) + 1 AS seen FROM accounts.mite) AS so_far RETURNING id",
+            " FROM (SELECT coalesce(max(id), 0) + 1 AS seen FROM accounts.account) AS so_far RETURNING id",
             0xFEED00 + number,
             MADE_AT,
         )
         if number < len(wallets):
             wallet = bytes.fromhex(wallets[number][2:])
-            await connection.execute("UPDATE accounts.mite SET wallet = $2 WHERE id = $1", mite_id, wallet)
+            await connection.execute(
+                "UPDATE accounts.account SET wallet = $2 WHERE id = $1", account_id, wallet
+            )
         await connection.execute(
-            "INSERT INTO accounts.channel (mite_id, kind, target, shown, state, made_at)"
+            "INSERT INTO accounts.channel (account_id, kind, target, shown, state, made_at)"
             " VALUES ($1, 'telegram', '', '', 'live', $2)",
-            mite_id,
+            account_id,
             MADE_AT,
         )
-        made.append(mite_id)
+        made.append(account_id)
     return made
 
 
@@ -146,7 +148,7 @@ async def mites(connection: asyncpg.Connection, count: int, wallets: Sequence[st
 class Row(NamedTuple):
     """What an alert is of."""
 
-    mite_id: int
+    account_id: int
     kind: str
     source_id: int
     block_number: int
@@ -188,7 +190,7 @@ async def expected(
         guarding = bags.of(happening)
         found.everything |= {_row(source, happening) for source in guarding}
         for source in (*live.matching(happening), *guarding):
-            key = (source.kind, source.id, source.mite_id, happening.spot.at_s // MINUTE_S)
+            key = (source.kind, source.id, source.account_id, happening.spot.at_s // MINUTE_S)
             counts[key] += 1
             if counts[key] <= MOST_A_MINUTE:
                 found.rows.append(_row(source, happening))
@@ -201,9 +203,10 @@ async def expected(
 
 @dataclass
 class Bags:
-    """Which mites hold what: every trade there was, in order. ``sold``: what a deployer had sold by then."""
+    """Which accounts hold what: every trade there was, in order. ``sold``: what a deployer had sold by
+    then."""
 
-    mites: dict[str, tuple[int, int]]
+    accounts: dict[str, tuple[int, int]]
     deployers: dict[str, str]
     trades: Sequence[asyncpg.Record]
     numbers: dict[str, int]
@@ -223,11 +226,11 @@ class Bags:
                 return []
         number = self.numbers[token] * (-1 if happening.verb == "draining" else 1)
         found = [
-            mite
-            for wallet, (mite, guarded_from) in self.mites.items()
+            account
+            for wallet, (account, guarded_from) in self.accounts.items()
             if wallet != by and guarded_from < at[0] and self._held(wallet, token, at)
         ]
-        return [AlertSource("bag_guard", number, mite, "bag guard", -1) for mite in sorted(found)]
+        return [AlertSource("bag_guard", number, account, "bag guard", -1) for account in sorted(found)]
 
     def _before(self, wallet: str, token: str, at: tuple[int, int]) -> list[asyncpg.Record]:
         own = bytes.fromhex(wallet[2:]), bytes.fromhex(token[2:])
@@ -250,14 +253,14 @@ class Bags:
 
 
 async def _bags(connection: asyncpg.Connection) -> Bags:
-    mites_of = await connection.fetch("SELECT id, wallet, guarded_from FROM accounts.mite")
+    accounts_of = await connection.fetch("SELECT id, wallet, guarded_from FROM accounts.account")
     launches = await connection.fetch(
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.launch AS launch"
         " JOIN facts.address AS token ON token.id = launch.token_id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
     )
     return Bags(
-        {as_text(row["wallet"]): (row["id"], row["guarded_from"]) for row in mites_of},
+        {as_text(row["wallet"]): (row["id"], row["guarded_from"]) for row in accounts_of},
         {as_text(row["token"]): as_text(row["deployer"]) for row in launches},
         await connection.fetch(_TRADES, 0, -1, 2**31 - 1, 2**31 - 1),
         {as_text(row["address"]): row["id"] for row in await connection.fetch("SELECT * FROM facts.address")},
@@ -274,7 +277,7 @@ async def _all_changes(connection: asyncpg.Connection) -> list[WatchChange]:
 def _row(source: AlertSource, happening: Happening) -> Row:
     spot = happening.spot
     return Row(
-        source.mite_id,
+        source.account_id,
         source.kind,
         source.id,
         spot.block_number,
@@ -317,7 +320,7 @@ async def amiss(
         if row["retracted_at"] is not None and was_there:
             said.append(f"taken back, and was always there: {one}")
     a_minute = Counter(
-        (row["kind"], row["source_id"], row["mite_id"], row["at_s"] // MINUTE_S)
+        (row["kind"], row["source_id"], row["account_id"], row["at_s"] // MINUTE_S)
         for _, row in rows
         if row["retracted_at"] is None
     )
@@ -336,7 +339,7 @@ async def _counts_amiss(
     ]
     told = Counter[tuple[str, int, int, int]]()
     for row in await connection.fetch("SELECT * FROM accounts.alert WHERE more > 0 AND retracted_at IS NULL"):
-        told[row["kind"], row["source_id"], row["mite_id"], row["at_s"] // MINUTE_S] += row["more"]
+        told[row["kind"], row["source_id"], row["account_id"], row["at_s"] // MINUTE_S] += row["more"]
     past = {key: more for key, more in should.beyond.items() if key[3] < should.last_s // MINUTE_S}
     mine = {key: more for key, more in told.items() if key[:2] not in over}
     if mine != past:
@@ -358,7 +361,7 @@ async def _sent_amiss(connection: asyncpg.Connection, told: Sequence[asyncpg.Rec
 
 def _told(row: asyncpg.Record) -> Row:
     spot = row["block_number"], row["log_index"], row["verb"]
-    return Row(row["mite_id"], row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
+    return Row(row["account_id"], row["kind"], row["source_id"], *spot, as_text(row["tx_hash"]))
 
 
 def without(parts: AlertParts, **others: object) -> AlertParts:

@@ -14,7 +14,7 @@ from roundtrip.channels.post import PostReply
 from roundtrip.channels.secrets import Seal
 from roundtrip.channels.targets import Target
 from roundtrip.channels.telegram import StartedChat
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Alert, Draft
@@ -143,17 +143,17 @@ class Street:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.at_s, UTC)
 
-    async def mite(self) -> Mite:
+    async def account(self) -> Account:
         """A new one."""
         wallet = Address("0x" + secrets.token_hex(20))
         async with self.pool.acquire() as connection, connection.transaction():
             found = await accounts.lock_account(
                 connection, wallet, [f"mite-{secrets.token_hex(6)}"], self.now()
             )
-        return found.mite
+        return found.account
 
     async def webhook(
-        self, mite: Mite, host: str = "a.example", *, proven: bool = False, took_ms: int = 0
+        self, account: Account, host: str = "a.example", *, proven: bool = False, took_ms: int = 0
     ) -> int:
         """One that was set."""
         url = f"https://{host}/alerts"
@@ -162,11 +162,11 @@ class Street:
         target = seal.seal(url, secrets.token_bytes(32))
         async with self.pool.acquire() as connection, connection.transaction():
             new = NewChannel("webhook", target, url, secret, seal.hash_of(url), proven, took_ms)
-            return await channels.add(connection, mite.id, new, self.now())
+            return await channels.add(connection, account.id, new, self.now())
 
-    async def alert(self, mite: Mite, *said: str, kind: Any = "rule") -> list[Alert]:
+    async def alert(self, account: Account, *said: str, kind: Any = "rule") -> list[Alert]:
         """Rows that are wished for in the transaction that makes them."""
-        drafts = [Draft(mite.id, kind, 1, int(self.at_s), one, verb="buying") for one in said]
+        drafts = [Draft(account.id, kind, 1, int(self.at_s), one, verb="buying") for one in said]
         async with self.pool.acquire() as connection, connection.transaction():
             made = await alerts.put(connection, drafts, self.now())
             await deliveries.wish(connection, made, self.now())

@@ -22,7 +22,7 @@ class Account:
     person: Person
     session: str
     csrf: str
-    mite_id: int
+    account_id: int
 
     async def page(self, path: str) -> tuple[int, str]:
         return await _sent("GET", self.url + path, None, self.session)
@@ -52,8 +52,8 @@ async def signed_in(ctx: Context, url: str) -> Account:
     csrf = re.search('name="csrf" value="([0-9a-f]{64})"', page)
     assert csrf is not None
     wallet = bytes.fromhex(person.address[2:])
-    mite_id: int = await ctx.pool.fetchval("SELECT id FROM accounts.mite WHERE wallet = $1", wallet)
-    return Account(ctx, url, person, session, csrf.group(1), mite_id)
+    account_id: int = await ctx.pool.fetchval("SELECT id FROM accounts.account WHERE wallet = $1", wallet)
+    return Account(ctx, url, person, session, csrf.group(1), account_id)
 
 
 async def _sent(method: str, url: str, form: dict[str, str] | None, session: str) -> tuple[int, str]:

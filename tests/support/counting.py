@@ -1,4 +1,4 @@
-"""Counts in memory, as a database would keep them; and mites and keys put straight into a real one."""
+"""Counts in memory, as a database would keep them; and accounts and keys put straight into a real one."""
 
 import hashlib
 from collections import Counter
@@ -10,7 +10,7 @@ from uuid import UUID, uuid4
 import asyncpg
 
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
@@ -38,9 +38,9 @@ def hashed(name: str) -> bytes:
     return keys.hash_of(key_of(name))
 
 
-def mite(number: int) -> Mite:
+def account(number: int) -> Account:
     """Made up."""
-    return Mite(number, f"mite-{number:04}", Address(f"0x{number:040x}"))
+    return Account(number, f"mite-{number:04}", Address(f"0x{number:040x}"))
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Drawn:
 
 @dataclass
 class Balance:
-    """What is left of the credits that a mite paid for, and what is gone."""
+    """What is left of the credits that an account paid for, and what is gone."""
 
     credits: int = 0
     spent: int = 0
@@ -68,7 +68,7 @@ class Counts:
     ``is_moved`` for credits; ``is_silent``: of the last minute nothing is told; ``asked``: calls that it was
     given. Outlives the gates that write to it, as a database does."""
 
-    live: dict[bytes, Mite] = field(default_factory=dict)
+    live: dict[bytes, Account] = field(default_factory=dict)
     days: Counter[tuple[int, date]] = field(default_factory=Counter)
     minute: Counter[tuple[str, int]] = field(default_factory=Counter)
     fault: Exception | None = None
@@ -91,8 +91,8 @@ class Counts:
         if self.fault is not None and not self.is_done:
             raise self.fault
         for back in handed_back:
-            if back.day is not None and back.mite_id is not None:
-                self.days[back.mite_id, back.day] = max(0, self.days[back.mite_id, back.day] - 1)
+            if back.day is not None and back.account_id is not None:
+                self.days[back.account_id, back.day] = max(0, self.days[back.account_id, back.day] - 1)
             if back.caller is not None:
                 self.minute[back.caller, back.taken_ms] -= 1
         came = [self._counted(call) for call in calls]
@@ -124,18 +124,18 @@ class Counts:
         for one in [*settled, *released]:
             hold = self.holds.pop(one, None)
             if hold is not None:
-                self.balances[hold.mite_id].spent += one in settled
-                self.balances[hold.mite_id].credits += one not in settled
+                self.balances[hold.account_id].spent += one in settled
+                self.balances[hold.account_id].credits += one not in settled
         given = {one.id for one in wanted if self._held(one, now_ms)}
         if self.moving_fault is not None:
             raise self.moving_fault
         return given
 
     def _held(self, wanted: CreditHold, now_ms: int) -> bool:
-        has = self.balances.get(wanted.mite_id)
+        has = self.balances.get(wanted.account_id)
         if has is None:
             return False
-        own = [one for one in self.holds.values() if one.mite_id == wanted.mite_id]
+        own = [one for one in self.holds.values() if one.account_id == wanted.account_id]
         for one in [one for one in own if one.until_ms <= now_ms]:
             del self.holds[one.id]
             has.credits += 1
@@ -158,18 +158,18 @@ class Counts:
         """Nothing is open."""
 
 
-async def put_mite(connection: asyncpg.Connection, wallet: Address, *names: str) -> int:
+async def put_account(connection: asyncpg.Connection, wallet: Address, *names: str) -> int:
     """An account with the keys of these names; its number."""
     made_at = datetime.now(UTC)
     number: int = await connection.fetchval(
-        "INSERT INTO accounts.mite (wallet, designation, made_at) VALUES ($1, $2, $3) RETURNING id",
+        "INSERT INTO accounts.account (wallet, designation, made_at) VALUES ($1, $2, $3) RETURNING id",
         bytes.fromhex(wallet[2:]),
         f"mite-{wallet[-12:]}",
         made_at,
     )
     for name in names:
         await connection.execute(
-            "INSERT INTO accounts.key (mite_id, hash, start, label, made_at) VALUES ($1, $2, $3, '', $4)",
+            "INSERT INTO accounts.key (account_id, hash, start, label, made_at) VALUES ($1, $2, $3, '', $4)",
             number,
             hashed(name),
             keys.start_of(key_of(name)),
@@ -178,32 +178,33 @@ async def put_mite(connection: asyncpg.Connection, wallet: Address, *names: str)
     return number
 
 
-async def put_credits(connection: asyncpg.Connection, mite_id: int, credited: int) -> None:
-    """As if the mite had paid for so many calls."""
+async def put_credits(connection: asyncpg.Connection, account_id: int, credited: int) -> None:
+    """As if the account had paid for so many calls."""
     payment = CreditPayment(TxHash(f"0x{uuid4().int:064x}"), 1, 1, "0x" + "ab" * 32)
     async with connection.transaction():
-        await credits.redeem(connection, mite_id, payment, credited, datetime.now(UTC))
+        await credits.redeem(connection, account_id, payment, credited, datetime.now(UTC))
 
 
 async def conserved(connection: asyncpg.Connection, now_ms: int) -> dict[int, tuple[int, int, int]]:
-    """Of every mite that ever paid: credits, holds, spent. Asserts that they are what it paid for, and that
-    what it is told it has is what it can spend."""
+    """Of every account that ever paid: credits, holds, spent. Asserts that they are what it paid for, and
+    that what it is told it has is what it can spend."""
     found: dict[int, tuple[int, int, int]] = {}
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         rows = await connection.fetch(
             """
-            SELECT mite_id, credits, spent,
-                (SELECT count(*) FROM accounts.hold AS held WHERE held.mite_id = had.mite_id) AS holds,
+            SELECT account_id, credits, spent,
+                (SELECT count(*) FROM accounts.hold AS held WHERE held.account_id = had.account_id) AS holds,
                 (SELECT count(*) FROM accounts.hold AS held
-                    WHERE held.mite_id = had.mite_id AND held.until_ms <= $1) AS over,
-                (SELECT sum(credited) FROM accounts.payment AS paid WHERE paid.mite_id = had.mite_id) AS paid
+                    WHERE held.account_id = had.account_id AND held.until_ms <= $1) AS over,
+                (SELECT sum(credited) FROM accounts.payment AS paid
+                    WHERE paid.account_id = had.account_id) AS paid
             FROM accounts.balance AS had
             """,
             now_ms,
         )
         for row in rows:
             assert row["paid"] == row["credits"] + row["holds"] + row["spent"], dict(row)
-            told = await credits.balance(connection, row["mite_id"], now_ms)
+            told = await credits.balance(connection, row["account_id"], now_ms)
             assert told == row["credits"] + row["over"], (told, dict(row))
-            found[row["mite_id"]] = row["credits"], row["holds"], row["spent"]
+            found[row["account_id"]] = row["credits"], row["holds"], row["spent"]
     return found

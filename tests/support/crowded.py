@@ -13,7 +13,7 @@ from roundtrip.devnet.deploy import ZERO, ContractDeployer
 from roundtrip.devnet.launchpad import pool_key, v4_swap
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
@@ -21,7 +21,7 @@ from roundtrip.services.runtime.context import Context
 from support.holding_asked import copied
 from support.indexing import at, cursor, follow
 from support.keys import Clock, random_context
-from support.leagued import new_mite
+from support.leagued import new_account
 from support.signing import now_s
 
 _GAS = 1_500_000
@@ -64,10 +64,10 @@ class Crowded:
             async with asyncio.timeout(_WAIT_S):
                 await asyncio.gather(*await worker.take())
 
-    async def mite(self, wallet: str | None = None) -> Mite:
+    async def account(self, wallet: str | None = None) -> Account:
         """An account of a wallet that nobody ever met, or of this one."""
         async with self.ctx.pool.acquire() as connection:
-            return await new_mite(connection, None if wallet is None else Address(wallet))
+            return await new_account(connection, None if wallet is None else Address(wallet))
 
     async def buy(self, account: str, wei: int) -> None:
         """For real; the account is given what it pays."""

@@ -13,7 +13,7 @@ from roundtrip.chain.rpc.client import Meter, RpcNode
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.rates import Rates
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
@@ -178,20 +178,20 @@ class Ground:
         made = self.chain.block(*transactions, after_s=after_s)
         await appended(self.index, self.writer, [made])
 
-    async def mite(
+    async def account(
         self, wallet: Address = FLAGGER, designation: str = "mite-test", days_old: float = 30
-    ) -> Mite:
+    ) -> Account:
         made_at = datetime.fromtimestamp(self.at.timestamp_s, UTC) - timedelta(days=days_old)
-        mite_id: int = await self.index.fetchval(
-            "INSERT INTO accounts.mite (wallet, designation, made_at) VALUES ($1, $2, $3) RETURNING id",
+        account_id: int = await self.index.fetchval(
+            "INSERT INTO accounts.account (wallet, designation, made_at) VALUES ($1, $2, $3) RETURNING id",
             as_bytes(wallet),
             designation,
             made_at,
         )
-        return Mite(mite_id, designation, wallet)
+        return Account(account_id, designation, wallet)
 
-    async def flag(self, mite: Mite, kind: Kind, token: Address = TOKEN) -> int:
-        answered = await flag_token(self.ctx, FlagParams(token, kind), mite, self.quotes.prices())
+    async def flag(self, account: Account, kind: Kind, token: Address = TOKEN) -> int:
+        answered = await flag_token(self.ctx, FlagParams(token, kind), account, self.quotes.prices())
         return answered.answer.id
 
     async def look(self) -> None:
@@ -220,5 +220,5 @@ class Ground:
 
 
 async def emptied_accounts(connection: asyncpg.Connection) -> None:
-    await connection.execute("TRUNCATE accounts.mite CASCADE")
+    await connection.execute("TRUNCATE accounts.account CASCADE")
     await connection.execute("TRUNCATE accounts.public_name")

@@ -21,9 +21,9 @@ NOW_WEI = 9 * 10**16
 
 
 async def refused(ground: Ground, kind: str, token: str = TOKEN, wallet: str = FLAGGER) -> str:
-    mite = await ground.mite(wallet=wallet, designation=f"mite-{wallet[-4:]}")  # type: ignore[arg-type]
+    account = await ground.account(wallet=wallet, designation=f"mite-{wallet[-4:]}")  # type: ignore[arg-type]
     with pytest.raises(CallerFault) as raised:
-        await ground.flag(mite, kind, token)  # type: ignore[arg-type]
+        await ground.flag(account, kind, token)  # type: ignore[arg-type]
     assert raised.value.code == "bad_input"
     return raised.value.message
 

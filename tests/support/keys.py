@@ -6,13 +6,13 @@ from typing import Any
 
 import asyncpg
 import msgspec
-from eth_account import Account
+from eth_account import Account as EthAccount
 from eth_account.messages import encode_defunct
 
 from roundtrip.api.dispatch import read_params
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import HandlerCall
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts import sessions
@@ -43,17 +43,17 @@ def random_context(ctx: Context, clock: Clock) -> Context:
     return replace(ctx, entropy=lambda: secrets.token_bytes(32), now_s=clock)
 
 
-async def mite_of_key(connection: asyncpg.Connection, hashed: bytes) -> Mite | None:
+async def account_of_key(connection: asyncpg.Connection, hashed: bytes) -> Account | None:
     """Whose live key has this hash, asked as a call asks it; None: it is nobody's, or revoked."""
     (live,) = await call_counts.write(connection, [CountedCall(None, int(NOW_S * 1000), hashed)])
-    return None if live is None else live.mite
+    return None if live is None else live.account
 
 
 class Person:
     """Somebody with a wallet."""
 
     def __init__(self) -> None:
-        self._account = Account.create()
+        self._account = EthAccount.create()
         self.shown = str(self._account.address)
         self.address = Address(self.shown.lower())
 

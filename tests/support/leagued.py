@@ -1,4 +1,4 @@
-"""Mites in the league, and an index in which it is known which of their sells count."""
+"""Accounts in the league, and an index in which it is known which of their sells count."""
 
 import secrets
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.practice.league import Who
 from roundtrip.domain.practice.practice import monday_s
@@ -40,11 +40,11 @@ def curve_of(token: Address) -> str:
     return "0x" + "00" * 12 + token[2:]
 
 
-async def new_mite(connection: asyncpg.Connection, wallet: Address | None = None) -> Mite:
+async def new_account(connection: asyncpg.Connection, wallet: Address | None = None) -> Account:
     """An account of a wallet that stands in no fact, or of this one."""
     wallet = wallet or Address("0x" + secrets.token_hex(20))
     names = [f"mite-{secrets.token_hex(8)}"]
-    return (await accounts.lock_account(connection, wallet, names, NOW)).mite
+    return (await accounts.lock_account(connection, wallet, names, NOW)).account
 
 
 @dataclass(slots=True)
@@ -91,7 +91,7 @@ class Leagued:
 
     async def sells(
         self,
-        mite: Mite,
+        account: Account,
         profit_wei: int = 10**18,
         token: Address = TOKEN,
         number: int = NUMBER,
@@ -102,7 +102,7 @@ class Leagued:
         """A practice sell priced at a block; on the token's curve, if nothing else is told."""
         where = {"venue": venue or curve_of(token), "contracts": NETWORK, "bought_at": bought_at}
         at = block(number)
-        return await league.count_sell(self.connection, mite, token, profit_wei, at, NOW + later, **where)  # type: ignore[arg-type]
+        return await league.count_sell(self.connection, account, token, profit_wei, at, NOW + later, **where)  # type: ignore[arg-type]
 
     async def keep(self, token: Address) -> None:
         """As the job of the winners does it."""

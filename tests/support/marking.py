@@ -1,6 +1,6 @@
 """Accounts that name and mark wallets, and what everybody is told of it."""
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.services.community.mark_wallet import Marked, MarkParams, mark_wallet
 from roundtrip.services.support.index_reader import Nothing
@@ -13,18 +13,18 @@ STRANGERS = BUYERS[:3]
 """Each with a purse of his own; all have traded."""
 
 
-async def marked(ground: Ground, mite: Mite, wallet: Address = TARGET, **said: object) -> Marked:
+async def marked(ground: Ground, account: Account, wallet: Address = TARGET, **said: object) -> Marked:
     params = MarkParams(wallet, **said)  # type: ignore[arg-type]
-    return (await mark_wallet(ground.ctx, params, mite)).answer
+    return (await mark_wallet(ground.ctx, params, account)).answer
 
 
 async def all_say(
     ground: Ground, *wallets: Address, about: Address = TARGET, days_old: float = 30, **said: object
 ) -> None:
-    """A mite of each wallet says it."""
+    """An account of each wallet says it."""
     for wallet in wallets:
-        mite = await ground.mite(wallet, f"mite-{wallet[-6:]}", days_old)
-        await marked(ground, mite, about, **said)
+        account = await ground.account(wallet, f"mite-{wallet[-6:]}", days_old)
+        await marked(ground, account, about, **said)
 
 
 async def told(ground: Ground) -> WalletNames:

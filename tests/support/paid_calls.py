@@ -23,7 +23,7 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.accounts.credit_holds import CreditHold
 
-from .counting import Balance, Drawn, Wall, hashed, key_of, mite
+from .counting import Balance, Drawn, Wall, account, hashed, key_of
 from .counting import Counts as Ledger
 
 HOME = "address:203.0.113.7"
@@ -72,10 +72,10 @@ SHARED = replace(PLAIN, shared_by=lambda params: params.address)
 
 @dataclass
 class House:
-    """A gate, and a dispatch behind it, over counts that outlive them. The mite has paid for five calls; of
-    its free ones none is left."""
+    """A gate, and a dispatch behind it, over counts that outlive them. The account has paid for five calls;
+    of its free ones none is left."""
 
-    ledger: Waits = field(default_factory=lambda: Waits({hashed("k"): mite(1), hashed("n"): mite(2)}))
+    ledger: Waits = field(default_factory=lambda: Waits({hashed("k"): account(1), hashed("n"): account(2)}))
     wall: Wall = field(default_factory=Wall)
     now_s: float = 0.0
     drawn: Drawn = field(default_factory=Drawn)
@@ -111,9 +111,9 @@ class House:
     async def run(self, operation: AnyOperation = PLAIN, address: str = "x") -> DoorReply:
         return await self.dispatch.run(operation, {"address": address}, KEYED)
 
-    def has(self, mite_id: int = 1) -> tuple[int, int, int]:
+    def has(self, account_id: int = 1) -> tuple[int, int, int]:
         """Credits, held, spent."""
-        one = self.ledger.balances[mite_id]
+        one = self.ledger.balances[account_id]
         assert one.credits + len(self.ledger.holds) + one.spent == 5, "a credit was lost or made"
         return one.credits, len(self.ledger.holds), one.spent
 

@@ -14,7 +14,7 @@ from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
@@ -26,7 +26,7 @@ from support.wallet import calldata
 USDG = 10**6
 BEHIND = 64
 """So many blocks behind the newest is the local chain's final one."""
-NOBODY = Mite(0, "mite-2345", Address("0x" + "ab" * 20))
+NOBODY = Account(0, "mite-2345", Address("0x" + "ab" * 20))
 
 
 def some_address() -> Address:
@@ -39,27 +39,27 @@ def with_payments(ctx: Context, pay_to: Address | None = None, calls_per_usdg: i
     return replace(ctx, payments=Payments(pay_to or some_address(), calls_per_usdg))
 
 
-async def mite_of(ctx: Context, wallet: Address) -> Mite:
+async def account_of(ctx: Context, wallet: Address) -> Account:
     """The wallet's account, made where it had none."""
     name, now = f"mite-{secrets.token_hex(6)}", datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection, connection.transaction():
-        return (await accounts.lock_account(connection, wallet, [name], now)).mite
+        return (await accounts.lock_account(connection, wallet, [name], now)).account
 
 
-async def answer_of(ctx: Context, name: str, mite: Mite, /, **given: Any) -> dict[str, Any]:
+async def answer_of(ctx: Context, name: str, account: Account, /, **given: Any) -> dict[str, Any]:
     """The answer of an operation that needs a key. Raises as it does."""
     operation = next(one for one in OPERATIONS if one.name == name)
-    answered = await operation.handler(HandlerCall(ctx, read_params(operation, given), mite))
+    answered = await operation.handler(HandlerCall(ctx, read_params(operation, given), account))
     body = msgspec.json.encode(answered.answer)
     msgspec.json.decode(body, type=operation.answer)
     found: dict[str, Any] = msgspec.json.decode(body)
     return found
 
 
-async def refusal(ctx: Context, mite: Mite, tx: str) -> tuple[str, str]:
+async def refusal(ctx: Context, account: Account, tx: str) -> tuple[str, str]:
     """Code and message of a payment that is not counted."""
     try:
-        counted = await answer_of(ctx, "redeem_payment", mite, tx=tx)
+        counted = await answer_of(ctx, "redeem_payment", account, tx=tx)
     except RoundtripError as error:
         return error.code, error.message
     raise AssertionError(f"it was counted: {counted}")
@@ -105,7 +105,7 @@ class Shop:
 
     ctx: Context
     payer: Payer
-    mite: Mite
+    account: Account
     wallet: ContractDeployer
 
     @property
@@ -116,20 +116,21 @@ class Shop:
     def pay(self, amount_raw: int = 5 * USDG) -> str:
         return self.payer.pay(self.wallet, self.pay_to, amount_raw)
 
-    async def refused(self, tx: str, mite: Mite | None = None) -> tuple[str, str]:
+    async def refused(self, tx: str, account: Account | None = None) -> tuple[str, str]:
         before = await self.counted()
-        found = await refusal(self.ctx, mite or self.mite, tx)
+        found = await refusal(self.ctx, account or self.account, tx)
         assert await self.counted() == before, "nothing is used up"
         return found
 
     async def counted(self) -> list[asyncpg.Record]:
         rows: list[asyncpg.Record] = await self.ctx.pool.fetch(
-            "SELECT tx_hash, mite_id, amount_raw, credited FROM accounts.payment ORDER BY tx_hash, mite_id"
+            "SELECT tx_hash, account_id, amount_raw, credited FROM accounts.payment ORDER BY tx_hash, "
+            "account_id"
         )
         return rows
 
     async def balance(self) -> int:
-        return int((await answer_of(self.ctx, "credits", self.mite))["balance"])
+        return int((await answer_of(self.ctx, "credits", self.account))["balance"])
 
 
 async def a_shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
@@ -137,6 +138,6 @@ async def a_shop(ctx: Context, rpc: SyncRpc, built: Built) -> Shop:
     taking = with_payments(random_context(ctx, Clock()))
     person, payer = Person(), Payer(rpc, built)
     await key_for(taking, person)
-    mite = await mite_of(taking, person.address)
-    await answer_of(taking, "credits", mite)
-    return Shop(taking, payer, mite, payer.wallet(person.address))
+    account = await account_of(taking, person.address)
+    await answer_of(taking, "credits", account)
+    return Shop(taking, payer, account, payer.wallet(person.address))

@@ -1,4 +1,4 @@
-"""Payments of two mites by a model: on a chain that is reorganised, posted several times at once."""
+"""Payments of two accounts by a model: on a chain that is reorganised, posted several times at once."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -8,7 +8,7 @@ import asyncpg
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts.credits import redeem_payment
@@ -33,7 +33,7 @@ class Payings(RuleBasedStateMachine):
         super().__init__()
         self.wall, self.chain = Wall(MIDNIGHT_MS - 1_000_000), PayingChain()
         self.context: Context = paying_context(self.chain, self.pool, lambda: self.wall.ms / 1000)
-        self.mites: list[int] = []
+        self.accounts: list[int] = []
         self.counted: set[str] = set()
         self.paid = [0, 0]
         self.credits = [0, 0]
@@ -69,7 +69,7 @@ class Payings(RuleBasedStateMachine):
         forks=st.sampled_from([0, 0, 0, 1, 3]),
     )
     def redeem(self, index: int, posts: list[int], forks: int) -> None:
-        """The same transaction at once, by either mite. ``forks``: how many final blocks are taken back
+        """The same transaction at once, by either account. ``forks``: how many final blocks are taken back
         before the first one is confirmed."""
         if not self.chain.known:
             return
@@ -105,9 +105,9 @@ class Payings(RuleBasedStateMachine):
 
     async def _posted(self, paid: Payment, posts: list[int]) -> list[str]:
         async def posted(owner: int) -> str:
-            mite = Mite(self.mites[owner], f"mite-{owner}", WALLETS[owner])
+            account = Account(self.accounts[owner], f"mite-{owner}", WALLETS[owner])
             try:
-                await redeem_payment(self.context, PaymentParams(paid.tx_hash), mite)
+                await redeem_payment(self.context, PaymentParams(paid.tx_hash), account)
             except RoundtripError as error:
                 return error.code
             return "counted"

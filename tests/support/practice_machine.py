@@ -14,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef, plain_decimal
 from roundtrip.domain.check.evidence import Missing
@@ -26,7 +26,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.trade.simulate_schema import TradeVerdict
 from roundtrip.services.valuation.holdings import HoldingToSell
 from roundtrip.store.practice.league import LeagueEligibility
-from support.counting import put_mite
+from support.counting import put_account
 from support.keys import NOW_S
 from support.practice_doubles import CutPool, Meeting, Pool
 from support.practising import UNIT, VENUE, a_slot, conserved, read
@@ -84,13 +84,13 @@ class Practices(RuleBasedStateMachine):
         self.done: dict[tuple[int, str], tuple[Request, dict[str, Any]]] = {}
         self.here: dict[tuple[int, Address, str, str], list[tuple[int, int]]] = defaultdict(list)
         self.lives: dict[tuple[int, Address], int] = {}
-        self.mites = [self._run(self._made(wallet)) for wallet in WALLETS]
+        self.accounts = [self._run(self._made(wallet)) for wallet in WALLETS]
 
-    async def _made(self, wallet: Address) -> Mite:
+    async def _made(self, wallet: Address) -> Account:
         async with self.real.acquire() as connection:
             if wallet == WALLETS[0]:
-                await connection.execute("TRUNCATE accounts.mite CASCADE")
-            return Mite(await put_mite(connection, wallet), "mite-test", wallet)
+                await connection.execute("TRUNCATE accounts.account CASCADE")
+            return Account(await put_account(connection, wallet), "mite-test", wallet)
 
     def _run(self, doing: Awaitable[A]) -> A:
         async def done() -> A:
@@ -147,16 +147,16 @@ class Practices(RuleBasedStateMachine):
     # --- requests ------------------------------------------------------------------------------
 
     async def _sent(self, request: Request) -> dict[str, Any]:
-        mite = self.mites[request.owner]
+        account = self.accounts[request.owner]
         if request.side == "buy":
             params = PracticeBuyParams(request.token, request.amount)
             means = buy.BuyPricing(self._price_buy, a_slot)
-            return read(await buy.buy(self.ctx, params, mite, request.key, means, Meter()))
+            return read(await buy.buy(self.ctx, params, account, request.key, means, Meter()))
         selling = sell.SellPricing(
             price=self._price_sell, slot_of=a_slot, count_sell=_counts_some, worth=cast(Any, None)
         )
         sold = PracticeSellParams(request.token, float(request.amount))
-        return read(await sell.sell(self.ctx, sold, mite, request.key, selling, Meter()))
+        return read(await sell.sell(self.ctx, sold, account, request.key, selling, Meter()))
 
     async def _came(self, request: Request) -> dict[str, Any] | RoundtripError:
         try:
@@ -336,8 +336,8 @@ class Practices(RuleBasedStateMachine):
     def nothing_is_made_or_lost(self) -> None:
         async def held() -> None:
             async with self.real.acquire() as connection:
-                for mite in self.mites:
-                    await conserved(connection, mite.id)
+                for account in self.accounts:
+                    await conserved(connection, account.id)
                 sides = await connection.fetch("SELECT DISTINCT side FROM accounts.practice_trade")
                 repeats = await connection.fetchval("SELECT count(*) FROM accounts.practice_repeat")
             for row in sides:

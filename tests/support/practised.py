@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH, ZERO_ADDRESS, Address
 from roundtrip.services.practice.account import practice_account
@@ -25,20 +25,20 @@ from support.wallet import Fill, Wallet
 ETH = WEI_PER_ETH
 
 
-async def buys(shop: Context, mite: Mite, token: str, eth: str) -> dict[str, Any]:
+async def buys(shop: Context, account: Account, token: str, eth: str) -> dict[str, Any]:
     """On the newest block."""
     await shop.heads.refresh()
-    return read((await practice_buy(shop, PracticeBuyParams(token, eth), mite, None)).answer)
+    return read((await practice_buy(shop, PracticeBuyParams(token, eth), account, None)).answer)
 
 
-async def sells(shop: Context, mite: Mite, token: str, percent: float = 100) -> dict[str, Any]:
+async def sells(shop: Context, account: Account, token: str, percent: float = 100) -> dict[str, Any]:
     await shop.heads.refresh()
-    return read((await practice_sell(shop, PracticeSellParams(token, percent), mite, None)).answer)
+    return read((await practice_sell(shop, PracticeSellParams(token, percent), account, None)).answer)
 
 
-async def account(shop: Context, mite: Mite) -> dict[str, Any]:
+async def account_of(shop: Context, account: Account) -> dict[str, Any]:
     await shop.heads.refresh()
-    return read((await practice_account(shop, Nothing(), mite)).answer)
+    return read((await practice_account(shop, Nothing(), account)).answer)
 
 
 def wei(eth: str) -> int:
@@ -91,15 +91,15 @@ def pass_s(rpc: SyncRpc, clock: Clock, seconds: int) -> None:
     rpc.call("evm_mine")
 
 
-async def refused(shop: Context, mite: Mite, token: str, stuck: bool = False) -> str:
+async def refused(shop: Context, account: Account, token: str, stuck: bool = False) -> str:
     """A sell that the chain refuses, and the position stands unvalued. ``stuck``: it cannot be sold, by the
     check. Why."""
     with pytest.raises(CallerFault) as raised:
-        await sells(shop, mite, token)
+        await sells(shop, account, token)
     assert raised.value.code == "would_fail"
-    (position,) = (await account(shop, mite))["positions"]
+    (position,) = (await account_of(shop, account))["positions"]
     assert (position["worth"], position["gain"]) == (None, None)
     assert (position["stuckAt"] is not None) is stuck
-    lines = read((await practice_trades(shop, Nothing(), mite)).answer)["trades"]
+    lines = read((await practice_trades(shop, Nothing(), account)).answer)["trades"]
     assert [line["side"] for line in lines] == ["buy"]
     return raised.value.message

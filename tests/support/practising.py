@@ -1,4 +1,4 @@
-"""Mites that practise, with what others tell of worth and of the league made up."""
+"""Accounts that practise, with what others tell of worth and of the league made up."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.base.venue import Venue
 from roundtrip.services.practice import buy, sell
@@ -21,16 +21,16 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.league import LeagueEligibility
-from support.keys import Person, key_for, mite_of_key
+from support.keys import Person, account_of_key, key_for
 
 UNIT = 10**18
 VENUE = Venue("amm_v3", "eth", ZERO_ADDRESS, Address("0x" + "77" * 20), 3000)
 
 
-async def a_mite(ctx: Context) -> Mite:
+async def new_account(ctx: Context) -> Account:
     key = (await key_for(ctx, Person()))["key"]
     async with ctx.pool.acquire() as connection:
-        found = await mite_of_key(connection, keys.hash_of(key))
+        found = await account_of_key(connection, keys.hash_of(key))
     assert found is not None
     return found
 
@@ -41,7 +41,7 @@ async def a_slot(ctx: Context, head: ChainHead, token: Address, meter: Meter) ->
 
 async def counts(
     connection: asyncpg.Connection,
-    mite: Mite,
+    account: Account,
     token: Address,
     profit_wei: int,
     block: BlockRef,
@@ -69,16 +69,16 @@ BUYS = buy.BuyPricing(slot_of=a_slot)
 
 
 async def bought(
-    ctx: Context, mite: Mite, token: str, eth: str, once: str | None = None, means: Any = BUYS
+    ctx: Context, account: Account, token: str, eth: str, once: str | None = None, means: Any = BUYS
 ) -> dict[str, Any]:
     """Through the parameters' own checks, as a caller reads it. Raises as the use case does."""
     params = msgspec.convert({"token": token, "eth": eth}, PracticeBuyParams)
-    return read(await buy.buy(ctx, params, mite, once, means, Meter()))
+    return read(await buy.buy(ctx, params, account, once, means, Meter()))
 
 
 async def sold(
     ctx: Context,
-    mite: Mite,
+    account: Account,
     token: str,
     appraiser: Appraiser,
     percent: float = 100,
@@ -87,7 +87,7 @@ async def sold(
     """The same of a sell."""
     means = sell.SellPricing(worth=appraiser, slot_of=a_slot, count_sell=counts)
     params = msgspec.convert({"token": token, "percent": percent}, PracticeSellParams)
-    return read(await sell.sell(ctx, params, mite, once, means, Meter()))
+    return read(await sell.sell(ctx, params, account, once, means, Meter()))
 
 
 def read(answer: msgspec.Struct) -> dict[str, Any]:
@@ -95,12 +95,12 @@ def read(answer: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-async def conserved(connection: asyncpg.Connection, mite_id: int) -> None:
-    """No wei and no token of a mite was made or lost, by its ledger."""
-    kept = await store.account(connection, mite_id)
+async def conserved(connection: asyncpg.Connection, account_id: int) -> None:
+    """No wei and no token of an account was made or lost, by its ledger."""
+    kept = await store.account(connection, account_id)
     if kept is None:
         return
-    rows = await connection.fetch("SELECT * FROM accounts.practice_trade WHERE mite_id = $1", mite_id)
+    rows = await connection.fetch("SELECT * FROM accounts.practice_trade WHERE account_id = $1", account_id)
     of = {
         side: [row for row in rows if row["side"] == side] for side in ("buy", "sell", "gift", "written_off")
     }
@@ -109,7 +109,9 @@ async def conserved(connection: asyncpg.Connection, mite_id: int) -> None:
     gains = sum(int(row["profit_wei"]) for row in of["sell"] if not row["counted"] and row["profit_wei"] > 0)
     assert kept.apart_wei == gains
     assert kept.given_wei == UNIT + sum(int(row["eth_wei"]) for row in of["gift"])
-    positions = await connection.fetch("SELECT * FROM accounts.practice_position WHERE mite_id = $1", mite_id)
+    positions = await connection.fetch(
+        "SELECT * FROM accounts.practice_position WHERE account_id = $1", account_id
+    )
     assert {row["token"] for row in positions} == {row["token"] for row in of["buy"]}
     for one in positions:
         own = {side: [row for row in of[side] if row["token"] == one["token"]] for side in of}

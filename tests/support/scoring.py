@@ -9,7 +9,7 @@ import asyncpg
 
 from roundtrip.devnet.deploy import put_token
 from roundtrip.devnet.stories import Story
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.scorecard.scorecard import SETTLED_S
@@ -133,22 +133,22 @@ class Scoring:
     async def card(self) -> Scorecard:
         return (await scorecard(self.ctx, ScorecardParams())).answer
 
-    async def mite(self, name: str = "mite-scor") -> Mite:
+    async def account(self, name: str = "mite-scor") -> Account:
         wallet = self.wallet(name)
-        mite_id: int = await self.ctx.pool.fetchval(
-            "INSERT INTO accounts.mite (wallet, designation, made_at) VALUES ($1, $2, to_timestamp(0))"
+        account_id: int = await self.ctx.pool.fetchval(
+            "INSERT INTO accounts.account (wallet, designation, made_at) VALUES ($1, $2, to_timestamp(0))"
             " RETURNING id",
             as_bytes(wallet.address),
             name,
         )
-        return Mite(mite_id, name, wallet.address)
+        return Account(account_id, name, wallet.address)
 
     async def report(
-        self, mite: Mite, token: str, tx_hash: str, note: str = "", follows: bool = True
+        self, account: Account, token: str, tx_hash: str, note: str = "", follows: bool = True
     ) -> Reported:
         if follows:
             await self.follows()
-        return (await report_verdict(self.ctx, ReportParams(token, tx_hash, note), mite)).answer
+        return (await report_verdict(self.ctx, ReportParams(token, tx_hash, note), account)).answer
 
 
 async def begun(ground: Ground, pool: asyncpg.Pool) -> Scoring:

@@ -21,7 +21,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.watch import alerts
 from support.cases.base import WALLET
 from support.doors import Came, over_bare_mcp
-from support.keys import NOW_S, Person, key_for, mite_of_key
+from support.keys import NOW_S, Person, account_of_key, key_for
 
 SETTINGS = Settings(anon_per_minute=10_000, key_per_minute=10_000, key_per_day=10_000)
 STRANGER = "0x" + "5a" * 20
@@ -38,7 +38,7 @@ class Caller:
     ctx: Context
     url: str
     key: str
-    mite_id: int
+    account_id: int
 
     async def came(self, name: str, /, **arguments: Any) -> Came:
         """By the bare door."""
@@ -77,9 +77,9 @@ async def caller(ctx: Context, url: str, person: Person | None = None) -> Caller
     """Somebody new, or this person."""
     key = (await key_for(ctx, person or Person()))["key"]
     async with ctx.pool.acquire() as connection:
-        mite = await mite_of_key(connection, keys.hash_of(key))
-    assert mite is not None
-    return Caller(ctx, url, key, mite.id)
+        account = await account_of_key(connection, keys.hash_of(key))
+    assert account is not None
+    return Caller(ctx, url, key, account.id)
 
 
 async def a_launch(me: Caller) -> tuple[str, str, str]:
@@ -115,7 +115,7 @@ def draft(me: Caller, number: int = 1, **more: Any) -> Draft:
         "micro_usd": 3_500_000_000, "share_ppm": 25_000, "tx_hash": TxHash("0x" + "ab" * 32),
         "block_number": 9, "log_index": number, "rule": "any buying over 1 eth",
     }  # fmt: skip
-    return Draft(mite_id=me.mite_id, **{**given, **more})
+    return Draft(account_id=me.account_id, **{**given, **more})
 
 
 async def put(me: Caller, *drafts: Draft, at_s: float = NOW_S) -> list[int]:

@@ -216,21 +216,23 @@ class Dispatch:
         once: str | None,
         least: int,
     ) -> tuple[SharedAnswer, bool]:
-        caller = asking.name if admitted.mite is None else f"mite:{admitted.mite.id}"
+        caller = asking.name if admitted.account is None else f"account:{admitted.account.id}"
         address = asking.name if self.gate.is_bound(asking) else None
 
         async def make() -> SharedAnswer:
             ctx = self.ctx
             if operation.lane is not None:
                 ctx = ctx.for_caller(caller, operation.lane, _token_of(params), address)
-            call = HandlerCall(ctx, params, admitted.mite, once)
+            call = HandlerCall(ctx, params, admitted.account, once)
             with self.ctx.measures.span("use_case", operation.name):
                 answered = await self._in_time(operation.handler(call))
             body = msgspec.json.encode(answered.answer)
             msgspec.json.decode(body, type=operation.answer)
             return SharedAnswer(body, answered.ttl_ms, answered.counted, answered.block, answered.is_absence)
 
-        asker = FlightCaller(admitted.mite is not None, admitted.mite.id if admitted.mite else None, address)
+        asker = FlightCaller(
+            admitted.account is not None, admitted.account.id if admitted.account else None, address
+        )
         if operation.counts == "never":
             return await make(), False
         if operation.shared_by is None:

@@ -381,7 +381,7 @@ async def beside_serving(
 
 
 async def run_worker(ctx: Context) -> None:
-    """Does the work that is to be done later, tells mites of what happens, and links chats, over an open
+    """Does the work that is to be done later, tells accounts of what happens, and links chats, over an open
     context; until it is cancelled."""
     async with beside(Alerts(ctx).run(), "alerts"), beside(link_chats(ctx), "telegram"):
         await worker(ctx).run()

@@ -27,18 +27,18 @@ def message(
     secret: str,
     webhook_id: str,
     now_s: int,
-    mite: str,
+    account: str,
     kind: str,
     rows: Sequence[Any],
     challenge: str | None = None,
 ) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of one try. ``rows``: anything msgspec encodes. The body is {mite, kind, rows, ts,
+    """Body and headers of one try. ``rows``: anything msgspec encodes. The body is {account, kind, rows, ts,
     sig}; ``sig``: HMAC-SHA256 hex of ts, a dot and the webhook's id, keyed with the whole secret text.
     ``x-service-sig`` is over the raw body, with the same key; webhook-id, webhook-timestamp and
     webhook-signature are as Standard Webhooks says, keyed with what the base64 after whsec_ stands for.
     ``challenge``: of a target that is not proven; see ``is_echo``."""
     sig = _hmac(secret.encode(), f"{now_s}.{webhook_id}".encode()).hex()
-    body = msgspec.json.encode({"mite": mite, "kind": kind, "rows": rows, "ts": now_s, "sig": sig})
+    body = msgspec.json.encode({"mite": account, "kind": kind, "rows": rows, "ts": now_s, "sig": sig})
     key = b64decode(secret.removeprefix(PREFIX), validate=True)
     signature = b64encode(_hmac(key, f"{webhook_id}.{now_s}.".encode() + body)).decode()
     return body, {

@@ -1,7 +1,7 @@
-"""The demo's cast: a few mites with a history, so that what people do together has something to show.
+"""The demo's cast: a few accounts with a history, so that what people do together has something to show.
 
-Only of the local chain. A crowd comes there (``devnet/demo/crowd.py``), and mites of wallets that traded in
-the chain's history do what people do, through the same use cases. Done again, nothing is added: each act
+Only of the local chain. A crowd comes there (``devnet/demo/crowd.py``), and accounts of wallets that traded
+in the chain's history do what people do, through the same use cases. Done again, nothing is added: each act
 looks at what there is first.
 """
 
@@ -20,7 +20,7 @@ from roundtrip.devnet.demo.crowd import DemoCrowd, visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.trading import actor_address
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
+from roundtrip.domain.accounts.account import MOST_TRIES, Account, designation
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import parse_address
 from roundtrip.domain.community.flag_calls import WEEK_S
@@ -47,7 +47,7 @@ from roundtrip.store.wallets import wallets
 from roundtrip.store.watch import alert_cursor
 
 CAST = ("trader 2", "trader 10", "trader 11", "trader 12")
-"""Whose mites they are: wallets that traded for nine days, each paid by another, and none by the funder of
+"""Whose accounts they are: wallets that traded for nine days, each paid by another, and none by the funder of
 the crowd's deployer."""
 AGE_S = 9 * 86_400
 _LOOK_S = 1.0
@@ -62,7 +62,7 @@ class DemoStage:
     ctx: Context
     built: Built
     crowd: DemoCrowd
-    mites: dict[str, Mite] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
 
     def ago(self, seconds: float) -> Context:
         """The same context, its clock so long ago."""
@@ -104,14 +104,14 @@ async def _caught_up(stage: DemoStage) -> None:
 
 
 async def _join(stage: DemoStage) -> None:
-    """They became mites nine days ago. Nobody has their keys."""
+    """They became accounts nine days ago. Nobody has their keys."""
     ctx = stage.ago(AGE_S)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     for name in CAST:
         wallet = parse_address(actor_address(name))
         async with accounts(ctx) as connection:
             found = await accounts_store.lock_account(connection, wallet, _designations(name), now)
-        stage.mites[name] = found.mite
+        stage.accounts[name] = found.account
 
 
 def _designations(name: str) -> Iterator[str]:
@@ -123,11 +123,11 @@ def _designations(name: str) -> Iterator[str]:
 async def _watch(stage: DemoStage) -> None:
     """They follow who will win, and have a rule."""
     token = stage.crowd.places.crowded.token
-    for mite in stage.mites.values():
+    for account in stage.accounts.values():
         for number in range(2):
             wanted = FollowParams(address=visitor(number), name=f"Visitor{number}")
-            await follow_wallet(stage.ctx, wanted, mite)
-        await create_rule(stage.ctx, RuleParams(rule=f"any buying over 0.05 eth on {token}"), mite)
+            await follow_wallet(stage.ctx, wanted, account)
+        await create_rule(stage.ctx, RuleParams(rule=f"any buying over 0.05 eth on {token}"), account)
 
 
 async def _crowd(stage: DemoStage) -> None:
@@ -166,25 +166,25 @@ async def _flag(stage: DemoStage) -> None:
     basis = flags.FlagBasis(deployer_raw=newest.bought_raw)
     flag = flags.NewFlag(token, "drains", at_s, place.number, at_s + WEEK_S, basis)
     async with accounts(stage.ctx) as connection:
-        await flags.add(connection, stage.mites[CAST[0]].id, flag, None, now, now)
+        await flags.add(connection, stage.accounts[CAST[0]].id, flag, None, now, now)
 
 
 async def _practise(stage: DemoStage) -> None:
     """They buy before the crowd comes."""
-    for name, mite in stage.mites.items():
+    for name, account in stage.accounts.items():
         wanted = PracticeBuyParams(stage.crowd.places.crowded.token, "0.3")
-        await practice_buy(stage.ctx, wanted, mite, _once(stage, f"{name} buys"))
-    await mark_as_agent(stage.ctx, AgentParams(name="Early bird"), stage.mites[CAST[0]])
+        await practice_buy(stage.ctx, wanted, account, _once(stage, f"{name} buys"))
+    await mark_as_agent(stage.ctx, AgentParams(name="Early bird"), stage.accounts[CAST[0]])
 
 
 async def _take_profit(stage: DemoStage) -> None:
     """They sell in three parts what the crowd made dearer; the last keeps some."""
     token = stage.crowd.places.crowded.token
-    for number, (name, mite) in enumerate(stage.mites.items()):
+    for number, (name, account) in enumerate(stage.accounts.items()):
         parts = (20, 50, 100) if number + 1 < len(CAST) else (10, 20, 30)
         for percent in parts:
             wanted = PracticeSellParams(token, float(percent))
-            await practice_sell(stage.ctx, wanted, mite, _once(stage, f"{name} sells {percent}"))
+            await practice_sell(stage.ctx, wanted, account, _once(stage, f"{name} sells {percent}"))
 
 
 def _once(stage: DemoStage, what: str) -> str:
@@ -194,9 +194,9 @@ def _once(stage: DemoStage, what: str) -> str:
 
 async def _mark(stage: DemoStage) -> None:
     """They agree on two wallets, and one says what will become of a token."""
-    for mite in stage.mites.values():
-        await mark_wallet(stage.ctx, MarkParams(visitor(0), "Early visitor", "good"), mite)
-        await mark_wallet(stage.ctx, MarkParams(actor_address(DUMPER), None, "scam"), mite)
+    for account in stage.accounts.values():
+        await mark_wallet(stage.ctx, MarkParams(visitor(0), "Early visitor", "good"), account)
+        await mark_wallet(stage.ctx, MarkParams(actor_address(DUMPER), None, "scam"), account)
     # As the job does it within a minute.
     async with stage.ctx.pool.acquire() as connection, connection.transaction():
         stands = await cursor.cursor(connection)
@@ -206,7 +206,7 @@ async def _mark(stage: DemoStage) -> None:
     with contextlib.suppress(CallerFault):
         # It may be said already.
         wanted = FlagParams(stage.crowd.places.crowded.token, "runs")
-        await flag_token(stage.ctx, wanted, stage.mites[CAST[1]])
+        await flag_token(stage.ctx, wanted, stage.accounts[CAST[1]])
 
 
 async def _deployer_leaves(stage: DemoStage) -> None:

@@ -108,10 +108,10 @@ async def walked_on(running: RunningDemo, built: world.Built, tell: Callable[[st
     wallet = DemoWallet(built, WALLET)
     ground = TourGround(built, wallet.address, running.receiver_url)
     told, key = await walk(running.place, wallet, ground, tell)
-    mite = re.search(r"mite-\w+", str(ground.came["my_mite"]))
+    account = re.search(r"mite-\w+", str(ground.came["my_mite"]))
     names = {running.receiver_url: RECEIVER, running.receiver_url.split("//")[1]: RECEIVER.split("//")[1]}
-    if mite:
-        names[mite[0]] = "<mite>"
+    if account:
+        names[account[0]] = "<mite>"
     return TourWalk(told, words(built, names), key)
 
 

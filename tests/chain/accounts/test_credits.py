@@ -19,7 +19,7 @@ from support.faulty_node import Batch
 from support.fixtures import closed_database
 from support.mining import by_hand
 from support.nodes import QuirkyNode, node_of, over, pair
-from support.paying import USDG, Shop, a_shop, answer_of, mite_of, refusal, some_address, with_payments
+from support.paying import USDG, Shop, a_shop, account_of, answer_of, refusal, some_address, with_payments
 from support.wallet import calldata
 
 CONTRACTS = Path(__file__).resolve().parents[3] / "contracts"
@@ -44,7 +44,7 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop)
     shop.payer.mine(63)
     assert (await shop.refused(tx))[0] == "no_such_tx"
     shop.payer.mine(1)
-    assert await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx.upper().replace("X", "x")) == {
+    assert await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx.upper().replace("X", "x")) == {
         "credited": 5_234,
         "usdg": "5.234567",
         "balance": 5_234,
@@ -54,15 +54,15 @@ async def test_a_payment_is_counted_once_it_is_final_and_never_again(shop: Shop)
     assert await shop.balance() == 5_234
     second = shop.pay(1 * USDG)
     shop.payer.finalize()
-    answer = await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=second)
+    answer = await answer_of(shop.ctx, "redeem_payment", shop.account, tx=second)
     assert answer == {"credited": 1_000, "usdg": "1", "balance": 6_234}
-    told = await answer_of(shop.ctx, "my_mite", shop.mite)
+    told = await answer_of(shop.ctx, "my_mite", shop.account)
     assert told["credits"] == 6_234
     assert "20000 are left today. 6234 more are paid for. One key of it is live" in told["text"]
 
 
 async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
-    found = await answer_of(shop.ctx, "credits", shop.mite)
+    found = await answer_of(shop.ctx, "credits", shop.account)
     how = found["pay"].pop("how")
     assert found == {
         "open": True,
@@ -83,13 +83,13 @@ async def test_the_status_tells_how_to_pay(shop: Shop) -> None:
 async def test_closed_payments_leave_the_balance(shop: Shop) -> None:
     tx, other = shop.pay(), shop.pay()
     shop.payer.finalize()
-    await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx)
+    await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx)
     closed = replace(shop.ctx, payments=None, has_own_token=True, holder_min=7)
-    found = await answer_of(closed, "credits", shop.mite)
+    found = await answer_of(closed, "credits", shop.account)
     assert (found["open"], found["pay"], found["balance"]) == (False, None, 5_000)
     assert (found["holders"]["min"], found["holders"]["live"]) == (7, True)
     for one in (tx, other):
-        assert (await refusal(closed, shop.mite, one))[0] == "not_open"
+        assert (await refusal(closed, shop.account, one))[0] == "not_open"
 
 
 async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
@@ -102,7 +102,7 @@ async def test_many_posts_of_one_payment_over_several_processes_count_it_once(
     async def posted(turn: int) -> str:
         try:
             one = replace(shop.ctx, pool=pools[turn % 3])
-            await answer_of(one, "redeem_payment", shop.mite, tx=tx)
+            await answer_of(one, "redeem_payment", shop.account, tx=tx)
         except RoundtripError as error:
             return error.code
         return "ok"
@@ -145,7 +145,10 @@ async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: Shop) 
     tx = sender.send(contract, acts(paid[0], aside, paid[1]))
     sender.settle()
     shop.payer.finalize()
-    owner, stranger = await mite_of(shop.ctx, Address(contract)), await mite_of(shop.ctx, some_address())
+    owner, stranger = (
+        await account_of(shop.ctx, Address(contract)),
+        await account_of(shop.ctx, some_address()),
+    )
     code, said = await shop.refused(tx, stranger)
     assert code == "no_payment"
     assert f"It was paid by {contract}, and your key is of {stranger.wallet}" in said
@@ -163,10 +166,10 @@ async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop
     tx = sender.send(contract, acts((usdg, pulled), (usdg, transfer(shop.pay_to, USDG))))
     sender.settle()
     shop.payer.finalize()
-    other = await mite_of(shop.ctx, Address(contract))
-    assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 4_000
+    other = await account_of(shop.ctx, Address(contract))
+    assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 4_000
     assert (await answer_of(shop.ctx, "redeem_payment", other, tx=tx))["credited"] == 1_000
-    for one in (shop.mite, other):
+    for one in (shop.account, other):
         assert (await shop.refused(tx, one))[0] == "already_used"
 
 
@@ -199,7 +202,7 @@ async def test_a_payment_that_a_reorganisation_took_back_is_gone(shop: Shop) -> 
     # In another block after all.
     again = shop.pay()
     shop.payer.finalize()
-    assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=again))["credited"] == 5_000
+    assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=again))["credited"] == 5_000
 
 
 async def test_what_failed_paid_nothing(shop: Shop) -> None:
@@ -228,37 +231,37 @@ async def test_what_is_no_payment_is_told_why(shop: Shop) -> None:
         code, said = await shop.refused(tx)
         assert (code, why in said) == ("no_payment", True), said
     # No token and no wallet is refused for good: the one that paid has its own key.
-    owner = await mite_of(shop.ctx, somebody)
+    owner = await account_of(shop.ctx, somebody)
     paid = next(iter(cases))
     assert (await answer_of(shop.ctx, "redeem_payment", owner, tx=paid))["credited"] == 1_000
 
 
 async def test_who_pays_himself_has_paid_nothing(shop: Shop) -> None:
-    itself = with_payments(shop.ctx, shop.mite.wallet)
+    itself = with_payments(shop.ctx, shop.account.wallet)
     await shop.ctx.heads.refresh()
-    await answer_of(itself, "credits", shop.mite)
-    tx = shop.payer.pay(shop.wallet, shop.mite.wallet, 5 * USDG)
+    await answer_of(itself, "credits", shop.account)
+    tx = shop.payer.pay(shop.wallet, shop.account.wallet, 5 * USDG)
     shop.payer.finalize()
-    assert (await refusal(itself, shop.mite, tx))[0] == "no_payment"
+    assert (await refusal(itself, shop.account, tx))[0] == "no_payment"
 
 
 async def test_more_than_anybody_can_count_is_refused_and_stays(shop: Shop) -> None:
     dear = with_payments(shop.ctx, shop.pay_to, 10**6)
     rest_raw = MOST_CREDITS - 10
     await shop.ctx.pool.execute(
-        "INSERT INTO accounts.balance (mite_id, credits) VALUES ($1, $2)", shop.mite.id, rest_raw
+        "INSERT INTO accounts.balance (account_id, credits) VALUES ($1, $2)", shop.account.id, rest_raw
     )
     tx, fits = shop.pay(11), shop.pay(10)
     shop.payer.finalize()
-    code, said = await refusal(dear, shop.mite, tx)
+    code, said = await refusal(dear, shop.account, tx)
     assert (code, str(MOST_CREDITS) in said) == ("no_payment", True)
     assert not [one for one in await shop.counted() if one["tx_hash"].hex() == tx[2:]]
-    assert (await answer_of(dear, "redeem_payment", shop.mite, tx=fits))["balance"] == MOST_CREDITS
+    assert (await answer_of(dear, "redeem_payment", shop.account, tx=fits))["balance"] == MOST_CREDITS
 
 
 async def test_one_payment_of_more_than_anybody_can_count(shop: Shop) -> None:
     bank = ContractDeployer(shop.payer.rpc, shop.payer.built.accounts[0])
-    mint = calldata("mint(address,uint256)", shop.mite.wallet, 2**120)
+    mint = calldata("mint(address,uint256)", shop.account.wallet, 2**120)
     owner = shop.payer.rpc.call("eth_call", {"to": shop.payer.usdg, "data": calldata("owner()")}, "latest")
     assert owner[-40:] == bank.account[2:].lower()
     bank.receipt(bank.send(shop.payer.usdg, mint))
@@ -274,22 +277,22 @@ async def test_without_a_database_it_is_busy(shop: Shop) -> None:
     tx = shop.pay()
     shop.payer.finalize()
     gone = replace(shop.ctx, pool=closed_database())
-    assert (await refusal(gone, shop.mite, tx))[0] == "busy"
+    assert (await refusal(gone, shop.account, tx))[0] == "busy"
     with pytest.raises(RoundtripError) as caught:
-        await answer_of(gone, "credits", shop.mite)
+        await answer_of(gone, "credits", shop.account)
     assert caught.value.code == "busy"
-    assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
 
 
 async def test_without_a_node_it_is_the_nodes_fault_and_nothing_is_used_up(shop: Shop) -> None:
     tx = shop.pay()
     shop.payer.finalize()
     dead = replace(shop.ctx, node=over(shop.ctx, "http://127.0.0.1:1").node)
-    assert (await refusal(dead, shop.mite, tx))[0] == "upstream"
-    assert (await answer_of(dead, "credits", shop.mite))["balance"] == 0
-    assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    assert (await refusal(dead, shop.account, tx))[0] == "upstream"
+    assert (await answer_of(dead, "credits", shop.account))["balance"] == 0
+    assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
     # What was counted is known without the chain.
-    assert (await refusal(dead, shop.mite, tx))[0] == "already_used"
+    assert (await refusal(dead, shop.account, tx))[0] == "already_used"
 
 
 class Forked(QuirkyNode):
@@ -317,9 +320,9 @@ async def test_what_a_node_on_another_fork_fills_in_is_not_believed(shop: Shop) 
     async with pair(node_of(shop.ctx).url) as (_, second), forked.running():
         forked.number = receipt["blockNumber"]
         several = replace(shop.ctx, node=over(shop.ctx, forked.url, second.url, timeout_s=4.0).node)
-        code, said = await refusal(several, shop.mite, tx)
+        code, said = await refusal(several, shop.account, tx)
         assert (code, "several nodes" in said) == ("upstream", True), said
         # The same two, each of which knows all of it.
         forked.number = None
         several = replace(shop.ctx, node=over(shop.ctx, forked.url, second.url, timeout_s=4.0).node)
-        assert (await answer_of(several, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+        assert (await answer_of(several, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000

@@ -26,20 +26,20 @@ async def test_what_was_paid_before_payments_opened_is_not_counted(shop: Shop) -
     opened_at = shop.ctx.heads.current().block.number
     moved = with_payments(shop.ctx, later)
     # Asking what there is opens it.
-    await answer_of(moved, "credits", shop.mite)
+    await answer_of(moved, "credits", shop.account)
     tx = shop.payer.pay(shop.wallet, later, 5 * USDG)
     replaced, closed = shop.pay(), shop.pay()
     shop.payer.finalize()
     for one in early:
-        code, said = await refusal(moved, shop.mite, one)
+        code, said = await refusal(moved, shop.account, one)
         assert (code, f"count after block {opened_at}" in said) == ("no_payment", True), said
-    assert (await answer_of(moved, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
-    assert (await answer_of(moved, "redeem_payment", shop.mite, tx=replaced))["credited"] == 5_000
+    assert (await answer_of(moved, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
+    assert (await answer_of(moved, "redeem_payment", shop.account, tx=replaced))["credited"] == 5_000
     # As if an hour of blocks had been made since.
     await moved.pool.execute(
         "UPDATE accounts.pay_to SET to_block = to_block - $1 WHERE to_block = $2", GRACE_BLOCKS, opened_at
     )
-    code, said = await refusal(moved, shop.mite, closed)
+    code, said = await refusal(moved, shop.account, closed)
     assert (code, f"up to block {opened_at}" in said) == ("no_payment", True), said
 
 
@@ -47,16 +47,16 @@ async def test_what_was_paid_while_an_address_was_open_is_counted_later(shop: Sh
     tx = shop.pay()
     await shop.ctx.heads.refresh()
     moved = with_payments(shop.ctx)
-    assert (await refusal(moved, shop.mite, tx))[0] == "no_such_tx"
+    assert (await refusal(moved, shop.account, tx))[0] == "no_such_tx"
     shop.payer.finalize()
-    assert (await answer_of(moved, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    assert (await answer_of(moved, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
 
 
 async def test_a_posted_payment_opens_too(shop: Shop) -> None:
     await shop.ctx.heads.refresh()
     taking = with_payments(shop.ctx)
     assert taking.payments is not None
-    assert (await refusal(taking, shop.mite, "0x" + "12" * 32))[0] == "no_such_tx"
+    assert (await refusal(taking, shop.account, "0x" + "12" * 32))[0] == "no_such_tx"
     places = await credits_of(taking)
     assert places[taking.payments.pay_to] == (shop.ctx.heads.current().block.number, None)
 
@@ -68,10 +68,10 @@ async def credits_of(ctx: Context) -> dict[Address, tuple[int, int | None]]:
 
 async def test_while_it_cannot_be_opened_nobody_is_told_where_to_pay(shop: Shop) -> None:
     taking = over(with_payments(shop.ctx), "http://127.0.0.1:1")
-    told = await answer_of(taking, "credits", shop.mite)
+    told = await answer_of(taking, "credits", shop.account)
     assert (told["open"], told["pay"]) == (False, None)
     with pytest.raises(RoundtripError) as caught:
-        await answer_of(taking, "redeem_payment", shop.mite, tx="0x" + "12" * 32)
+        await answer_of(taking, "redeem_payment", shop.account, tx="0x" + "12" * 32)
     assert caught.value.code == "upstream"
     assert taking.payments is not None
     assert taking.payments.pay_to not in await credits_of(taking)
@@ -86,10 +86,10 @@ async def test_what_is_opened_again_is_open_without_a_gap(shop: Shop) -> None:
     await open_payments(other, other.payments)
     tx = shop.pay()
     # The service is set back to the first address, and opens it by being asked.
-    await answer_of(shop.ctx, "credits", shop.mite)
+    await answer_of(shop.ctx, "credits", shop.account)
     assert (await credits_of(shop.ctx))[shop.pay_to] == first
     shop.payer.finalize()
-    assert (await answer_of(shop.ctx, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000
 
 
 async def test_a_post_that_opens_goes_by_what_it_opened(shop: Shop) -> None:
@@ -98,4 +98,4 @@ async def test_a_post_that_opens_goes_by_what_it_opened(shop: Shop) -> None:
     assert taking.payments is not None
     tx = shop.payer.pay(shop.wallet, taking.payments.pay_to, 5 * USDG)
     shop.payer.finalize()
-    assert (await answer_of(taking, "redeem_payment", shop.mite, tx=tx))["credited"] == 5_000
+    assert (await answer_of(taking, "redeem_payment", shop.account, tx=tx))["credited"] == 5_000

@@ -19,12 +19,12 @@ from support.keys import (
     Clock,
     Kept,
     Person,
+    account_of_key,
     asked,
     claimed_text,
     code_of,
     kept_of,
     key_for,
-    mite_of_key,
     revoke_of,
     text_for,
 )
@@ -76,11 +76,11 @@ async def test_the_key_is_its_wallets(shop: Context) -> None:
     person = Person()
     key = (await key_for(shop, person))["key"]
     async with shop.pool.acquire() as connection:
-        mite = await mite_of_key(connection, keys.hash_of(key))
-        assert mite is not None
-        assert mite.wallet == person.address
+        account = await account_of_key(connection, keys.hash_of(key))
+        assert account is not None
+        assert account.wallet == person.address
         await revoke_of(shop, person.address, 0)
-        assert await mite_of_key(connection, keys.hash_of(key)) is None
+        assert await account_of_key(connection, keys.hash_of(key)) is None
 
 
 async def test_limits_are_those_that_are_set(shop: Context) -> None:
@@ -96,8 +96,9 @@ async def test_an_account_may_be_an_agents_and_stays_one(shop: Context) -> None:
     assert tagged["mite"] == again["mite"]
     assert again["mite"]["agent"] is True
     row = await shop.pool.fetchrow(
-        "SELECT mite.is_agent, mite.agent_name, key.label FROM accounts.mite AS mite JOIN accounts.key AS key"
-        " ON key.mite_id = mite.id WHERE mite.wallet = $1 ORDER BY key.id",
+        "SELECT account.is_agent, account.agent_name, key.label FROM accounts.account AS account "
+        "JOIN accounts.key AS key"
+        " ON key.account_id = account.id WHERE account.wallet = $1 ORDER BY key.id",
         bytes.fromhex(person.address[2:]),
     )
     assert tuple(row) == (True, "My Bot 9", "a b c")
@@ -107,7 +108,7 @@ async def test_an_account_may_be_an_agents_and_stays_one(shop: Context) -> None:
 
 async def name_of(shop: Context, person: Person) -> str | None:
     found: str | None = await shop.pool.fetchval(
-        "SELECT agent_name FROM accounts.mite WHERE wallet = $1", bytes.fromhex(person.address[2:])
+        "SELECT agent_name FROM accounts.account WHERE wallet = $1", bytes.fromhex(person.address[2:])
     )
     return found
 
@@ -330,8 +331,8 @@ async def test_what_is_no_address_gets_no_text(shop: Context, address: object) -
 
 
 async def test_asking_leaves_nothing_behind(shop: Context) -> None:
-    before = await shop.pool.fetchval("SELECT count(*) FROM accounts.mite")
+    before = await shop.pool.fetchval("SELECT count(*) FROM accounts.account")
     person = Person()
     await text_for(shop, person.address)
     assert await code_of(shop, person.address, "0x" + "11" * 65) == "bad_signature"
-    assert await shop.pool.fetchval("SELECT count(*) FROM accounts.mite") == before
+    assert await shop.pool.fetchval("SELECT count(*) FROM accounts.account") == before

@@ -9,12 +9,12 @@ import pytest
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import HandlerCall
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from support.fixtures import closed_database
-from support.keys import Clock, Person, asked, key_for, mite_of_key, random_context, revoke_of
+from support.keys import Clock, Person, account_of_key, asked, key_for, random_context, revoke_of
 
 TOOL = next(one for one in OPERATIONS if one.name == "my_mite")
 MADE = "2025-10-09T08:53:20Z"
@@ -27,9 +27,9 @@ def shop(ctx: Context) -> Context:
 
 async def told(shop: Context, key: str) -> dict[str, Any]:
     async with shop.pool.acquire() as connection:
-        mite = await mite_of_key(connection, keys.hash_of(key))
-    assert mite is not None
-    answered = await TOOL.handler(HandlerCall(shop, Nothing(), mite))
+        account = await account_of_key(connection, keys.hash_of(key))
+    assert account is not None
+    answered = await TOOL.handler(HandlerCall(shop, Nothing(), account))
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(answered.answer))
     msgspec.convert(found, TOOL.answer)
     return found
@@ -75,7 +75,8 @@ async def test_an_agent_with_several_keys_and_calls(shop: Context) -> None:
     await revoke_of(shop, person.address, 0)
     for day, calls in (("2025-10-08", 5), ("2025-10-09", 20_007)):
         await shop.pool.execute(
-            "INSERT INTO accounts.day SELECT id, $2::text::date, $3, 1 FROM accounts.mite WHERE wallet = $1",
+            "INSERT INTO accounts.day SELECT id, $2::text::date, $3, 1 FROM accounts.account "
+            "WHERE wallet = $1",
             bytes.fromhex(person.address[2:]),
             day,
             calls,
@@ -99,6 +100,6 @@ async def test_without_a_database_accounts_are_busy(shop: Context) -> None:
     person = Person()
     gone = replace(shop, pool=closed_database())
     with pytest.raises(ServiceFull):
-        await TOOL.handler(HandlerCall(gone, Nothing(), Mite(1, "mite-2345", person.address)))
+        await TOOL.handler(HandlerCall(gone, Nothing(), Account(1, "mite-2345", person.address)))
     with pytest.raises(ServiceFull):
         await asked(gone, "key_nonce", address=person.address)

@@ -39,11 +39,11 @@ async def alone(rpc: SyncRpc, built: Built, database_url: str, indexed_url: str)
 
 async def rows(ctx: Context) -> dict[str, list[Any]]:
     asked = {
-        "mites": "SELECT designation, wallet, made_at, keys_made FROM accounts.mite ORDER BY id",
-        "follows": "SELECT * FROM accounts.follow ORDER BY mite_id, wallet",
+        "mites": "SELECT designation, wallet, made_at, keys_made FROM accounts.account ORDER BY id",
+        "follows": "SELECT * FROM accounts.follow ORDER BY account_id, wallet",
         "rules": "SELECT * FROM accounts.rule ORDER BY id",
         "flags": "SELECT * FROM accounts.flag ORDER BY id",
-        "marks": "SELECT * FROM accounts.mark ORDER BY mite_id, wallet",
+        "marks": "SELECT * FROM accounts.mark ORDER BY account_id, wallet",
         "trades": "SELECT * FROM accounts.practice_trade ORDER BY id",
     }
     return {name: [tuple(row) for row in await ctx.pool.fetch(sql)] for name, sql in asked.items()}

@@ -18,7 +18,7 @@ from roundtrip.devnet.launchpad import CurveToken
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
@@ -50,11 +50,11 @@ _DECREASE = "decreaseLiquidity((uint256,uint128,uint256,uint256,uint256))"
 
 @dataclass
 class Bag:
-    """A mite, and its wallet on the chain."""
+    """An account, and its wallet on the chain."""
 
     ground: Ground
     ctx: Context
-    mite: Mite
+    account: Account
     wallet: Wallet
     later_s: float = 0.0
     asked: list[Sequence[HoldingToSell]] = field(default_factory=list)
@@ -77,7 +77,7 @@ class Bag:
         alerts = Alerts(self.now())
         while await alerts.step():
             pass
-        rows = (await inbox(self.now(), Nothing(), self.mite)).answer.rows
+        rows = (await inbox(self.now(), Nothing(), self.account)).answer.rows
         return [{name: getattr(row, name) for name in row.__struct_fields__} for row in reversed(rows)]
 
     async def work(self) -> None:
@@ -130,7 +130,7 @@ async def bag(
             )
         while await Alerts(own).step():
             pass
-        yield Bag(ground, own, made.mite, wallet)
+        yield Bag(ground, own, made.account, wallet)
 
 
 def _at(ctx: Context) -> datetime:

@@ -10,7 +10,7 @@ from roundtrip.devnet import launchpad
 from roundtrip.devnet.demo.crowd import visitor
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import WEI_PER_ETH
 from roundtrip.domain.community.flag_calls import APART_S, SETTLED_S, Kind
@@ -39,12 +39,12 @@ async def fair(
         yield found
 
 
-async def bought(fair: Crowded, mite: Mite, token: str, eth: str) -> dict[str, Any]:
-    return read((await practice_buy(fair.ctx, PracticeBuyParams(token, eth), mite, None)).answer)
+async def bought(fair: Crowded, account: Account, token: str, eth: str) -> dict[str, Any]:
+    return read((await practice_buy(fair.ctx, PracticeBuyParams(token, eth), account, None)).answer)
 
 
-async def sold(fair: Crowded, mite: Mite, token: str, percent: float = 100) -> dict[str, Any]:
-    return read((await practice_sell(fair.ctx, PracticeSellParams(token, percent), mite, None)).answer)
+async def sold(fair: Crowded, account: Account, token: str, percent: float = 100) -> dict[str, Any]:
+    return read((await practice_sell(fair.ctx, PracticeSellParams(token, percent), account, None)).answer)
 
 
 async def board(fair: Crowded, who: Any = "all") -> list[dict[str, Any]]:
@@ -56,22 +56,22 @@ async def board(fair: Crowded, who: Any = "all") -> list[dict[str, Any]]:
 
 
 async def test_three_sells_of_a_fair_token_stand_in_the_league(fair: Crowded) -> None:
-    winner, loser = await fair.mite(), await fair.mite()
+    winner, loser = await fair.account(), await fair.account()
     await bought(fair, winner, fair.token, "0.3")
     await fair.buy(visitor(5), ETH)
     await bought(fair, loser, fair.token, "0.3")
     profits: dict[int, list[Decimal]] = {winner.id: [], loser.id: []}
     for percent in (30, 50, 100):
         assert await board(fair) == []
-        for mite in (winner, loser):
-            answer = await sold(fair, mite, fair.token, percent)
+        for account in (winner, loser):
+            answer = await sold(fair, account, fair.token, percent)
             assert (answer["counted"], answer["whyNot"]) == (True, None)
-            profits[mite.id].append(Decimal(answer["profit"]))
+            profits[account.id].append(Decimal(answer["profit"]))
     assert min(profits[winner.id]) > 0 > max(profits[loser.id])
     first, last = await board(fair)
-    for row, mite, won in ((first, winner, 3), (last, loser, 0)):
-        assert (row["designation"], row["sells"], row["won"]) == (mite.designation, 3, won)
-        assert Decimal(row["profitEth"]) == sum(profits[mite.id])
+    for row, account, won in ((first, winner, 3), (last, loser, 0)):
+        assert (row["designation"], row["sells"], row["won"]) == (account.designation, 3, won)
+        assert Decimal(row["profitEth"]) == sum(profits[account.id])
     assert first["best"]["token"]["address"] == fair.token
     assert Decimal(first["best"]["profitEth"]) == max(profits[winner.id])
     assert (await board(fair, "people"), await board(fair, "agents")) == ([first, last], [])
@@ -84,18 +84,18 @@ async def test_what_a_deployer_could_arrange_counts_for_nothing(
     ground = Ground(ctx, rpc, built, fair.url)
     made = ground.launch(91)
     await fair.follow()
-    stranger = await fair.mite()
+    stranger = await fair.account()
     sellers = [
         (made.token, stranger, YOUNG),
-        (made.token, await fair.mite(ground.me.account), KIN),
-        (fair.token, await fair.mite(fair.deployer), KIN),
+        (made.token, await fair.account(ground.me.account), KIN),
+        (fair.token, await fair.account(fair.deployer), KIN),
     ]
-    for token, mite, _ in sellers:
-        await bought(fair, mite, token, "0.1")
+    for token, account, _ in sellers:
+        await bought(fair, account, token, "0.1")
     launchpad.curve_buy(ground.buyer, made, ETH)
     await fair.buy(visitor(5), ETH)
-    for token, mite, why in sellers:
-        answer = await sold(fair, mite, token)
+    for token, account, why in sellers:
+        answer = await sold(fair, account, token)
         assert (answer["counted"], answer["whyNot"]) == (False, why)
         assert Decimal(answer["profit"]) > 0
         assert f"It does not count for the league: {why}." in answer["text"]
@@ -108,8 +108,8 @@ async def test_what_a_deployer_could_arrange_counts_for_nothing(
 # --- flags -----------------------------------------------------------------------------------------
 
 
-async def flagged(fair: Crowded, mite: Mite, kind: Kind) -> int:
-    return (await flag_token(fair.ctx, FlagParams(fair.token, kind), mite)).answer.id
+async def flagged(fair: Crowded, account: Account, kind: Kind) -> int:
+    return (await flag_token(fair.ctx, FlagParams(fair.token, kind), account)).answer.id
 
 
 async def calls_of(fair: Crowded) -> ProvenCalls:
@@ -121,13 +121,13 @@ async def row(fair: Crowded, flag_id: int) -> Any:
 
 
 async def test_a_token_can_be_flagged_once_it_counts(fair: Crowded) -> None:
-    mite = await fair.mite()
+    account = await fair.account()
     with pytest.raises(CallerFault, match="cannot be flagged"):
-        await flagged(fair, mite, "runs")
+        await flagged(fair, account, "runs")
     await fair.work("winners", 4)
-    received = (await bought(fair, mite, fair.token, "0.1"))["receivedRaw"]
+    received = (await bought(fair, account, fair.token, "0.1"))["receivedRaw"]
     for kind in ("runs", "dead"):
-        kept = await row(fair, await flagged(fair, mite, kind))
+        kept = await row(fair, await flagged(fair, account, kind))
         # What an ordinary buy really brings is what is held against it.
         assert (str(kept["held_raw"]), kept["state"]) == (received, "open")
         control = await fair.ctx.pool.fetchrow(
@@ -139,8 +139,8 @@ async def test_a_token_can_be_flagged_once_it_counts(fair: Crowded) -> None:
 
 async def test_a_token_that_runs_by_others_money_proves_the_flag(fair: Crowded) -> None:
     await fair.work("winners", 4)
-    mite = await fair.mite()
-    flag_id = await flagged(fair, mite, "runs")
+    account = await fair.account()
+    flag_id = await flagged(fair, account, "runs")
     await fair.work("calls")
     assert (await row(fair, flag_id))["state"] == "open"
     for wallet in PUMPS:
@@ -151,7 +151,7 @@ async def test_a_token_that_runs_by_others_money_proves_the_flag(fair: Crowded) 
     await fair.pass_s(APART_S)
     await fair.work("calls")
     (proof,) = (await calls_of(fair)).rows
-    assert (proof.kind, proof.mite.designation, proof.mite.proved) == ("runs", mite.designation, 1)
+    assert (proof.kind, proof.mite.designation, proof.mite.proved) == ("runs", account.designation, 1)
     assert (proof.receipt.by, proof.receipt.tx) == ("price", None)
     assert proof.receipt.paid_eth == float(seen["seen_wei"]) / ETH
     # What the flag was held against is what a wallet that holds as much really gets.
@@ -160,8 +160,8 @@ async def test_a_token_that_runs_by_others_money_proves_the_flag(fair: Crowded) 
 
 async def test_a_deployer_that_really_sells_proves_a_flag_that_it_drains(fair: Crowded, rpc: SyncRpc) -> None:
     await fair.work("winners", 4)
-    mite = await fair.mite()
-    flag_id = await flagged(fair, mite, "drains")
+    account = await fair.account()
+    flag_id = await flagged(fair, account, "drains")
     held = view(rpc, fair.token, "balanceOf(address)", fair.deployer)
     assert held > 0
     await fair.sell(fair.deployer, held // 4)

@@ -11,18 +11,18 @@ import pytest
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice.practice import WEEK_S
-from roundtrip.services.practice.account import account
+from roundtrip.services.practice.account import value_account
 from roundtrip.services.practice.pricing import PricedBuy, price_buy
 from roundtrip.services.practice.trades import practice_trades
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import SellValue
 from support.keys import Clock
-from support.practising import BUYS, UNIT, VENUE, Appraiser, a_mite, bought, conserved, read, sold
+from support.practising import BUYS, UNIT, VENUE, Appraiser, bought, conserved, new_account, read, sold
 from support.signing import Signer, prepared
 
 WHY = 'So much of it cannot be sold at this block ("No!").'
@@ -34,15 +34,15 @@ async def failed(what: Any) -> RoundtripError:
     return raised.value
 
 
-async def told(shop: Context, mite: Mite, appraiser: Appraiser) -> dict[str, Any]:
-    return read(await account(shop, mite, appraiser, Meter()))
+async def told(shop: Context, account: Account, appraiser: Appraiser) -> dict[str, Any]:
+    return read(await value_account(shop, account, appraiser, Meter()))
 
 
-async def ledger(shop: Context, mite: Mite) -> list[dict[str, Any]]:
-    found = read((await practice_trades(shop, Nothing(), mite)).answer)["trades"]
+async def ledger(shop: Context, account: Account) -> list[dict[str, Any]]:
+    found = read((await practice_trades(shop, Nothing(), account)).answer)["trades"]
     assert isinstance(found, list)
     async with shop.pool.acquire() as connection:
-        await conserved(connection, mite.id)
+        await conserved(connection, account.id)
     return found
 
 
@@ -51,10 +51,10 @@ async def ledger(shop: Context, mite: Mite) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("key", ["plain", "fee_on_buy", "v4_eth", "v4_weth", "curve", "graduated"])
 async def test_a_buy_is_what_a_real_wallet_gets(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, key: str
 ) -> None:
     token = built.tokens[key]
-    answer = await bought(shop, mite, token, "0.1")
+    answer = await bought(shop, account, token, "0.1")
     wallet = Signer(rpc, built.contracts, "buyer", eth=3)
     trade = await prepared(shop, "buy", token, wallet.address, amount="0.1", slippageBps=5000)
     assert int(answer["receivedRaw"]) == wallet.trade(trade).token_raw
@@ -69,9 +69,9 @@ async def test_a_buy_is_what_a_real_wallet_gets(
 
 
 async def test_what_is_paid_in_usdg_costs_eth_at_the_checks_rate(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+    shop: Context, rpc: SyncRpc, built: Built, account: Account
 ) -> None:
-    answer = await bought(shop, mite, built.tokens["usdg_pool"], "0.1")
+    answer = await bought(shop, account, built.tokens["usdg_pool"], "0.1")
     per_eth = shop.heads.current().market.usdg_per_eth_raw
     assert isinstance(per_eth, int)
     wallet = Signer(rpc, built.contracts, "buyer", eth=3)
@@ -81,8 +81,8 @@ async def test_what_is_paid_in_usdg_costs_eth_at_the_checks_rate(
     assert answer["spent"] == "0.1"
 
 
-async def test_a_trap_is_bought_and_said_to_be_one(shop: Context, built: Built, mite: Mite) -> None:
-    answer = await bought(shop, mite, built.tokens["owner_only_sell"], "0.1")
+async def test_a_trap_is_bought_and_said_to_be_one(shop: Context, built: Built, account: Account) -> None:
+    answer = await bought(shop, account, built.tokens["owner_only_sell"], "0.1")
     assert (answer["sellsBack"], answer["verdict"]["code"], answer["ethLeft"]) == ("no", "cannot_sell", "0.9")
     assert "It cannot be sold straight back: " in answer["text"]
 
@@ -96,52 +96,52 @@ NOT_BOUGHT = [
 
 @pytest.mark.parametrize(("key", "eth", "code"), NOT_BOUGHT)
 async def test_what_is_not_bought(
-    shop: Context, built: Built, mite: Mite, key: str, eth: str, code: str
+    shop: Context, built: Built, account: Account, key: str, eth: str, code: str
 ) -> None:
-    assert (await failed(bought(shop, mite, built.tokens[key], eth))).code == code
-    assert await ledger(shop, mite) == []
+    assert (await failed(bought(shop, account, built.tokens[key], eth))).code == code
+    assert await ledger(shop, account) == []
 
 
-async def test_money_is_no_token(shop: Context, built: Built, mite: Mite) -> None:
-    assert (await failed(bought(shop, mite, built.contracts["weth"], "0.1"))).code == "no_route"
+async def test_money_is_no_token(shop: Context, built: Built, account: Account) -> None:
+    assert (await failed(bought(shop, account, built.contracts["weth"], "0.1"))).code == "no_route"
 
 
 async def test_two_buys_in_ten_minutes_bring_what_one_would(
-    shop: Context, clock: Clock, built: Built, mite: Mite
+    shop: Context, clock: Clock, built: Built, account: Account
 ) -> None:
     for key in ("plain", "curve", "usdg_pool"):
-        other, token = await a_mite(shop), built.tokens[key]
-        parts = [await bought(shop, mite, token, eth) for eth in ("0.1", "0.05", "0.15")]
+        other, token = await new_account(shop), built.tokens[key]
+        parts = [await bought(shop, account, token, eth) for eth in ("0.1", "0.05", "0.15")]
         whole = await bought(shop, other, token, "0.3")
         assert sum(int(part["receivedRaw"]) for part in parts) == int(whole["receivedRaw"])
         assert int(parts[1]["receivedRaw"]) * 2 < int(parts[0]["receivedRaw"])
         assert Decimal(parts[2]["position"]["cost"]) == Decimal("0.3")
 
 
-async def test_a_curve_takes_no_more_than_it_has_left(shop: Context, built: Built, mite: Mite) -> None:
-    token, other = built.tokens["curve_nearly_full"], await a_mite(shop)
+async def test_a_curve_takes_no_more_than_it_has_left(shop: Context, built: Built, account: Account) -> None:
+    token, other = built.tokens["curve_nearly_full"], await new_account(shop)
     whole = await bought(shop, other, token, "1")
     assert Decimal("0.001") < Decimal(whole["spent"]) < 1
     assert Decimal(whole["ethLeft"]) == 1 - Decimal(whole["spent"])
     first = str((Decimal(whole["spent"]) / 2).quantize(Decimal("1e-18")))
-    parts = [await bought(shop, mite, token, first), await bought(shop, mite, token, "0.5")]
+    parts = [await bought(shop, account, token, first), await bought(shop, account, token, "0.5")]
     assert sum(int(part["receivedRaw"]) for part in parts) == int(whole["receivedRaw"])
     assert sum(Decimal(part["spent"]) for part in parts) == Decimal(whole["spent"])
-    error = await failed(bought(shop, mite, token, "0.1"))
+    error = await failed(bought(shop, account, token, "0.1"))
     assert (error.code, "brings nothing" in error.message) == ("would_fail", True)
-    error = await failed(bought(shop, mite, built.tokens["curve_all_but_full"], "0.1"))
+    error = await failed(bought(shop, account, built.tokens["curve_all_but_full"], "0.1"))
     assert error.code == "too_small"
     assert error.message.startswith("Its curve takes no more than 0.0003")
 
 
 async def test_a_position_is_no_more_than_its_venue_holds(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+    shop: Context, rpc: SyncRpc, built: Built, account: Account
 ) -> None:
     token = built.tokens["plain"]
-    await bought(shop, mite, token, "0.1")
+    await bought(shop, account, token, "0.1")
     async with shop.pool.acquire() as connection:
         await connection.execute("UPDATE accounts.practice_position SET held_raw = 10::numeric ^ 40")
-        error = await failed(bought(shop, mite, token, "0.1"))
+        error = await failed(bought(shop, account, token, "0.1"))
         await connection.execute("DELETE FROM accounts.practice_position WHERE held_raw > 10::numeric ^ 39")
     assert error.code == "would_fail"
     assert error.message.startswith("A position is at most what its venue holds of the token, ")
@@ -151,13 +151,13 @@ async def test_a_position_is_no_more_than_its_venue_holds(
 
 
 async def test_a_position_from_its_first_buy_to_its_last_sell(
-    shop: Context, built: Built, mite: Mite
+    shop: Context, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser()
-    one = await bought(shop, mite, token, "0.3")
+    one = await bought(shop, account, token, "0.3")
     held = int(one["receivedRaw"])
     appraiser.says = SellValue(UNIT // 4, VENUE)
-    part = await sold(shop, mite, token, appraiser, percent=50)
+    part = await sold(shop, account, token, appraiser, percent=50)
     (holding,) = appraiser.asked[0]
     assert (holding.token, holding.amount_raw, holding.before_raw) == (token, held // 2, 0)
     assert (holding.slot is not None, holding.seller) == (True, None)
@@ -166,16 +166,16 @@ async def test_a_position_from_its_first_buy_to_its_last_sell(
     )  # fmt: skip
     assert (part["counted"], part["ethLeft"], part["position"]["cost"]) == (True, "0.95", "0.15")
     appraiser.says = SellValue(UNIT // 10, VENUE)
-    rest = await sold(shop, mite, token, appraiser)
+    rest = await sold(shop, account, token, appraiser)
     # What was just sold goes first.
     assert appraiser.asked[1][0].before_raw == held // 2
     assert (rest["profit"], rest["position"], rest["ethLeft"]) == ("-0.05", None, "1.05")
     assert (rest["counted"], rest["whyNot"]) == (False, "it lost")
-    assert (await failed(sold(shop, mite, token, appraiser))).code == "nothing_to_sell"
-    found = await told(shop, mite, appraiser)
+    assert (await failed(sold(shop, account, token, appraiser))).code == "nothing_to_sell"
+    found = await told(shop, account, appraiser)
     assert (found["eth"], found["worth"], found["positions"]) == ("1.05", "1.05", [])
     assert (found["profitThisWeek"], found["sellsThisWeek"]) == ("0.05", 2)
-    lines = await ledger(shop, mite)
+    lines = await ledger(shop, account)
     assert [line["side"] for line in lines] == ["sell", "sell", "buy"]
     assert [line["profit"] for line in lines] == ["-0.05", "0.1", None]
     head = shop.heads.current().block
@@ -183,39 +183,39 @@ async def test_a_position_from_its_first_buy_to_its_last_sell(
 
 
 async def test_what_cannot_be_sold_is_not_and_is_written_off_on_monday(
-    shop: Context, clock: Clock, built: Built, mite: Mite
+    shop: Context, clock: Clock, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["owner_only_sell"], Appraiser()
-    await bought(shop, mite, token, "1")
+    await bought(shop, account, token, "1")
     # Worth would pay: the check has the last word.
-    error = await failed(sold(shop, mite, token, appraiser))
+    error = await failed(sold(shop, account, token, appraiser))
     assert error.code == "would_fail"
     assert error.message.startswith("It cannot be sold: ")
-    assert [one["stuckAt"] for one in (await told(shop, mite, appraiser))["positions"]] != [None]
+    assert [one["stuckAt"] for one in (await told(shop, account, appraiser))["positions"]] != [None]
     clock.now_s += WEEK_S
-    found = await told(shop, mite, appraiser)
+    found = await told(shop, account, appraiser)
     assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
     assert "Monday's gift of 1 eth is in it." in found["text"]
-    assert [line["side"] for line in await ledger(shop, mite)] == ["buy"]
-    await bought(shop, mite, built.tokens["plain"], "0.1")
-    lines = await ledger(shop, mite)
+    assert [line["side"] for line in await ledger(shop, account)] == ["buy"]
+    await bought(shop, account, built.tokens["plain"], "0.1")
+    lines = await ledger(shop, account)
     assert [line["side"] for line in lines] == ["buy", "gift", "written_off", "buy"]
     assert [line["profit"] for line in lines] == [None, None, "-1", None]
 
 
 async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
-    shop: Context, built: Built, mite: Mite
+    shop: Context, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(RefusedCall("sell", "No\u200b!", 0))
-    await bought(shop, mite, token, "0.2")
-    error = await failed(sold(shop, mite, token, appraiser))
+    await bought(shop, account, token, "0.2")
+    error = await failed(sold(shop, account, token, appraiser))
     assert (error.code, error.message) == ("would_fail", WHY)
-    (one,) = (await told(shop, mite, appraiser))["positions"]
+    (one,) = (await told(shop, account, appraiser))["positions"]
     assert (one["worth"], one["gain"], one["why"]) == (None, None, WHY)
     assert one["stuckAt"] is None
     appraiser.says = SellValue(UNIT // 10, VENUE)
-    await sold(shop, mite, token, appraiser, percent=10)
-    (one,) = (await told(shop, mite, appraiser))["positions"]
+    await sold(shop, account, token, appraiser, percent=10)
+    (one,) = (await told(shop, account, appraiser))["positions"]
     assert (one["stuckAt"], one["worth"]) == (None, "0.1")
     # A part of the position took its part of the cost, rounded down.
     assert Decimal(one["gain"]).quantize(Decimal("1e-9")) == Decimal("-0.08")
@@ -223,14 +223,14 @@ async def test_what_the_chain_refuses_at_a_block_is_not_stuck(
 
 @pytest.mark.parametrize("says", [RefusedCall("sell", "No!", 0), Missing("token", "it was silent")])
 async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
-    shop: Context, clock: Clock, built: Built, mite: Mite, says: RefusedCall | Missing
+    shop: Context, clock: Clock, built: Built, account: Account, says: RefusedCall | Missing
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(says)
-    await bought(shop, mite, token, "1")
+    await bought(shop, account, token, "1")
 
     async def stuck(percent: float = 100) -> bool:
-        assert (await failed(sold(shop, mite, token, appraiser, percent))).code == "would_fail"
-        (one,) = (await told(shop, mite, appraiser))["positions"]
+        assert (await failed(sold(shop, account, token, appraiser, percent))).code == "would_fail"
+        (one,) = (await told(shop, account, appraiser))["positions"]
         return one["stuckAt"] is not None
 
     assert not await stuck(1e-20)
@@ -243,89 +243,89 @@ async def test_what_never_sells_as_a_whole_is_given_up_after_a_week(
     assert not await stuck(50)
     assert await stuck()
     clock.now_s += WEEK_S
-    found = await told(shop, mite, appraiser)
+    found = await told(shop, account, appraiser)
     assert (found["eth"], found["given"], found["positions"]) == ("1", "2", [])
-    await bought(shop, mite, token, "0.1")
-    assert [line["side"] for line in await ledger(shop, mite)] == ["buy", "gift", "written_off", "buy"]
+    await bought(shop, account, token, "0.1")
+    assert [line["side"] for line in await ledger(shop, account)] == ["buy", "gift", "written_off", "buy"]
 
 
 async def test_a_sell_that_goes_through_begins_the_week_again(
-    shop: Context, rpc: SyncRpc, clock: Clock, built: Built, mite: Mite
+    shop: Context, rpc: SyncRpc, clock: Clock, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(RefusedCall("sell", "No!", 0))
-    await bought(shop, mite, token, "0.5")
-    await failed(sold(shop, mite, token, appraiser))
+    await bought(shop, account, token, "0.5")
+    await failed(sold(shop, account, token, appraiser))
     appraiser.says = SellValue(UNIT // 10, VENUE)
-    await sold(shop, mite, token, appraiser, percent=10)
+    await sold(shop, account, token, appraiser, percent=10)
     clock.now_s += WEEK_S
     rpc.call("evm_mine")
     await shop.heads.refresh()
     appraiser.says = RefusedCall("sell", "No!", 0)
-    await failed(sold(shop, mite, token, appraiser))
-    (one,) = (await told(shop, mite, appraiser))["positions"]
+    await failed(sold(shop, account, token, appraiser))
+    (one,) = (await told(shop, account, appraiser))["positions"]
     assert one["stuckAt"] is None
 
 
 async def test_after_another_sell_nothing_is_known_of_the_whole(
-    shop: Context, clock: Clock, built: Built, mite: Mite
+    shop: Context, clock: Clock, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(SellValue(UNIT // 10, VENUE))
-    await bought(shop, mite, token, "0.5")
-    await sold(shop, mite, token, appraiser, percent=10)
+    await bought(shop, account, token, "0.5")
+    await sold(shop, account, token, appraiser, percent=10)
     appraiser.says = RefusedCall("sell", "No!", 0)
-    await failed(sold(shop, mite, token, appraiser))
+    await failed(sold(shop, account, token, appraiser))
     clock.now_s += WEEK_S
-    await failed(sold(shop, mite, token, appraiser))
-    (one,) = (await told(shop, mite, appraiser))["positions"]
+    await failed(sold(shop, account, token, appraiser))
+    (one,) = (await told(shop, account, appraiser))["positions"]
     assert one["stuckAt"] is None
 
 
 async def test_a_part_is_no_smaller_than_a_buy_and_all_may_be_sold(
-    shop: Context, built: Built, mite: Mite
+    shop: Context, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(SellValue(UNIT // 1000 - 1, VENUE))
-    await bought(shop, mite, token, "0.2")
-    error = await failed(sold(shop, mite, token, appraiser, percent=99))
+    await bought(shop, account, token, "0.2")
+    error = await failed(sold(shop, account, token, appraiser, percent=99))
     assert (error.code, error.message) == (
         "too_small",
         "That part brings 0.000999999999999999 eth, and a part has to bring 0.001: sell all of it.",
     )
-    assert (await sold(shop, mite, token, appraiser))["got"] == "0.000999999999999999"
-    await bought(shop, mite, token, "0.2")
+    assert (await sold(shop, account, token, appraiser))["got"] == "0.000999999999999999"
+    await bought(shop, account, token, "0.2")
     appraiser.says = SellValue(UNIT // 1000, VENUE)
-    assert (await sold(shop, mite, token, appraiser, percent=1))["got"] == "0.001"
+    assert (await sold(shop, account, token, appraiser, percent=1))["got"] == "0.001"
 
 
 @pytest.mark.parametrize(("fault", "code"), [("node", "upstream"), ("token", "would_fail")])
 async def test_what_could_not_be_found_out_is_never_booked(
-    shop: Context, built: Built, mite: Mite, fault: Any, code: str
+    shop: Context, built: Built, account: Account, fault: Any, code: str
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser(Missing(fault, "it was silent"))
-    await bought(shop, mite, token, "0.2")
-    error = await failed(sold(shop, mite, token, appraiser))
+    await bought(shop, account, token, "0.2")
+    error = await failed(sold(shop, account, token, appraiser))
     assert error.code == code
     assert isinstance(error, NodeFault if fault == "node" else CallerFault)
-    (one,) = (await told(shop, mite, appraiser))["positions"]
+    (one,) = (await told(shop, account, appraiser))["positions"]
     assert (one["worth"], one["stuckAt"], one["cost"]) == (None, None, "0.2")
     assert one["why"] == "What it would sell for could not be found out: it was silent."
-    assert [line["side"] for line in await ledger(shop, mite)] == ["buy"]
+    assert [line["side"] for line in await ledger(shop, account)] == ["buy"]
 
 
-async def test_many_positions_are_valued_in_one_trip(shop: Context, built: Built, mite: Mite) -> None:
+async def test_many_positions_are_valued_in_one_trip(shop: Context, built: Built, account: Account) -> None:
     appraiser = Appraiser(SellValue(UNIT // 5, VENUE))
     for key in ("plain", "usdg_pool", "v4_eth"):
-        await bought(shop, mite, built.tokens[key], "0.1")
-    found = await told(shop, mite, appraiser)
+        await bought(shop, account, built.tokens[key], "0.1")
+    found = await told(shop, account, appraiser)
     assert [len(trip) for trip in appraiser.asked] == [3]
     assert (found["eth"], found["worth"]) == ("0.7", "1.3")
     assert [one["gain"] for one in found["positions"]] == ["0.1"] * 3
 
 
-async def test_a_new_account_is_read_and_not_made(shop: Context, mite: Mite) -> None:
-    found = await told(shop, mite, Appraiser())
+async def test_a_new_account_is_read_and_not_made(shop: Context, account: Account) -> None:
+    found = await told(shop, account, Appraiser())
     assert (found["eth"], found["given"], found["worth"], found["sellsThisWeek"]) == ("1", "1", "1", 0)
     assert await shop.pool.fetchval(
-        "SELECT count(*) FROM accounts.practice_account WHERE mite_id = $1", mite.id
+        "SELECT count(*) FROM accounts.practice_account WHERE account_id = $1", account.id
     ) == 0  # fmt: skip
 
 
@@ -333,23 +333,23 @@ async def test_a_new_account_is_read_and_not_made(shop: Context, mite: Mite) -> 
 
 
 async def test_buys_of_other_tokens_do_not_wait_for_each_other(
-    shop: Context, built: Built, mite: Mite
+    shop: Context, built: Built, account: Account
 ) -> None:
     keys = ("plain", "curve", "usdg_pool", "v4_eth", "v4_weth", "two_pools", "six_decimals", "graduated")
-    answers = await asyncio.gather(*(bought(shop, mite, built.tokens[key], "0.1") for key in keys))
+    answers = await asyncio.gather(*(bought(shop, account, built.tokens[key], "0.1") for key in keys))
     left = sorted(Decimal(one["ethLeft"]) for one in answers)
     assert left == [Decimal(tenths) / 10 for tenths in range(2, 10)]
-    more = [bought(shop, mite, built.tokens[key], "0.15") for key in keys]
+    more = [bought(shop, account, built.tokens[key], "0.15") for key in keys]
     # Each had the eth when it was asked for, and only one of them when it was booked.
     came = await asyncio.gather(*more, return_exceptions=True)
     assert sum(isinstance(one, dict) for one in came) == 1
     assert {one.code for one in came if isinstance(one, RoundtripError)} == {"would_fail"}
-    assert len(await ledger(shop, mite)) == 9
+    assert len(await ledger(shop, account)) == 9
 
 
 @pytest.mark.parametrize("between", [0, 1, 2])
 async def test_what_was_traded_meanwhile_is_priced_once_more(
-    shop: Context, built: Built, mite: Mite, between: int
+    shop: Context, built: Built, account: Account, between: int
 ) -> None:
     token, earlier, left = built.tokens["plain"], [], [None] * between
 
@@ -358,41 +358,44 @@ async def test_what_was_traded_meanwhile_is_priced_once_more(
         found = await price_buy(*given)
         if left:
             left.pop()
-            await bought(shop, mite, token, "0.1")
+            await bought(shop, account, token, "0.1")
         return found
 
     means = replace(BUYS, price=price)
     if between == 2:
-        error = await failed(bought(shop, mite, token, "0.1", means=means))
+        error = await failed(bought(shop, account, token, "0.1", means=means))
         assert (error.code, "meanwhile" in error.message) == ("busy", True)
     else:
-        await bought(shop, mite, token, "0.1", means=means)
+        await bought(shop, account, token, "0.1", means=means)
     assert earlier == [UNIT // 10 * number for number in range(len(earlier))]
     assert len(earlier) == min(between + 1, 2)
-    assert len(await ledger(shop, mite)) == min(between + 1, 2)
+    assert len(await ledger(shop, account)) == min(between + 1, 2)
 
 
 # --- repeats ---------------------------------------------------------------------------------------
 
 
 async def test_a_repeat_gives_the_first_answer_and_asks_nobody(
-    shop: Context, built: Built, mite: Mite
+    shop: Context, built: Built, account: Account
 ) -> None:
     token, appraiser = built.tokens["plain"], Appraiser()
-    first = await bought(shop, mite, token, "0.1", once="a")
-    assert await bought(shop, mite, token.upper().replace("0X", "0x"), "0.10", once="a") == first
-    for other in (bought(shop, mite, token, "0.2", once="a"), sold(shop, mite, token, appraiser, once="a")):
+    first = await bought(shop, account, token, "0.1", once="a")
+    assert await bought(shop, account, token.upper().replace("0X", "0x"), "0.10", once="a") == first
+    for other in (
+        bought(shop, account, token, "0.2", once="a"),
+        sold(shop, account, token, appraiser, once="a"),
+    ):
         error = await failed(other)
         assert (error.code, "another request" in error.message) == ("bad_input", True)
-    done = await sold(shop, mite, token, appraiser, once="b")
-    assert await sold(shop, mite, token, appraiser, once="b") == done
+    done = await sold(shop, account, token, appraiser, once="b")
+    assert await sold(shop, account, token, appraiser, once="b") == done
     assert len(appraiser.asked) == 1
-    assert [line["side"] for line in await ledger(shop, mite)] == ["sell", "buy"]
-    # Another mite's keys are its own.
-    assert (await bought(shop, await a_mite(shop), token, "0.1", once="a"))["id"] != first["id"]
+    assert [line["side"] for line in await ledger(shop, account)] == ["sell", "buy"]
+    # Another account's keys are its own.
+    assert (await bought(shop, await new_account(shop), token, "0.1", once="a"))["id"] != first["id"]
 
 
-async def test_a_lost_node_books_nothing(shop: Context, built: Built, mite: Mite) -> None:
+async def test_a_lost_node_books_nothing(shop: Context, built: Built, account: Account) -> None:
     class Silent:
         async def batch(self, *asked: object, **how: object) -> None:
             raise NodeFault("it is gone")
@@ -401,9 +404,9 @@ async def test_a_lost_node_books_nothing(shop: Context, built: Built, mite: Mite
             raise NodeFault("it is gone")
 
     away = replace(shop, node=Silent())  # type: ignore[arg-type]
-    assert (await failed(bought(away, mite, built.tokens["plain"], "0.1", once="a"))).code == "upstream"
-    assert await ledger(shop, mite) == []
-    first = await bought(shop, mite, built.tokens["plain"], "0.1", once="a")
+    assert (await failed(bought(away, account, built.tokens["plain"], "0.1", once="a"))).code == "upstream"
+    assert await ledger(shop, account) == []
+    first = await bought(shop, account, built.tokens["plain"], "0.1", once="a")
     assert first["ethLeft"] == "0.9"
 
     def unheard() -> None:
@@ -411,5 +414,5 @@ async def test_a_lost_node_books_nothing(shop: Context, built: Built, mite: Mite
 
     # Whoever asks again needs no node.
     deaf = replace(away, heads=SimpleNamespace(current=unheard, last_number=lambda: 0))  # type: ignore[arg-type]
-    assert await bought(deaf, mite, built.tokens["plain"], "0.1", once="a") == first
-    assert (await failed(bought(deaf, mite, built.tokens["plain"], "0.1", once="b"))).code == "upstream"
+    assert await bought(deaf, account, built.tokens["plain"], "0.1", once="a") == first
+    assert (await failed(bought(deaf, account, built.tokens["plain"], "0.1", once="b"))).code == "upstream"

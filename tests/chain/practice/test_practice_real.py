@@ -6,7 +6,7 @@ from roundtrip.devnet.deploy import ContractDeployer, put_token
 from roundtrip.devnet.stories import Story
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.services.practice.account import practice_account
 from roundtrip.services.practice.buy import practice_buy
@@ -16,8 +16,8 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from support.actors import code_of
 from support.keys import Clock
-from support.practised import ETH, Holder, account, buys, pass_s, refused, sells, wei
-from support.practising import a_mite, conserved
+from support.practised import ETH, Holder, account_of, buys, pass_s, refused, sells, wei
+from support.practising import conserved, new_account
 from support.wallet import Wallet, calldata
 from truth.animals import V4
 from truth.cases import Case
@@ -30,16 +30,16 @@ SOLD = ["plain", "usdg_pool", "v4_eth", "curve", "graduated", "v4_fee_on_sell", 
 
 @pytest.mark.parametrize("key", SOLD)
 async def test_a_sell_pays_what_a_holder_of_as_much_really_gets(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, key: str
 ) -> None:
     token = built.tokens[key]
     await shop.heads.refresh()
     holder = Holder(shop, rpc, built, token)
     holder.buy()
-    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
+    raw = int((await buys(shop, account, token, "0.1"))["receivedRaw"])
     assert 0 < raw < holder.wallet.tokens(token)
-    found = await account(shop, mite)
-    sold = await sells(shop, mite, token)
+    found = await account_of(shop, account)
+    sold = await sells(shop, account, token)
     market, number = shop.heads.current().market, int(rpc.call("eth_blockNumber"), 16)
     fill = holder.sell(raw)
     assert fill.ok
@@ -49,32 +49,32 @@ async def test_a_sell_pays_what_a_holder_of_as_much_really_gets(
     assert sold["venue"]["pays"] == holder.venue.quote
     assert wei(sold["profit"]) == wei(sold["got"]) - wei(sold["cost"]) < 0
     async with shop.pool.acquire() as connection:
-        await conserved(connection, mite.id)
+        await conserved(connection, account.id)
 
 
 async def test_a_sell_in_three_parts_in_a_block_pays_what_one_sell_does(
-    shop: Context, built: Built, mite: Mite
+    shop: Context, built: Built, account: Account
 ) -> None:
-    token, other = built.tokens["plain"], await a_mite(shop)
-    for one in (mite, other):
+    token, other = built.tokens["plain"], await new_account(shop)
+    for one in (account, other):
         await buys(shop, one, token, "0.3")
-    parts = [await sells(shop, mite, token, percent) for percent in (20, 50, 100)]
+    parts = [await sells(shop, account, token, percent) for percent in (20, 50, 100)]
     whole = await sells(shop, other, token)
     assert {part["block"] for part in parts} == {whole["block"]}
     assert sum(int(part["soldRaw"]) for part in parts) == int(whole["soldRaw"])
     assert sum(wei(part["got"]) for part in parts) == wei(whole["got"])
-    assert [(await account(shop, one))["eth"] for one in (mite, other)] == [whole["ethLeft"]] * 2
+    assert [(await account_of(shop, one))["eth"] for one in (account, other)] == [whole["ethLeft"]] * 2
     # Each part alone would have brought more.
     assert wei(parts[2]["got"]) * 5 < wei(whole["got"]) * 2
 
 
-async def test_what_it_cost_the_node_is_told(shop: Context, built: Built, mite: Mite) -> None:
+async def test_what_it_cost_the_node_is_told(shop: Context, built: Built, account: Account) -> None:
     token = built.tokens["plain"]
     await shop.heads.refresh()
     done = (
-        await practice_buy(shop, PracticeBuyParams(token, "0.1"), mite, None),
-        await practice_account(shop, Nothing(), mite),
-        await practice_sell(shop, PracticeSellParams(token, 100), mite, None),
+        await practice_buy(shop, PracticeBuyParams(token, "0.1"), account, None),
+        await practice_account(shop, Nothing(), account),
+        await practice_sell(shop, PracticeSellParams(token, 100), account, None),
     )
     costs = [one.meter for one in done]
     assert [cost.trips for cost in costs if cost is not None and cost.calls > 0] == [3, 1, 2]
@@ -102,72 +102,72 @@ REFUSED = {
 
 @pytest.mark.parametrize("key", REFUSED)
 async def test_a_trap_is_bought_and_not_sold(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, key: str
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, key: str
 ) -> None:
     """As a real wallet fares, which bought before."""
     token = built.tokens[key]
     wallet = Wallet(rpc, built.contracts, "trapped")
     assert wallet.buy(token, "weth", 3000, ETH * 2 // 5)
-    answer = await buys(shop, mite, token, "0.3")
+    answer = await buys(shop, account, token, "0.3")
     # A wait is none that it sells straight back after.
     assert answer["sellsBack"] == "no"
     assert "It cannot be sold straight back: " in answer["text"]
     raw = int(answer["receivedRaw"])
     # The check has no opinion on what sells later, or in parts.
     stuck = key not in ("cooldown", "max_transaction")
-    assert (await refused(shop, mite, token, stuck)).endswith(REFUSED[key])
+    assert (await refused(shop, account, token, stuck)).endswith(REFUSED[key])
     assert raw < wallet.tokens(token)
     assert not wallet.sell(token, "weth", 3000, raw).ok
 
 
 async def test_who_waits_as_long_as_the_token_has_him_wait_sells(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, clock: Clock
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, clock: Clock
 ) -> None:
     token = built.tokens["cooldown"]
     wallet = Wallet(rpc, built.contracts, "waits")
     assert wallet.buy(token, "weth", 3000, ETH // 5)
-    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
-    await refused(shop, mite, token)
+    raw = int((await buys(shop, account, token, "0.1"))["receivedRaw"])
+    await refused(shop, account, token)
     pass_s(rpc, clock, 61)
-    sold = await sells(shop, mite, token)
+    sold = await sells(shop, account, token)
     assert wei(sold["got"]) == wallet.sell(token, "weth", 3000, raw).back_raw
 
 
 async def test_what_its_owner_paused_after_the_buy_is_not_sold_until_he_lets_it(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+    shop: Context, rpc: SyncRpc, built: Built, account: Account
 ) -> None:
     owner, token = put(rpc, built, Story("paused", "", "zoo/pausable_owner.vy", "Paused", "PSD"))
-    assert (await buys(shop, mite, token, "0.1"))["sellsBack"] == "yes"
+    assert (await buys(shop, account, token, "0.1"))["sellsBack"] == "yes"
     owner.receipt(owner.send(token, calldata("setSelling(bool)", False)))
-    assert "selling off" in await refused(shop, mite, token, stuck=True)
+    assert "selling off" in await refused(shop, account, token, stuck=True)
     owner.receipt(owner.send(token, calldata("setSelling(bool)", True)))
-    assert (await sells(shop, mite, token))["position"] is None
+    assert (await sells(shop, account, token))["position"] is None
 
 
 async def test_where_nobody_paid_in_yet_nothing_is_paid_out(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite
+    shop: Context, rpc: SyncRpc, built: Built, account: Account
 ) -> None:
     """Practice eth is in no pool: what the buy would have left there is not paid back."""
     token = built.tokens["one_sided"]
-    assert (await buys(shop, mite, token, "0.1"))["sellsBack"] == "yes"
+    assert (await buys(shop, account, token, "0.1"))["sellsBack"] == "yes"
     why = "So much of it cannot be sold at this block; no reason was given."
-    assert await refused(shop, mite, token) == why
-    assert [one["why"] for one in (await account(shop, mite))["positions"]] == [why]
+    assert await refused(shop, account, token) == why
+    assert [one["why"] for one in (await account_of(shop, account))["positions"]] == [why]
     await shop.heads.refresh()
     Holder(shop, rpc, built, token).buy()
-    assert wei((await sells(shop, mite, token))["got"]) > ETH // 20
+    assert wei((await sells(shop, account, token))["got"]) > ETH // 20
 
 
 async def test_a_tax_that_only_buyers_pay_is_paid(
-    shop: Context, rpc: SyncRpc, built: Built, mite: Mite, clock: Clock
+    shop: Context, rpc: SyncRpc, built: Built, account: Account, clock: Clock
 ) -> None:
     """A tenth for each hour since the purchase."""
     _, token = put(rpc, built, Case((("held_step_bps", 1000),), V4).story())
     wallet = Wallet(rpc, built.contracts, "taxed")
     assert wallet.buy(token, "eth", 3000, ETH // 5, version=4)
-    raw = int((await buys(shop, mite, token, "0.1"))["receivedRaw"])
+    raw = int((await buys(shop, account, token, "0.1"))["receivedRaw"])
     pass_s(rpc, clock, 3 * 3600)
-    got_wei = wei((await sells(shop, mite, token))["got"])
+    got_wei = wei((await sells(shop, account, token))["got"])
     fill = wallet.sell(token, "eth", 3000, raw, version=4)
     assert fill.ok
     assert fill.back_raw * 99 < got_wei * 100 <= fill.back_raw * 100

@@ -232,15 +232,15 @@ async def test_a_real_sell_that_failed_proves_an_ok_wrong(scoring: Scoring) -> N
     wallet = scoring.buyer(token)
     scoring.does(token, "setSelling(bool)", False)
     tx_hash = scoring.sells(wallet, token)
-    mite = await scoring.mite()
-    told = await scoring.report(mite, token, tx_hash, "it\u202e would not <b>sell</b>")
+    account = await scoring.account()
+    told = await scoring.report(account, token, tx_hash, "it\u202e would not <b>sell</b>")
     assert (told.proved, told.again, told.note) == (True, False, "it would not <b>sell</b>")
     assert await scoring.scores() == [("ok", "wrong", "failed")]
     (mistake,) = (await scoring.card()).mistakes
     assert (mistake.transaction, mistake.wallet, mistake.reported) == (tx_hash, wallet.address, True)
-    again = await scoring.report(mite, token, tx_hash)
+    again = await scoring.report(account, token, tx_hash)
     assert (again.proved, again.again) == (True, True)
-    await scoring.report(await scoring.mite("mite-two"), token, tx_hash)
+    await scoring.report(await scoring.account("mite-two"), token, tx_hash)
     await scoring.over()
     assert await scoring.scores() == [("ok", "wrong", "failed")]
     assert (await scoring.card()).wrong == 1
@@ -255,7 +255,7 @@ async def test_a_sell_that_failed_for_its_own_reason_changes_no_count(scoring: S
     # It allowed nobody to take its tokens.
     one = (token, weth, 3000, wallet.address, wallet.tokens(token), 0, 0)
     assert not wallet.send(router, calldata(swap, one)).ok
-    told = await scoring.report(await scoring.mite(), token, scoring.newest())
+    told = await scoring.report(await scoring.account(), token, scoring.newest())
     assert (told.proved, OWN_REASON in told.text) == (False, True)
     assert await scoring.scores() == []
     assert (await scoring.card()).open_reports == 1
@@ -266,7 +266,7 @@ async def test_another_call_that_failed_is_no_sell(scoring: Scoring) -> None:
     assert await scoring.checked(token) == "ok"
     wallet = scoring.buyer(token)
     assert not wallet.send(token, calldata("transferFrom(address,address,uint256)", token, token, 1)).ok
-    told = await scoring.report(await scoring.mite(), token, scoring.newest())
+    told = await scoring.report(await scoring.account(), token, scoring.newest())
     assert (told.proved, NO_SELL in told.text) == (False, True)
 
 
@@ -277,8 +277,8 @@ async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(s
     assert await scoring.checked(token) == "cannot_sell"
     scoring.does(token, "setSelling(bool)", True)
     tx_hash = scoring.sells(wallet, token)
-    mite = await scoring.mite()
-    told = await scoring.report(mite, token, tx_hash)
+    account = await scoring.account()
+    told = await scoring.report(account, token, tx_hash)
     assert (told.proved, "weighed again by itself" in told.text) == (False, True)
     await scoring.again()
     assert (await scoring.scores(), (await scoring.card()).open_reports) == ([], 1)
@@ -286,7 +286,7 @@ async def test_a_sell_that_went_through_proves_a_trap_wrong_once_it_is_settled(s
     await scoring.again()
     assert await scoring.scores() == [("cannot_sell", "wrong", "sold")]
     assert (await scoring.card()).open_reports == 0
-    told = await scoring.report(mite, token, tx_hash)
+    told = await scoring.report(account, token, tx_hash)
     assert (told.proved, told.again) == (True, True)
     assert not await scoring.waits()
 
@@ -301,7 +301,7 @@ async def test_a_failed_sell_that_the_index_does_not_have_yet_proves_it_by_itsel
     await scoring.follows()
     scoring.ground.pass_s(2)
     tx_hash = scoring.sells(wallet, token)
-    told = await scoring.report(await scoring.mite(), token, tx_hash, follows=False)
+    told = await scoring.report(await scoring.account(), token, tx_hash, follows=False)
     assert (told.proved, "weighed again by itself" in told.text) == (False, True)
     # The job that does it is wished for with the report.
     assert await scoring.ctx.pool.fetchval("SELECT count(*) FROM jobs.job WHERE kind = 'scorecard'") == 1
@@ -316,13 +316,13 @@ async def test_a_report_that_never_comes_round_is_weighed_a_few_times(scoring: S
     token = scoring.token()
     assert await scoring.checked(token) == "ok"
     tx_hash = scoring.sells(scoring.buyer(token), token)
-    mite = await scoring.mite()
-    await scoring.report(mite, token, tx_hash)
+    account = await scoring.account()
+    await scoring.report(account, token, tx_hash)
     for _ in AGAIN_S:
         assert await scoring.waits()
         await scoring.again()
     assert not await scoring.waits()
-    told = await scoring.report(mite, token, tx_hash)
+    told = await scoring.report(account, token, tx_hash)
     assert (told.proved, NEVER_CAME in told.text) == (False, True)
 
 
@@ -346,7 +346,7 @@ async def test_a_report_marks_the_first_of_an_hour_only_where_it_lies_in_its_tim
         late = replace(whole.block, timestamp_s=whole.block.timestamp_s + 300)
         document = canonical_json.dump(replace(whole, block=late))
         await pool.execute("UPDATE facts.evidence SET document = $2 WHERE id = $1", first, document)
-    told = await scoring.report(await scoring.mite(), token, scoring.sells(wallet, token))
+    told = await scoring.report(await scoring.account(), token, scoring.sells(wallet, token))
     assert told.proved
     scores = "SELECT evidence_id, outcome FROM facts.score ORDER BY 1"
     marked = first if both else second

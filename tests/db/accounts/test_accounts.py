@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import asyncpg
 import pytest
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
-from support.keys import mite_of_key
+from support.keys import account_of_key
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
@@ -56,22 +56,27 @@ async def test_who_comes_while_a_secret_is_being_made_has_the_same(database_url:
         await second.close()
 
 
-async def test_a_new_mite_takes_the_first_name_that_is_free(connection: asyncpg.Connection) -> None:
+async def test_a_new_account_takes_the_first_name_that_is_free(connection: asyncpg.Connection) -> None:
     taken, also, free = name(), name(), name()
     await accounts.lock_account(connection, some_wallet(), [taken], NOW)
     await accounts.lock_account(connection, some_wallet(), [also], NOW)
     wallet = some_wallet()
     made = await accounts.lock_account(connection, wallet, [taken, also, free, name()], NOW)
-    assert (made.mite.designation, made.mite.wallet, made.keys_made, made.made_at) == (free, wallet, 0, NOW)
-    assert (made.mite.is_agent, made.mite.agent_name) == (False, None)
+    assert (made.account.designation, made.account.wallet, made.keys_made, made.made_at) == (
+        free,
+        wallet,
+        0,
+        NOW,
+    )
+    assert (made.account.is_agent, made.account.agent_name) == (False, None)
     assert made.is_new
     # Whoever has a name keeps it, and nothing is drawn.
     known = replace(made, is_new=False)
     assert await accounts.lock_account(connection, wallet, iter(()), NOW) == known
-    assert await accounts.account(connection, made.mite.id) == known
+    assert await accounts.read_account(connection, made.account.id) == known
 
 
-async def test_without_a_free_name_there_is_no_mite(connection: asyncpg.Connection) -> None:
+async def test_without_a_free_name_there_is_no_account(connection: asyncpg.Connection) -> None:
     taken, wallet = name(), some_wallet()
     await accounts.lock_account(connection, some_wallet(), [taken], NOW)
     with pytest.raises(RuntimeError):
@@ -91,45 +96,45 @@ async def test_two_that_draw_the_same_name_at_once_have_different_ones(database_
             await making.commit()
             async with asyncio.timeout(WAIT_S):
                 other = await waits
-        assert [one.mite.designation, other.mite.designation] == drawn
+        assert [one.account.designation, other.account.designation] == drawn
         await first.close()
         await second.close()
 
 
 async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection) -> None:
-    mite = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).mite
+    account = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).account
     hashes = [secrets.token_bytes(32) for _ in range(3)]
     for number, hashed in enumerate(hashes):
-        await accounts.add_key(connection, mite.id, hashed, f"rt_{number}abcd", f"label {number}", NOW)
-    assert await accounts.keys_made(connection, mite.wallet) == 3
-    assert await accounts.live_count(connection, mite.id) == 3
-    (key, *_) = await accounts.live_keys(connection, mite.id)
+        await accounts.add_key(connection, account.id, hashed, f"rt_{number}abcd", f"label {number}", NOW)
+    assert await accounts.keys_made(connection, account.wallet) == 3
+    assert await accounts.live_count(connection, account.id) == 3
+    (key, *_) = await accounts.live_keys(connection, account.id)
     assert (key.start, key.label, key.designation, key.wallet) == (
-        "rt_0abcd", "label 0", mite.designation, mite.wallet,
+        "rt_0abcd", "label 0", account.designation, account.wallet,
     )  # fmt: skip
-    assert await mite_of_key(connection, hashes[0]) == mite
+    assert await account_of_key(connection, hashes[0]) == account
     assert await accounts.revoke(connection, key.id, NOW)
     assert not await accounts.revoke(connection, key.id, NOW)
-    assert await mite_of_key(connection, hashes[0]) is None
-    assert await mite_of_key(connection, hashes[1]) == mite
-    assert await mite_of_key(connection, bytes(32)) is None
-    assert await accounts.live_count(connection, mite.id) == 2
-    assert [one.start for one in await accounts.live_keys(connection, mite.id)] == ["rt_1abcd", "rt_2abcd"]
-    every = await accounts.every_key(connection, mite.wallet)
+    assert await account_of_key(connection, hashes[0]) is None
+    assert await account_of_key(connection, hashes[1]) == account
+    assert await account_of_key(connection, bytes(32)) is None
+    assert await accounts.live_count(connection, account.id) == 2
+    assert [one.start for one in await accounts.live_keys(connection, account.id)] == ["rt_1abcd", "rt_2abcd"]
+    every = await accounts.every_key(connection, account.wallet)
     assert [one.revoked_at for one in every] == [NOW, None, None]
-    assert await accounts.keys_made(connection, mite.wallet) == 3
+    assert await accounts.keys_made(connection, account.wallet) == 3
 
 
 async def test_a_tag_keeps_the_name_that_there_is(connection: asyncpg.Connection) -> None:
-    mite = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).mite
+    account = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).account
     for given, kept in ((None, None), ("Bot", "Bot"), (None, "Bot"), ("Other", "Other")):
-        tagged = await accounts.tag_agent(connection, mite.id, given)
-        assert tagged == Mite(mite.id, mite.designation, mite.wallet, True, kept)
+        tagged = await accounts.tag_agent(connection, account.id, given)
+        assert tagged == Account(account.id, account.designation, account.wallet, True, kept)
 
 
 async def test_calls_are_those_of_the_day(connection: asyncpg.Connection) -> None:
-    mite = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).mite
-    assert await accounts.calls_on(connection, mite.id, NOW.date()) == 0
-    await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7, 1)", mite.id, NOW.date())
-    assert await accounts.calls_on(connection, mite.id, NOW.date()) == 7
-    assert await accounts.calls_on(connection, mite.id, NOW.date().replace(day=10)) == 0
+    account = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).account
+    assert await accounts.calls_on(connection, account.id, NOW.date()) == 0
+    await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7, 1)", account.id, NOW.date())
+    assert await accounts.calls_on(connection, account.id, NOW.date()) == 7
+    assert await accounts.calls_on(connection, account.id, NOW.date().replace(day=10)) == 0

@@ -17,7 +17,7 @@ from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall, forget, recent, write
-from support.counting import Wall, hashed, key_of, put_mite
+from support.counting import Wall, hashed, key_of, put_account
 
 DAY = date(2025, 10, 9)
 NEXT = date(2025, 10, 10)
@@ -32,8 +32,8 @@ def call(key: str | None, ms: int = NOW_MS, day: date | None = DAY, per_day: int
 
 
 async def days(connection: asyncpg.Connection) -> dict[tuple[int, date], int]:
-    rows = await connection.fetch("SELECT mite_id, day, calls FROM accounts.day")
-    return {(row["mite_id"], row["day"]): row["calls"] for row in rows}
+    rows = await connection.fetch("SELECT account_id, day, calls FROM accounts.day")
+    return {(row["account_id"], row["day"]): row["calls"] for row in rows}
 
 
 async def minute(connection: asyncpg.Connection, now_ms: int = NOW_MS) -> dict[str, int]:
@@ -54,19 +54,19 @@ async def test_a_call_without_a_key_counts_by_the_minute_only(own: asyncpg.Conne
 
 
 async def test_a_live_key_tells_whose_it_is(own: asyncpg.Connection) -> None:
-    number = await put_mite(own, WALLETS[0], "k")
-    await own.execute("UPDATE accounts.mite SET is_agent = true, agent_name = 'Bot 7'")
+    number = await put_account(own, WALLETS[0], "k")
+    await own.execute("UPDATE accounts.account SET is_agent = true, agent_name = 'Bot 7'")
     (came,) = await write(own, [call("k")])
     assert came is not None
     assert came.has_room
-    assert (came.mite.id, came.mite.wallet) == (number, WALLETS[0])
-    assert (came.mite.is_agent, came.mite.agent_name) == (True, "Bot 7")
+    assert (came.account.id, came.account.wallet) == (number, WALLETS[0])
+    assert (came.account.is_agent, came.account.agent_name) == (True, "Bot 7")
     assert await days(own) == {(number, DAY): 1}
     assert await minute(own) == {"of k": 1}
 
 
 async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: asyncpg.Connection) -> None:
-    await put_mite(own, WALLETS[0], "k", "dead")
+    await put_account(own, WALLETS[0], "k", "dead")
     await own.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed("dead"))
     assert room(await write(own, [call("dead"), call("none"), call("k")])) == [None, None, True]
     assert await minute(own) == {"of k": 1}
@@ -74,15 +74,15 @@ async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: async
 
 
 async def test_asking_whose_a_key_is_counts_nothing(own: asyncpg.Connection) -> None:
-    await put_mite(own, WALLETS[0], "k")
+    await put_account(own, WALLETS[0], "k")
     assert room(await write(own, [CountedCall(None, NOW_MS, hashed("k"))])) == [True]
     assert (await minute(own), await days(own)) == ({}, {})
 
 
 async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: asyncpg.Connection) -> None:
-    """The first ones, over all keys of the mite; another mite has its own."""
-    one = await put_mite(own, WALLETS[0], "k", "l", "dead")
-    other = await put_mite(own, WALLETS[1], "m")
+    """The first ones, over all keys of the account; another account has its own."""
+    one = await put_account(own, WALLETS[0], "k", "l", "dead")
+    other = await put_account(own, WALLETS[1], "m")
     await own.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed("dead"))
     asked = [call(key, per_day=3) for key in ("k", "dead", "l", "m", "dead", "k", "l", "m")]
     assert room(await write(own, asked)) == [True, None, True, True, None, True, False, True]
@@ -97,7 +97,7 @@ async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: asyncpg.
 
 
 async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: asyncpg.Connection) -> None:
-    number = await put_mite(own, WALLETS[0], "k")
+    number = await put_account(own, WALLETS[0], "k")
     asked = [call("k", per_day=1), call("k", day=None), call("k", per_day=1), call("k", day=None)]
     assert room(await write(own, asked)) == [True, True, False, True]
     assert await days(own) == {(number, DAY): 1}
@@ -105,14 +105,14 @@ async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: asyncpg.
 
 
 async def test_a_day_begins_anew_and_leaves_the_last_one_as_it_was(own: asyncpg.Connection) -> None:
-    number = await put_mite(own, WALLETS[0], "k")
+    number = await put_account(own, WALLETS[0], "k")
     asked = [call("k", day=day, per_day=1) for day in (DAY, NEXT, DAY, NEXT)]
     assert room(await write(own, asked)) == [True, True, False, False]
     assert await days(own) == {(number, DAY): 1, (number, NEXT): 1}
 
 
 async def test_a_limit_that_was_lowered_takes_nothing_back(own: asyncpg.Connection) -> None:
-    number = await put_mite(own, WALLETS[0], "k")
+    number = await put_account(own, WALLETS[0], "k")
     await write(own, [call("k")] * 5)
     assert room(await write(own, [call("k", per_day=2)])) == [False]
     assert await days(own) == {(number, DAY): 5}
@@ -120,7 +120,7 @@ async def test_a_limit_that_was_lowered_takes_nothing_back(own: asyncpg.Connecti
 
 
 async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.Connection) -> None:
-    number = await put_mite(own, WALLETS[0], "k")
+    number = await put_account(own, WALLETS[0], "k")
     await write(own, [call("k", per_day=2)] * 2)
     back = RefundedCall("of k", NOW_MS, number, DAY)
     assert room(await write(own, [call("k", per_day=2)] * 2, [back])) == [True, False]
@@ -129,7 +129,7 @@ async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.
 
 
 async def test_a_day_is_handed_back_when_its_minute_is_over(own: asyncpg.Connection) -> None:
-    number = await put_mite(own, WALLETS[0], "k")
+    number = await put_account(own, WALLETS[0], "k")
     await write(own, [call("k")] * 2)
     await write(own, [], [RefundedCall(None, NOW_MS, number, DAY)])
     assert await days(own) == {(number, DAY): 1}
@@ -161,7 +161,7 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
         raise asyncpg.QueryCanceledError("it took too long")
 
     monkeypatch.setattr(call_counts, "forget", fails)
-    number = await put_mite(own, WALLETS[0], "k")
+    number = await put_account(own, WALLETS[0], "k")
     async with asyncpg.create_pool(database_url, min_size=0, max_size=1) as pool:
         ledger = CallLedger(pool)
         for _ in range(2):
@@ -187,9 +187,9 @@ class InTurns(CallLedger):
 async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
     own: asyncpg.Connection, database_url: str
 ) -> None:
-    """Two mites, each with two keys; forty calls were made before."""
+    """Two accounts, each with two keys; forty calls were made before."""
     per_day = 300
-    numbers = [await put_mite(own, WALLETS[n], f"k{n}", f"l{n}") for n in range(2)]
+    numbers = [await put_account(own, WALLETS[n], f"k{n}", f"l{n}") for n in range(2)]
     await write(own, [call("k0", per_day=per_day)] * 40)
     allowance = CallAllowance(1_000_000, per_day)
     allowances = Allowances(CallAllowance(1), allowance, allowance)
@@ -204,7 +204,7 @@ async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
             except CallRefused as refused:
                 return refused.error.code
             assert isinstance(found, Admitted)
-            return f"in {found.mite.id if found.mite else None}"
+            return f"in {found.account.id if found.account else None}"
 
         came = await asyncio.gather(
             *(ask(gate, key) for _ in range(4) for gate in gates for key in ("k0", "k1", "l0", "l1"))

@@ -22,7 +22,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts, credit_holds
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
-from support.counting import Drawn, Wall, conserved, hashed, key_of, put_credits, put_mite
+from support.counting import Drawn, Wall, conserved, hashed, key_of, put_account, put_credits
 
 DAY = date(2025, 10, 9)
 NEXT = date(2025, 10, 10)
@@ -37,8 +37,8 @@ class Asked:
 
     drawn: Drawn
 
-    def __call__(self, *mites: int, at_ms: int = NOW_MS, caller: str | None = None) -> list[CreditHold]:
-        return [CreditHold(self.drawn(), mite, at_ms + HOLD_MS, caller, at_ms) for mite in mites]
+    def __call__(self, *accounts: int, at_ms: int = NOW_MS, caller: str | None = None) -> list[CreditHold]:
+        return [CreditHold(self.drawn(), account, at_ms + HOLD_MS, caller, at_ms) for account in accounts]
 
 
 @pytest.fixture
@@ -47,8 +47,8 @@ def asked() -> Asked:
 
 
 async def paid(own: asyncpg.Connection, *credited: int) -> list[int]:
-    """Mites that have paid for so many calls each."""
-    numbers = [await put_mite(own, WALLETS[n], f"k{n}") for n in range(len(credited))]
+    """Accounts that have paid for so many calls each."""
+    numbers = [await put_account(own, WALLETS[n], f"k{n}") for n in range(len(credited))]
     for number, amount in zip(numbers, credited, strict=True):
         await put_credits(own, number, amount)
     return numbers
@@ -61,9 +61,9 @@ def ids(found: Sequence[CreditHold]) -> set[UUID]:
 async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
     own: asyncpg.Connection, asked: Asked
 ) -> None:
-    """The first ones; another mite has its own, and one that never paid has none."""
+    """The first ones; another account has its own, and one that never paid has none."""
     one, other = await paid(own, 3, 5)
-    never = await put_mite(own, WALLETS[7], "n")
+    never = await put_account(own, WALLETS[7], "n")
     wanted = asked(one, other, never, one, one, other, one)
     assert await credit_holds.hold(own, wanted, NOW_MS) == ids(wanted) - ids([wanted[2], wanted[6]])
     assert await conserved(own, NOW_MS) == {one: (0, 3, 0), other: (3, 2, 0)}
@@ -86,7 +86,7 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: asyncpg.Connecti
     assert await own.fetchval("SELECT id FROM accounts.hold") == left
 
 
-async def test_a_hold_that_nobody_ended_goes_back_when_its_mite_spends_next(
+async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
     own: asyncpg.Connection, asked: Asked
 ) -> None:
     one, other = await paid(own, 2, 1)
@@ -107,13 +107,13 @@ async def test_a_call_that_is_paid_for_is_written_under_its_minute(
     own: asyncpg.Connection, asked: Asked
 ) -> None:
     (one,) = await paid(own, 1)
-    await credit_holds.hold(own, asked(one, one, caller="mite:1"), NOW_MS)
-    assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("mite:1", NOW_MS, 1)]
+    await credit_holds.hold(own, asked(one, one, caller="account:1"), NOW_MS)
+    assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("account:1", NOW_MS, 1)]
 
 
 async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: asyncpg.Connection) -> None:
     await paid(own, 1)
-    await put_mite(own, WALLETS[7], "n")
+    await put_account(own, WALLETS[7], "n")
     calls = [CountedCall("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
     came = [one for one in await call_counts.write(own, calls) if one is not None]
     assert [(one.has_room, one.may_pay) for one in came] == [
@@ -199,15 +199,15 @@ async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
     keys = ["k0"] * 60 + ["k1"] * 20
     came = await asyncio.gather(*(asked_of(gates[n % 50], key) for n, key in enumerate(keys)))
     admitted = [(n % 50, found) for n, found in enumerate(came) if isinstance(found, Admitted)]
-    let_in = Counter(found.mite.id for _, found in admitted if found.mite is not None)
+    let_in = Counter(found.account.id for _, found in admitted if found.account is not None)
     assert let_in == {one: 27, other: 13}
     assert came.count("daily_limit") == 80 - 40
     assert await conserved(own, NOW_MS) == {one: (0, 17, 0), other: (0, 3, 0)}
-    assert dict(await own.fetch("SELECT mite_id, calls FROM accounts.day")) == {one: 10, other: 10}
+    assert dict(await own.fetch("SELECT account_id, calls FROM accounts.day")) == {one: 10, other: 10}
     rows = await own.fetch("SELECT caller, sum(calls) AS calls FROM accounts.call GROUP BY caller")
-    assert dict(rows) == {f"mite:{one}": 27, f"mite:{other}": 13}
+    assert dict(rows) == {f"account:{one}": 27, f"account:{other}": 13}
 
-    of_one = [(gates[n], found) for n, found in admitted if found.hold and found.hold.mite_id == one]
+    of_one = [(gates[n], found) for n, found in admitted if found.hold and found.hold.account_id == one]
     assert len(of_one) == 17
     for gate, found in of_one[:5]:
         gate.hand_back(found)
@@ -222,14 +222,14 @@ async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
 async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
     own: asyncpg.Connection, database_url: str, asked: Asked
 ) -> None:
-    """Days, holds, ends and payments of eight mites, each writer in an order of its own."""
-    mites = await paid(own, *[40] * 8)
+    """Days, holds, ends and payments of eight accounts, each writer in an order of its own."""
+    accounts = await paid(own, *[40] * 8)
     chance = random.Random(1)
     spent: Counter[int] = Counter()
 
     async def wrote(connection: asyncpg.Connection, turn: int) -> None:
-        order = chance.sample(mites, len(mites))
-        keys = [hashed(f"k{mites.index(mite)}") for mite in order]
+        order = chance.sample(accounts, len(accounts))
+        keys = [hashed(f"k{accounts.index(account)}") for account in order]
         await call_counts.write(
             connection, [CountedCall("c", NOW_MS, key, chance.choice((DAY, NEXT)), 9) for key in keys]
         )
@@ -238,7 +238,7 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
         ends = [one.id for one in wanted if one.id in given]
         if turn % 3 == 0:
             await credit_holds.settle(connection, ends)
-            spent.update(one.mite_id for one in wanted if one.id in given)
+            spent.update(one.account_id for one in wanted if one.id in given)
         elif turn % 3 == 1:
             await credit_holds.release(connection, ends)
         else:
@@ -254,5 +254,7 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*(writer(number) for number in range(12)))
     found = await conserved(own, NOW_MS)
-    assert {mite: spent[mite] for mite in mites} == {mite: row[2] for mite, row in found.items()}
+    assert {account: spent[account] for account in accounts} == {
+        account: row[2] for account, row in found.items()
+    }
     assert sum(spent.values()) > 0

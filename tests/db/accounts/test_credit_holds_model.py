@@ -23,7 +23,7 @@ from hypothesis.stateful import (
 from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credit_holds import HOLD_MS
-from support.counting import Drawn, conserved, hashed, put_mite
+from support.counting import Drawn, conserved, hashed, put_account
 from support.paying_chain import PAY_TO
 from support.paying_machine import WALLETS, Payings
 from support.processes import FREE, Process
@@ -68,10 +68,10 @@ class Spendings(Payings):
         self.calls: list[UnderWay] = []
 
     async def _begin(self) -> None:
-        await self.connection.execute("TRUNCATE accounts.mite, accounts.call, accounts.pay_to CASCADE")
+        await self.connection.execute("TRUNCATE accounts.account, accounts.call, accounts.pay_to CASCADE")
         for owner, wallet in enumerate(WALLETS):
             keys = [key for key, whose in KEYS.items() if whose == owner]
-            self.mites.append(await put_mite(self.connection, wallet, *keys))
+            self.accounts.append(await put_account(self.connection, wallet, *keys))
         async with self.connection.transaction():
             await credits.open_pay_to(self.connection, PAY_TO, 0)
 
@@ -326,7 +326,7 @@ class Spendings(Payings):
         found = self._run(conserved(self.connection, self.wall.ms))
         held = Counter(owner for owner, _ in self.holds.values())
         assert found == {
-            self.mites[owner]: (self.credits[owner], held[owner], self.spent[owner])
+            self.accounts[owner]: (self.credits[owner], held[owner], self.spent[owner])
             for owner in range(2)
             if self.paid[owner]
         }
@@ -336,11 +336,13 @@ class Spendings(Payings):
     @invariant()
     def days_are_as_the_model_says(self) -> None:
         rows = self._run(
-            self.connection.fetch("SELECT mite_id, day - DATE '1970-01-01' AS day, calls FROM accounts.day")
+            self.connection.fetch(
+                "SELECT account_id, day - DATE '1970-01-01' AS day, calls FROM accounts.day"
+            )
         )
         found: dict[tuple[int, int], int] = defaultdict(int)
         for row in rows:
-            found[self.mites.index(row["mite_id"]), row["day"]] += row["calls"]
+            found[self.accounts.index(row["account_id"]), row["day"]] += row["calls"]
         assert {day: calls for day, calls in found.items() if calls} == {
             day: calls for day, calls in self.days.items() if calls
         }

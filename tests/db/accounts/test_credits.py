@@ -20,9 +20,9 @@ WAIT_S = 20
 ONE, OTHER, THIRD = (Address("0x" + digit * 40) for digit in "123")
 
 
-async def some_mite(connection: asyncpg.Connection) -> int:
+async def some_account(connection: asyncpg.Connection) -> int:
     wallet = Address("0x" + secrets.token_hex(20))
-    return (await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).mite.id
+    return (await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).account.id
 
 
 def some_payment() -> CreditPayment:
@@ -30,22 +30,22 @@ def some_payment() -> CreditPayment:
 
 
 async def test_a_payment_counts_once_and_adds_up_with_others(connection: asyncpg.Connection) -> None:
-    mite, other, paid = await some_mite(connection), await some_mite(connection), some_payment()
-    assert await credits.balance(connection, mite, NOW_MS) == 0
+    account, other, paid = await some_account(connection), await some_account(connection), some_payment()
+    assert await credits.balance(connection, account, NOW_MS) == 0
     assert not await credits.is_counted(connection, paid.tx_hash, None)
-    assert await credits.redeem(connection, mite, paid, 5_000, NOW) == 5_000
-    assert await credits.redeem(connection, mite, paid, 5_000, NOW) is None
-    assert await credits.redeem(connection, mite, replace(paid, amount_raw=1), 1, NOW) is None
-    assert await credits.redeem(connection, mite, some_payment(), 7, NOW) == 5_007
-    assert await credits.balance(connection, mite, NOW_MS) == 5_007
+    assert await credits.redeem(connection, account, paid, 5_000, NOW) == 5_000
+    assert await credits.redeem(connection, account, paid, 5_000, NOW) is None
+    assert await credits.redeem(connection, account, replace(paid, amount_raw=1), 1, NOW) is None
+    assert await credits.redeem(connection, account, some_payment(), 7, NOW) == 5_007
+    assert await credits.balance(connection, account, NOW_MS) == 5_007
     # What another wallet paid in the same transaction is that wallet's.
-    assert await credits.is_counted(connection, paid.tx_hash, mite)
+    assert await credits.is_counted(connection, paid.tx_hash, account)
     assert not await credits.is_counted(connection, paid.tx_hash, other)
     assert await credits.is_counted(connection, paid.tx_hash, None)
     assert await credits.redeem(connection, other, paid, 3, NOW) == 3
     row = await connection.fetchrow(
-        "SELECT * FROM accounts.payment WHERE mite_id = $1 AND tx_hash = $2",
-        mite,
+        "SELECT * FROM accounts.payment WHERE account_id = $1 AND tx_hash = $2",
+        account,
         bytes.fromhex(paid.tx_hash[2:]),
     )
     assert (row["amount_raw"], row["credited"], row["block_number"]) == (5_000_000, 5_000, 70)
@@ -55,42 +55,47 @@ async def test_a_payment_counts_once_and_adds_up_with_others(connection: asyncpg
 async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(
     connection: asyncpg.Connection,
 ) -> None:
-    mite, other = await some_mite(connection), await some_mite(connection)
-    for one in (mite, other):
+    account, other = await some_account(connection), await some_account(connection)
+    for one in (account, other):
         await credits.redeem(connection, one, some_payment(), 10, NOW)
-    for owner, until_ms in ((mite, NOW_MS - 1), (mite, NOW_MS), (mite, NOW_MS + 1), (other, NOW_MS - 1)):
+    for owner, until_ms in (
+        (account, NOW_MS - 1),
+        (account, NOW_MS),
+        (account, NOW_MS + 1),
+        (other, NOW_MS - 1),
+    ):
         await connection.execute(
-            "INSERT INTO accounts.hold (id, mite_id, until_ms) VALUES ($1, $2, $3)",
+            "INSERT INTO accounts.hold (id, account_id, until_ms) VALUES ($1, $2, $3)",
             uuid.uuid4(),
             owner,
             until_ms,
         )
-    assert await credits.balance(connection, mite, NOW_MS) == 12
-    assert await credits.redeem(connection, mite, some_payment(), 5, NOW) == 17
+    assert await credits.balance(connection, account, NOW_MS) == 12
+    assert await credits.redeem(connection, account, some_payment(), 5, NOW) == 17
 
 
 async def test_who_stands_still_while_it_counts_keeps_the_balance_for_two_seconds_only(
     connection: asyncpg.Connection,
 ) -> None:
     """A paid call's own time is two seconds, and all of them share statements."""
-    await credits.redeem(connection, await some_mite(connection), some_payment(), 10, NOW)
+    await credits.redeem(connection, await some_account(connection), some_payment(), 10, NOW)
     assert await connection.fetchval("SHOW idle_in_transaction_session_timeout") == "2s"
 
 
 async def test_of_many_at_once_one_is_counted(database_url: str) -> None:
     async with own_database(database_url, "redeemed") as url:
         first = await asyncpg.connect(url)
-        mite, paid = await some_mite(first), some_payment()
+        account, paid = await some_account(first), some_payment()
         pools = [await asyncpg.create_pool(url, min_size=5, max_size=5) for _ in range(3)]
 
         async def redeemed(turn: int) -> int | None:
             async with pools[turn % 3].acquire() as connection, connection.transaction():
-                return await credits.redeem(connection, mite, paid, 5_000, NOW)
+                return await credits.redeem(connection, account, paid, 5_000, NOW)
 
         async with asyncio.timeout(WAIT_S):
             found = await asyncio.gather(*(redeemed(turn) for turn in range(50)))
         assert [one for one in found if one is not None] == [5_000]
-        assert await credits.balance(first, mite, NOW_MS) == 5_000
+        assert await credits.balance(first, account, NOW_MS) == 5_000
         for pool in pools:
             await pool.close()
         await first.close()
@@ -99,16 +104,16 @@ async def test_of_many_at_once_one_is_counted(database_url: str) -> None:
 async def test_what_is_rolled_back_was_not_counted(database_url: str) -> None:
     async with own_database(database_url, "rolled_back") as url:
         first, second = await asyncpg.connect(url), await asyncpg.connect(url)
-        mite, paid = await some_mite(first), some_payment()
+        account, paid = await some_account(first), some_payment()
         failing = first.transaction()
         await failing.start()
-        assert await credits.redeem(first, mite, paid, 5, NOW) == 5
+        assert await credits.redeem(first, account, paid, 5, NOW) == 5
         async with second.transaction():
-            waits = asyncio.create_task(credits.redeem(second, mite, paid, 5, NOW))
+            waits = asyncio.create_task(credits.redeem(second, account, paid, 5, NOW))
             await failing.rollback()
             async with asyncio.timeout(WAIT_S):
                 assert await waits == 5
-        assert await credits.balance(first, mite, NOW_MS) == 5
+        assert await credits.balance(first, account, NOW_MS) == 5
         await first.close()
         await second.close()
 

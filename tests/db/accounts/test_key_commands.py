@@ -12,12 +12,12 @@ from typer.testing import CliRunner, Result
 
 from roundtrip.cli.main import app
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
-from support.keys import mite_of_key
+from support.keys import account_of_key
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, 34, 56, tzinfo=UTC)
@@ -43,16 +43,16 @@ async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Re
     return await asyncio.to_thread(CliRunner().invoke, app, ["keys", *arguments])
 
 
-async def mite_for(connection: asyncpg.Connection, wallet: Address) -> Mite:
-    return (await accounts.lock_account(connection, wallet, [f"mite-{wallet[2:6]}"], NOW)).mite
+async def account_for(connection: asyncpg.Connection, wallet: Address) -> Account:
+    return (await accounts.lock_account(connection, wallet, [f"mite-{wallet[2:6]}"], NOW)).account
 
 
 async def key_for(
     connection: asyncpg.Connection, wallet: Address, label: str = "", start: str | None = None
 ) -> str:
     """A key of this wallet; ``start``: kept in place of its own."""
-    mite, key = await mite_for(connection, wallet), keys.format_key(secrets.token_bytes(32))
-    await accounts.add_key(connection, mite.id, keys.hash_of(key), start or key[:8], label, NOW)
+    account, key = await account_for(connection, wallet), keys.format_key(secrets.token_bytes(32))
+    await accounts.add_key(connection, account.id, keys.hash_of(key), start or key[:8], label, NOW)
     return key
 
 
@@ -77,9 +77,9 @@ async def test_the_list_has_what_is_kept_and_no_more(
 async def test_the_list_tells_sessions_from_keys(
     shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mite, session = await mite_for(shop, ONE), keys.format_key(secrets.token_bytes(32))
+    account, session = await account_for(shop, ONE), keys.format_key(secrets.token_bytes(32))
     await accounts.add_key(
-        shop, mite.id, keys.hash_of(session), session[:8], "", NOW, datetime(2025, 10, 23, tzinfo=UTC)
+        shop, account.id, keys.hash_of(session), session[:8], "", NOW, datetime(2025, 10, 23, tzinfo=UTC)
     )
     key = await key_for(shop, ONE)
     listed = (await said(monkeypatch, url, "list")).output.splitlines()
@@ -99,11 +99,11 @@ async def test_a_revoked_key_is_nobodys(
     which = {"start": key[:8], "id": str(row.id), "key": key}[way]
     done = await said(monkeypatch, url, "revoke", which)
     assert (done.exit_code, done.output) == (0, f"revoked: key {row.id} ({key[:8]}) of mite-1a1a, {ONE}\n")
-    assert await mite_of_key(shop, keys.hash_of(key)) is None
-    assert await mite_of_key(shop, keys.hash_of(kept)) is not None
+    assert await account_of_key(shop, keys.hash_of(key)) is None
+    assert await account_of_key(shop, keys.hash_of(kept)) is not None
     again = await said(monkeypatch, url, "revoke", which)
     assert (again.exit_code, again.output.split(":")[0]) == (0, "nothing to do")
-    assert await mite_of_key(shop, keys.hash_of(kept)) is not None
+    assert await account_of_key(shop, keys.hash_of(kept)) is not None
 
 
 async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
@@ -115,11 +115,11 @@ async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
     assert told.exit_code == 1
     assert f"{ids[0]} of mite-1a1a, {ONE}; {ids[1]} of mite-2b2b, {OTHER}" in told.output
     for key in (one, other):
-        assert await mite_of_key(shop, keys.hash_of(key)) is not None
+        assert await account_of_key(shop, keys.hash_of(key)) is not None
     assert (await said(monkeypatch, url, "revoke", str(ids[0]))).exit_code == 0
     # Of the two only one is live now: no doubt is left.
     assert (await said(monkeypatch, url, "revoke", "rt_aaaaa")).exit_code == 0
-    assert await mite_of_key(shop, keys.hash_of(other)) is None
+    assert await account_of_key(shop, keys.hash_of(other)) is None
 
 
 @pytest.mark.parametrize("which", ["rt_zzzzz", "99", "9" * 40, "", "rt_", "%", "rt_" + "0" * 43 + "1yFFu3"])
@@ -129,7 +129,7 @@ async def test_what_means_no_key_is_told_and_not_repeated(
     key = await key_for(shop, ONE)
     told = await said(monkeypatch, url, "revoke", which)
     assert (told.exit_code, told.output) == (1, "roundtrip: no key is meant by that\n")
-    assert await mite_of_key(shop, keys.hash_of(key)) is not None
+    assert await account_of_key(shop, keys.hash_of(key)) is not None
 
 
 async def test_a_key_is_revoked_while_the_service_runs_its_own_server(
@@ -143,7 +143,7 @@ async def test_a_key_is_revoked_while_the_service_runs_its_own_server(
         key = await key_for(connection, ONE)
         result = await asyncio.to_thread(CliRunner().invoke, app, ["keys", "revoke", key])
         assert (result.exit_code, result.output[:8]) == (0, "revoked:")
-        assert await mite_of_key(connection, keys.hash_of(key)) is None
+        assert await account_of_key(connection, keys.hash_of(key)) is None
         await connection.close()
         assert server.running
     # And where nothing runs, by a server of its own.

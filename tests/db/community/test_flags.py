@@ -33,7 +33,7 @@ async def rise(ground: Ground, *by: str) -> None:
 
 
 async def test_a_token_runs(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "runs")
+    flag = await ground.flag(await ground.account(), "runs")
     await ground.block(*(buys(who, 1.0, TOKEN) for who in CROWD))
     ground.quotes.pays[TOKEN] = RUNS_WEI
     await ground.look()
@@ -66,7 +66,7 @@ async def opened(ground: Ground, at: str, kind: str = "amm_v3", tick_spacing: in
 
 async def test_a_pool_of_ones_own_that_pays_more_proves_nothing(ground: Ground) -> None:
     """Where the token was traded most as it was flagged its tokens were bought, and are sold."""
-    flag = await ground.flag(await ground.mite(), "runs", OTHER)
+    flag = await ground.flag(await ground.account(), "runs", OTHER)
     assert ground.quotes.bought_at[0] == curve(OTHER)
     await opened(ground, OWN_POOL)
     await ground.block(*(buys(who, 1.0, OTHER) for who in CROWD))
@@ -103,7 +103,7 @@ async def test_what_nobody_trades_does_not_run_yet(ground: Ground) -> None:
 
 
 async def test_a_curve_that_becomes_a_pool_is_sold_there(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "runs", OTHER)
+    flag = await ground.flag(await ground.account(), "runs", OTHER)
     await ground.block(*(buys(who, 1.0, OTHER) for who in CROWD))
     ground.quotes.pays[OTHER] = NOW_WEI
     ground.quotes.pays_at[BECAME] = RUNS_WEI
@@ -127,7 +127,7 @@ async def test_a_curve_that_becomes_a_pool_is_sold_there(ground: Ground) -> None
 
 
 async def test_a_pump_of_a_moment_proves_nothing(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "runs")
+    flag = await ground.flag(await ground.account(), "runs")
     await ground.block(*(buys(who, 1.0, TOKEN) for who in CROWD))
     for pays in (RUNS_WEI, RUNS_WEI - 1, RUNS_WEI, RUNS_WEI - 1):
         ground.quotes.pays[TOKEN] = pays
@@ -150,7 +150,7 @@ async def test_a_pump_of_a_moment_proves_nothing(ground: Ground) -> None:
     ids=["alone", "among", "by kin", "by the deployer", "by two", "by fresh wallets", "by nobody"],
 )
 async def test_who_pumps_it_himself_is_not_right(ground: Ground, by: tuple[str, ...]) -> None:
-    flag = await ground.flag(await ground.mite(), "runs")
+    flag = await ground.flag(await ground.account(), "runs")
     for _ in range(3):
         await rise(ground, *by)
     assert await ground.state(flag) == "open"
@@ -159,14 +159,14 @@ async def test_who_pumps_it_himself_is_not_right(ground: Ground, by: tuple[str, 
 
 
 async def test_a_crowd_beside_a_little_of_ones_own_is_a_crowd(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "runs")
+    flag = await ground.flag(await ground.account(), "runs")
     await ground.block(buys(FLAGGER, 0.3, TOKEN))
     await rise(ground, *CROWD)
     assert await ground.state(flag) == "proved"
 
 
 async def test_what_comes_late_is_wrong(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "runs")
+    flag = await ground.flag(await ground.account(), "runs")
     await ground.block(after_s=WEEK_S - 5)
     ground.quotes.pays[TOKEN] = NOW_WEI
     await ground.look()
@@ -181,7 +181,7 @@ async def test_what_comes_late_is_wrong(ground: Ground) -> None:
 
 
 async def test_a_token_dies(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "dead", OTHER)
+    flag = await ground.flag(await ground.account(), "dead", OTHER)
     ground.quotes.pays[OTHER] = DOWN_WEI
     await ground.block(sells(BUYERS[2], 0.4, OTHER))
     await ground.block(after_s=DAY_S + SETTLED_S - 2)
@@ -193,7 +193,7 @@ async def test_a_token_dies(ground: Ground) -> None:
 
 
 async def test_a_token_that_cannot_be_sold_pays_nothing(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "dead", OTHER)
+    flag = await ground.flag(await ground.account(), "dead", OTHER)
     ground.quotes.pays[OTHER] = RefusedCall("sell", None, 0)
     await ground.block(after_s=DAY_S + SETTLED_S)
     await ground.look()
@@ -201,8 +201,8 @@ async def test_a_token_that_cannot_be_sold_pays_nothing(ground: Ground) -> None:
 
 
 async def test_a_token_that_is_traded_or_worth_something_lives(ground: Ground) -> None:
-    mite = await ground.mite()
-    traded, worth = await ground.flag(mite, "dead", OTHER), await ground.flag(mite, "dead", TOKENS[2])
+    account = await ground.account()
+    traded, worth = await ground.flag(account, "dead", OTHER), await ground.flag(account, "dead", TOKENS[2])
     ground.quotes.pays |= {OTHER: DOWN_WEI, TOKENS[2]: DOWN_WEI + 1}
     for _ in range(9):
         await ground.block(buys(BUYERS[2], 0.1, OTHER), after_s=DAY_S)
@@ -212,7 +212,7 @@ async def test_a_token_that_is_traded_or_worth_something_lives(ground: Ground) -
 
 @pytest.mark.parametrize("who", [DEPLOYER, HIS_FRIEND])
 async def test_the_deployer_keeps_nothing_alive(ground: Ground, who: str) -> None:
-    flag = await ground.flag(await ground.mite(), "dead", OTHER)
+    flag = await ground.flag(await ground.account(), "dead", OTHER)
     ground.quotes.pays[OTHER] = DOWN_WEI
     await ground.block(buys(who, 0.1, OTHER), after_s=DAY_S + SETTLED_S)  # type: ignore[arg-type]
     await ground.look()
@@ -221,7 +221,7 @@ async def test_the_deployer_keeps_nothing_alive(ground: Ground, who: str) -> Non
 
 @pytest.mark.parametrize("who", [FLAGGER, HIS_KIN])
 async def test_who_dumps_it_himself_is_not_right(ground: Ground, who: str) -> None:
-    flag = await ground.flag(await ground.mite(), "dead", OTHER)
+    flag = await ground.flag(await ground.account(), "dead", OTHER)
     await ground.block(sells(who, 2.0, OTHER), sells(BUYERS[2], 0.4, OTHER))  # type: ignore[arg-type]
     ground.quotes.pays[OTHER] = DOWN_WEI
     await ground.to_the_end()
@@ -232,7 +232,7 @@ async def test_who_dumps_it_himself_is_not_right(ground: Ground, who: str) -> No
 
 
 async def test_liquidity_leaves(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 299))
     await settle(ground)
     assert await ground.state(flag) == "open"
@@ -249,7 +249,7 @@ async def test_liquidity_leaves(ground: Ground) -> None:
 
 
 async def test_liquidity_that_comes_back_has_not_left(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.block(mints(LP, 500), after_s=SETTLED_S - 1)
     await settle(ground)
@@ -260,14 +260,14 @@ async def test_liquidity_that_comes_back_has_not_left(ground: Ground) -> None:
 @pytest.mark.parametrize("who", [FLAGGER, HIS_KIN])
 async def test_who_pulls_his_own_liquidity_is_not_right(ground: Ground, who: str) -> None:
     await ground.block(mints(HIS_KIN, 900))
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(who, 900))  # type: ignore[arg-type]
     await ground.to_the_end()
     assert await ground.state(flag) == "failed"
 
 
 async def test_the_deployer_sells_half_of_what_he_holds(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains", OTHER)
+    flag = await ground.flag(await ground.account(), "drains", OTHER)
     half = ground.index.fetchval("SELECT deployer_raw FROM accounts.flag WHERE id = $1", flag)
     assert await half == 10**24
     await ground.block(sells(DEPLOYER, 0.4, OTHER))
@@ -278,7 +278,7 @@ async def test_the_deployer_sells_half_of_what_he_holds(ground: Ground) -> None:
 
 
 async def test_a_deployer_who_buys_again_has_not_sold(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains", OTHER)
+    flag = await ground.flag(await ground.account(), "drains", OTHER)
     await ground.block(sells(DEPLOYER, 0.4, OTHER))
     await ground.block(buys(DEPLOYER, 0.4, OTHER), after_s=60)
     await settle(ground)
@@ -286,14 +286,14 @@ async def test_a_deployer_who_buys_again_has_not_sold(ground: Ground) -> None:
 
 
 async def test_what_leaves_after_the_week_is_late(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600), after_s=WEEK_S + 1)
     await settle(ground)
     assert await ground.state(flag) == "failed"
 
 
 async def test_what_left_within_the_week_is_found_however_late_it_is_looked_at(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600), after_s=WEEK_S)
     await ground.block(after_s=30 * DAY_S)
     await ground.look()
@@ -304,8 +304,8 @@ async def test_what_left_within_the_week_is_found_however_late_it_is_looked_at(g
 
 
 async def test_what_nobody_could_price_in_the_last_day_is_void(ground: Ground) -> None:
-    mite = await ground.mite()
-    flags = [await ground.flag(mite, kind, OTHER) for kind in ("runs", "dead")]
+    account = await ground.account()
+    flags = [await ground.flag(account, kind, OTHER) for kind in ("runs", "dead")]
     ground.quotes.pays[OTHER] = NOW_WEI
     await ground.block(after_s=2 * DAY_S)
     await ground.look()
@@ -313,13 +313,13 @@ async def test_what_nobody_could_price_in_the_last_day_is_void(ground: Ground) -
     await ground.to_the_end()
     assert [await ground.state(one) for one in flags] == ["void", "void"]
     async with ground.pool.acquire() as connection:
-        score = (await calls.scores(connection, [mite.id]))[mite.id]
+        score = (await calls.scores(connection, [account.id]))[account.id]
     assert (score.proved, score.decided) == (0, 0)
 
 
 async def test_a_node_that_is_away_settles_nothing_and_facts_still_do(ground: Ground) -> None:
-    mite = await ground.mite()
-    runs, drains = await ground.flag(mite, "runs"), await ground.flag(mite, "drains")
+    account = await ground.account()
+    runs, drains = await ground.flag(account, "runs"), await ground.flag(account, "drains")
     ground.node_is_away = True
     await rise(ground, *CROWD)
     await ground.block(burns(LP, 600))
@@ -328,7 +328,7 @@ async def test_a_node_that_is_away_settles_nothing_and_facts_still_do(ground: Gr
 
 
 async def test_an_index_that_begins_after_the_flag_tells_nothing(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.index.execute("UPDATE facts.cursor SET start_number = $1", ground.at.number + 1)
     await ground.to_the_end()

@@ -1,4 +1,4 @@
-"""Flags settled, who may flag what, and what it says of a mite."""
+"""Flags settled, who may flag what, and what it says of an account."""
 
 import asyncio
 from dataclasses import replace
@@ -37,15 +37,15 @@ from unit.venues.network import address
 
 
 async def test_all_flags_are_priced_in_one_trip(ground: Ground) -> None:
-    mite = await ground.mite()
+    account = await ground.account()
     for token in TOKENS:
-        await ground.flag(mite, "runs", token)
+        await ground.flag(account, "runs", token)
     await ground.look()
     assert ground.quotes.trips == 1
 
 
 async def test_a_flag_is_settled_once(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.block(after_s=SETTLED_S)
     first, second = [await look(ground.ctx, ground.quotes.prices()) for _ in range(2)]
@@ -58,8 +58,8 @@ async def test_a_flag_is_settled_once(ground: Ground) -> None:
 
 async def test_more_flags_than_fit_a_trip_take_turns(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(looking, "MOST_PRICED", 1)
-    mite = await ground.mite()
-    flags = [await ground.flag(mite, "runs", token) for token in TOKENS[:2]]
+    account = await ground.account()
+    flags = [await ground.flag(account, "runs", token) for token in TOKENS[:2]]
     await ground.index.execute("DELETE FROM accounts.flag WHERE control_of IS NOT NULL")
     ground.quotes.pays |= dict.fromkeys(TOKENS, RUNS_WEI)
     await ground.look()
@@ -70,7 +70,7 @@ async def test_more_flags_than_fit_a_trip_take_turns(ground: Ground, monkeypatch
 
 
 async def test_the_job_settles_and_wishes_for_itself(ground: Ground) -> None:
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.block(after_s=SETTLED_S)
     await jobs.enqueue(ground.index, "calls", "open")
@@ -126,63 +126,66 @@ async def test_what_could_not_be_proved_is_not_flagged(ground: Ground) -> None:
 
 
 async def test_what_cannot_be_found_out_is_no_flag(ground: Ground) -> None:
-    mite = await ground.mite()
+    account = await ground.account()
 
     async def missing(*asked: object) -> Missing:
         return Missing("node", "it was asked in vain")
 
     prices = replace(ground.quotes.prices(), probe_buy=missing)
     with pytest.raises(NodeFault):
-        await flag_token(ground.ctx, FlagParams(TOKEN, "runs"), mite, prices)
+        await flag_token(ground.ctx, FlagParams(TOKEN, "runs"), account, prices)
     ground.node_is_away = True
     with pytest.raises(NodeFault):
-        await ground.flag(mite, "drains")
+        await ground.flag(account, "drains")
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.flag") == 0
 
 
 async def test_an_index_that_is_behind_takes_no_flags(ground: Ground) -> None:
-    mite = await ground.mite()
+    account = await ground.account()
     ground.chain.block(after_s=SETTLED_S + 1)
     with pytest.raises(ServiceFull):
-        await ground.flag(mite, "drains")
+        await ground.flag(account, "drains")
 
 
 async def test_the_same_flag_waits_once(ground: Ground) -> None:
-    mite = await ground.mite()
-    await ground.flag(mite, "runs")
+    account = await ground.account()
+    await ground.flag(account, "runs")
     with pytest.raises(CallerFault, match="still waits"):
-        await ground.flag(mite, "runs")
-    await ground.flag(mite, "drains")
+        await ground.flag(account, "runs")
+    await ground.flag(account, "drains")
 
 
 async def test_of_two_that_flag_the_same_at_once_one_does(ground: Ground) -> None:
-    mite = await ground.mite()
-    came = await asyncio.gather(*(ground.flag(mite, "drains") for _ in range(3)), return_exceptions=True)
+    account = await ground.account()
+    came = await asyncio.gather(*(ground.flag(account, "drains") for _ in range(3)), return_exceptions=True)
     refused = [one for one in came if isinstance(one, CallerFault)]
     assert len(refused) == 2
-    assert await ground.index.fetchval("SELECT count(*) FROM accounts.flag WHERE mite_id = $1", mite.id) == 1
+    assert (
+        await ground.index.fetchval("SELECT count(*) FROM accounts.flag WHERE account_id = $1", account.id)
+        == 1
+    )
 
 
 async def test_five_a_day_and_ten_at_once(ground: Ground) -> None:
-    mite = await ground.mite()
+    account = await ground.account()
     made = 0
     for kind in ("runs", "drains", "dead"):
         for token in TOKENS:
             if made and made % MOST_A_DAY == 0:
                 with pytest.raises(CallerFault, match="day of UTC" if made < MOST_OPEN else "waiting"):
-                    await ground.flag(mite, kind, token)
+                    await ground.flag(account, kind, token)
                 if made == MOST_OPEN:
                     return
                 await ground.block(*(buys(BUYERS[7], 0.1, one) for one in TOKENS), after_s=DAY_S)
-            await ground.flag(mite, kind, token)
+            await ground.flag(account, kind, token)
             made += 1
     pytest.fail("there were more than ten")
 
 
 async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: Ground) -> None:
     """Two of four tokens die. Whoever flags all of them has every second one right, and so has chance."""
-    mite = await ground.mite()
-    flags = [await ground.flag(mite, "dead", token) for token in TOKENS]
+    account = await ground.account()
+    flags = [await ground.flag(account, "dead", token) for token in TOKENS]
     drawn = [await ground.control(one) for one in flags]
     assert None not in drawn
     await ground.index.executemany(
@@ -192,7 +195,7 @@ async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: Groun
     ground.quotes.pays |= {TOKEN: DOWN_WEI, OTHER: DOWN_WEI, TOKENS[2]: NOW_WEI, TOKENS[3]: NOW_WEI}
     await ground.to_the_end()
     async with ground.pool.acquire() as connection:
-        score = (await calls.scores(connection, [mite.id]))[mite.id]
+        score = (await calls.scores(connection, [account.id]))[account.id]
     assert (score.proved, score.decided) == (2, 4)
     assert score.accuracy == score.base_rate == 0.5
     assert not score.is_ahead
@@ -201,18 +204,18 @@ async def test_everything_flagged_dead_is_right_as_often_as_chance(ground: Groun
 async def test_controls_are_drawn_among_tokens_that_count(ground: Ground) -> None:
     drawn = set()
     for number in range(12):
-        mite = await ground.mite(address(0x1000 + number), f"mite-{number}")
-        flag = await ground.flag(mite, "runs")
+        account = await ground.account(address(0x1000 + number), f"mite-{number}")
+        flag = await ground.flag(account, "runs")
         control = await ground.control(flag)
         assert control is not None
-        assert (control["kind"], control["mite_id"], control["state"]) == ("runs", None, "open")
+        assert (control["kind"], control["account_id"], control["state"]) == ("runs", None, "open")
         drawn.add("0x" + control["token"].hex())
     assert drawn <= set(TOKENS)
     assert len(drawn) > 1
 
 
-async def test_without_controls_of_its_own_a_mite_has_everybodys(ground: Ground) -> None:
-    one, other = await ground.mite(), await ground.mite(LP, "mite-two")
+async def test_without_controls_of_its_own_an_account_has_everybodys(ground: Ground) -> None:
+    one, other = await ground.account(), await ground.account(LP, "mite-two")
     first, second = await ground.flag(one, "drains"), await ground.flag(other, "drains", OTHER)
     await ground.index.execute("DELETE FROM accounts.flag WHERE control_of = $1", first)
     await ground.to_the_end()
@@ -225,8 +228,8 @@ async def test_without_controls_of_its_own_a_mite_has_everybodys(ground: Ground)
 
 
 async def test_what_is_told_of_flags(ground: Ground) -> None:
-    mite = await ground.mite()
-    proved, waits = await ground.flag(mite, "drains"), await ground.flag(mite, "dead")
+    account = await ground.account()
+    proved, waits = await ground.flag(account, "drains"), await ground.flag(account, "dead")
     flagged_s = ground.at.timestamp_s
     await ground.block(burns(LP, 600), after_s=3600)
     await settle(ground)
@@ -240,7 +243,7 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
     assert (row.before_s, row.flagged_at.timestamp()) == (3600, flagged_s)
     assert (row.receipt.by, row.receipt.paid_eth) == ("liquidity", None)
     assert (row.mite.proved, row.mite.decided, row.mite.accuracy) == (1, 1, 1.0)
-    assert row.mite.ahead_of_chance == (await calls.scores(ground.index, [mite.id]))[mite.id].is_ahead
+    assert row.mite.ahead_of_chance == (await calls.scores(ground.index, [account.id]))[account.id].is_ahead
     (waiting,) = of_token.waiting
     assert (waiting.kind, waiting.ends_at.timestamp()) == ("dead", flagged_s + WEEK_S)
     assert "mite-test flagged" in of_all.text
@@ -253,12 +256,12 @@ async def test_what_is_told_of_flags(ground: Ground) -> None:
 
 async def test_it_is_bought_in_the_pool_where_most_is_traded(ground: Ground) -> None:
     """A pool beside it, of whoever flags, is not what is looked at."""
-    flag = await ground.flag(await ground.mite(), "drains")
+    flag = await ground.flag(await ground.account(), "drains")
     row = await ground.index.fetchrow("SELECT pool, liquidity FROM accounts.flag WHERE id = $1", flag)
     assert row is not None
     assert row["liquidity"] == 600 * 120
     await ground.block(*(buys(who, 9.0, TOKEN) for who in CROWD), buys_in_pool(BUYERS[1], 1))
-    other = await ground.flag(await ground.mite(HIS_KIN, "mite-two"), "drains")
+    other = await ground.flag(await ground.account(HIS_KIN, "mite-two"), "drains")
     found = await ground.index.fetchrow("SELECT pool, deployer_raw FROM accounts.flag WHERE id = $1", other)
     assert found is not None
     assert (found["pool"], found["deployer_raw"]) == (None, 10**24)

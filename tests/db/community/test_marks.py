@@ -63,12 +63,12 @@ async def test_accounts_of_one_purse_push_nobody_out(ground: Ground) -> None:
     await ground.block(*(pays(HIS_PURSE, one) for one in own))
     await ground.block(*(buys(one, 0.1, OTHER) for one in own), after_s=86_401)
     for n, one in enumerate(own):
-        mite = await ground.mite(one, f"mite-own-{n}")
+        account = await ground.account(one, f"mite-own-{n}")
         await ground.index.execute(
-            "INSERT INTO accounts.mark (mite_id, wallet, name, name_key, mark, made_at) SELECT $1,"
+            "INSERT INTO accounts.mark (account_id, wallet, name, name_key, mark, made_at) SELECT $1,"
             " decode(lpad(to_hex(n), 40, '0'), 'hex'), 'Old fox', 'oldfox', 'good', now()"
             " FROM generate_series(1, 300) AS n",
-            mite.id,
+            account.id,
         )
     await all_say(ground, *STRANGERS, name="Old fox", mark="bad")
     assert [row.wallet for row in (await told(ground)).rows] == [TARGET]
@@ -153,7 +153,7 @@ async def test_three_old_wallets_of_one_funder_name_nobody(ground: Ground) -> No
 
 async def test_nobody_names_himself(ground: Ground) -> None:
     await all_say(ground, *STRANGERS[:2], name="Saint")
-    own = await ground.mite(TARGET, "mite-self")
+    own = await ground.account(TARGET, "mite-self")
     with pytest.raises(CallerFault, match="your own wallet") as raised:
         await marked(ground, own, name="Saint")
     assert raised.value.code == "bad_input"
@@ -176,17 +176,17 @@ async def test_kin_of_the_wallet_do_not_name_it(ground: Ground) -> None:
 
 
 async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> None:
-    mite = await ground.mite()
-    first = await marked(ground, mite, name="  Old   fox ")
+    account = await ground.account()
+    first = await marked(ground, account, name="  Old   fox ")
     assert (first.name, first.mark, first.wallets) == ("Old fox", None, 1)
-    both = await marked(ground, mite, mark="bad")
+    both = await marked(ground, account, mark="bad")
     assert (both.name, both.mark, both.wallets) == ("Old fox", "bad", 1)
     assert 'call it "Old fox" and mark it bad' in both.text
-    assert (await marked(ground, mite, name="Wolf")).name == "Wolf"
-    gone = await marked(ground, mite, off=True)
+    assert (await marked(ground, account, name="Wolf")).name == "Wolf"
+    gone = await marked(ground, account, off=True)
     assert (gone.name, gone.mark, gone.wallets) == (None, None, 0)
     assert "no longer" in gone.text
-    assert "had not" in (await marked(ground, mite, off=True)).text
+    assert "had not" in (await marked(ground, account, off=True)).text
 
 
 @pytest.mark.parametrize(
@@ -204,48 +204,48 @@ async def test_a_name_and_a_mark_are_given_and_taken_back(ground: Ground) -> Non
     ],
 )
 async def test_what_is_no_name_is_refused(ground: Ground, said: dict[str, object]) -> None:
-    mite = await ground.mite()
+    account = await ground.account()
     with pytest.raises(CallerFault) as raised:
-        await marked(ground, mite, TARGET, **said)
+        await marked(ground, account, TARGET, **said)
     assert raised.value.code == "bad_input"
     with pytest.raises(CallerFault) as raised:
-        await marked(ground, mite, Address("0x12"), mark="bad")
+        await marked(ground, account, Address("0x12"), mark="bad")
     assert raised.value.code == "bad_address"
 
 
-async def test_a_mite_marks_so_many_wallets(ground: Ground) -> None:
-    mite = await ground.mite()
+async def test_an_account_marks_so_many_wallets(ground: Ground) -> None:
+    account = await ground.account()
     await ground.index.execute(
-        "INSERT INTO accounts.mark (mite_id, wallet, mark, made_at)"
+        "INSERT INTO accounts.mark (account_id, wallet, mark, made_at)"
         " SELECT $1, decode(lpad(to_hex(n), 40, '0'), 'hex'), 'bad', now() FROM generate_series(1, $2) AS n",
-        mite.id,
+        account.id,
         MOST_MARKS,
     )
     with pytest.raises(CallerFault, match="all you can"):
-        await marked(ground, mite, mark="bad")
-    assert (await marked(ground, mite, address(1), mark="good")).wallets == MOST_MARKS
+        await marked(ground, account, mark="bad")
+    assert (await marked(ground, account, address(1), mark="good")).wallets == MOST_MARKS
 
 
 # --- what an account knows of itself ---------------------------------------------------------------
 
 
 async def test_an_account_knows_how_its_flags_went(ground: Ground) -> None:
-    mite = await ground.mite()
-    await ground.flag(mite, "drains")
-    await ground.flag(mite, "drains", OTHER)
-    await ground.flag(mite, "drains", TOKENS[2])
+    account = await ground.account()
+    await ground.flag(account, "drains")
+    await ground.flag(account, "drains", OTHER)
+    await ground.flag(account, "drains", TOKENS[2])
     await ground.index.execute("DELETE FROM accounts.flag WHERE control_of IS NOT NULL")
     await ground.block(burns(LP, 600))
     await ground.to_the_end()
-    found = (await my_mite(ground.ctx, Nothing(), mite)).answer
+    found = (await my_mite(ground.ctx, Nothing(), account)).answer
     assert (found.proved, found.decided, found.accuracy) == (1, 3, 1 / 3)
     assert (found.base_rate, found.level) == (None, 2)
     assert "1 of 3 flags proved right." in found.text
 
 
 async def test_beside_it_stands_what_chance_proved(ground: Ground) -> None:
-    mite = await ground.mite()
-    flag = await ground.flag(mite, "drains")
+    account = await ground.account()
+    flag = await ground.flag(account, "drains")
     await ground.index.execute(
         "UPDATE accounts.flag SET token = decode($2, 'hex'), pool = NULL, liquidity = NULL,"
         " deployer_raw = 1 WHERE control_of = $1",
@@ -254,6 +254,6 @@ async def test_beside_it_stands_what_chance_proved(ground: Ground) -> None:
     )
     await ground.block(burns(LP, 600))
     await ground.to_the_end()
-    found = (await my_mite(ground.ctx, Nothing(), mite)).answer
+    found = (await my_mite(ground.ctx, Nothing(), account)).answer
     assert (found.proved, found.decided, found.base_rate, found.level) == (1, 1, 0.0, 2)
     assert "1 of 1 flag proved right; of tokens drawn by chance it was 0%." in found.text

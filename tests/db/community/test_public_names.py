@@ -85,14 +85,14 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
             "INSERT INTO facts.origin VALUES ($1, 1, $2, $3, 1, $4)", number, first_s, funder, paid_s
         )
     for n, wallet in enumerate(wallets):
-        mite = await ground.mite(wallet, f"mite-{n}", dice.choice((30, 30, 6.9, 7)))
+        account = await ground.account(wallet, f"mite-{n}", dice.choice((30, 30, 6.9, 7)))
         for target in wallets:
             said = {
                 "name": dice.choice((None, "Fox", "fox", "F ox", "Wolf")),
                 "mark": dice.choice(("bad", None)),
             }
             if target != wallet and (said["name"] or said["mark"]):
-                await marked(ground, mite, target, **said)
+                await marked(ground, account, target, **said)
     fairness = Fairness(most_funded=dice.choice((0, 2, 500)))
     made_before = datetime.fromtimestamp(at_s, UTC) - OLD
     async with ground.index.transaction():
@@ -111,11 +111,11 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
 async def given(
     connection: asyncpg.Connection, made_before: datetime, fairness: Fairness
 ) -> tuple[list[WalletMark], WalletOrigins[Address]]:
-    """What mites of age, whose wallets have traded, said, and what is known of all of them."""
+    """What accounts of age, whose wallets have traded, said, and what is known of all of them."""
     rows = await connection.fetch(
-        "SELECT mark.wallet, mite.wallet AS by, mark.name, mark.mark FROM accounts.mark AS mark"
-        " JOIN accounts.mite AS mite ON mite.id = mark.mite_id AND mite.made_at <= $1"
-        " JOIN facts.address AS own ON own.address = mite.wallet"
+        "SELECT mark.wallet, account.wallet AS by, mark.name, mark.mark FROM accounts.mark AS mark"
+        " JOIN accounts.account AS account ON account.id = mark.account_id AND account.made_at <= $1"
+        " JOIN facts.address AS own ON own.address = account.wallet"
         " WHERE EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)",
         made_before,
     )

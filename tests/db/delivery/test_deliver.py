@@ -23,14 +23,14 @@ async def claimed(street: Street) -> Job:
 
 
 async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    (row,) = await street.alert(mite, "0xaa buys")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    (row,) = await street.alert(account, "0xaa buys")
     assert await street.run() == 1
     (sent,) = street.servers.sent
     assert sent.to.url == "https://a.example/alerts"
     said = sent.said
-    assert (said["mite"], said["kind"]) == (mite.designation, "rule")
+    assert (said["mite"], said["kind"]) == (account.designation, "rule")
     assert [(one["id"], one["text"], one["verb"]) for one in said["rows"]] == [
         (row.id, "0xaa buys", "buying")
     ]
@@ -46,10 +46,10 @@ async def test_an_alert_arrives_and_is_written_down(street: Street) -> None:
 
 
 async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     for n in range(MOST_A_RUN + 1):
-        await street.alert(mite, str(n))
+        await street.alert(account, str(n))
     assert await street.run() == 1
     assert len(street.servers.sent) == MOST_A_RUN
     assert await street.due_in_s(channel_id) == 0
@@ -60,9 +60,9 @@ async def test_they_arrive_in_order_and_the_rest_in_the_next_run(street: Street)
 
 
 async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
     street.servers.otherwise = NO_ANSWER
     waited = []
     for _ in range(MOST_TRIES):
@@ -89,13 +89,13 @@ async def test_what_fails_is_tried_again_by_the_schedule_under_one_id_to_the_end
 @pytest.mark.parametrize("back_s", [3600, 86_400])
 async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, back_s: int) -> None:
     """Whose server checks when it was sent refuses what a clock sends that is ahead."""
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
     await worker.mind_the_clock()
     street.at_s += back_s
     await worker.mind_the_clock()
-    await street.alert(mite, "one")
+    await street.alert(account, "one")
     street.servers.otherwise = answered(401)
     assert await street.run() == 1
     street.at_s -= back_s
@@ -112,9 +112,9 @@ async def test_a_clock_that_is_set_while_a_message_is_sent_sends_it_once(
     street: Street, moved_s: int
 ) -> None:
     """By its new clock the worker's own claim is over, or from no right clock."""
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
     street.servers.hangs.add("a.example")
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
     await worker.mind_the_clock()
@@ -133,10 +133,10 @@ async def test_a_clock_that_is_set_while_a_message_is_sent_sends_it_once(
 
 async def test_a_run_ends_in_time_though_the_clock_is_put_back(street: Street) -> None:
     """One that goes on until it is cut sends all of it again."""
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     for n in range(3):
-        await street.alert(mite, str(n))
+        await street.alert(account, str(n))
     run_s = [RUN_S, RUN_S - 1, 0.0]
 
     def clock() -> float:
@@ -158,14 +158,14 @@ async def test_a_run_ends_in_time_though_the_clock_is_put_back(street: Street) -
 @pytest.mark.parametrize("how", ["its job failed", "its last try was used up"])
 async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how: str) -> None:
     """No message waits for a later time, but the job that sends them does."""
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
     street.at_s += 86_400
     await worker.mind_the_clock()
     street.at_s -= 86_400
     for said in ("one", "two"):
-        await street.alert(mite, said)
+        await street.alert(account, said)
     street.at_s += 86_400
     if how == "its job failed":
         async with street.pool.acquire() as connection:
@@ -185,10 +185,10 @@ async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how:
 
 
 async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     for n in range(5):
-        await street.alert(mite, str(n))
+        await street.alert(account, str(n))
     street.servers.otherwise = answered(502)
     for n in range(6):
         assert await street.run() == 1
@@ -204,12 +204,12 @@ async def test_a_dead_target_costs_one_try_at_a_time_and_loses_nothing(street: S
 
 
 async def test_nothing_is_sent_while_a_channel_rests_whatever_is_new(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
-    await street.alert(mite, "one")
+    await street.alert(account, "one")
     await street.run()
-    await street.alert(mite, "two")
+    await street.alert(account, "two")
     assert await street.run() == 1
     assert len(street.servers.sent) == 1
     assert await street.due_in_s(channel_id) == WAITS_S[0]
@@ -220,11 +220,11 @@ async def test_nothing_is_sent_while_a_channel_rests_whatever_is_new(street: Str
 
 
 async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     street.servers.replies["a.example"] = [answered(400)] * 3
-    await street.alert(mite, "bad")
-    await street.alert(mite, "good")
+    await street.alert(account, "bad")
+    await street.alert(account, "good")
     for n in range(IN_ORDER_TRIES):
         await street.run()
         street.at_s += WAITS_S[n]
@@ -236,7 +236,7 @@ async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: 
     await street.run()
     assert await street.states(channel_id) == ["waiting", "delivered"]
     # It alone waits on; the channel waits five seconds, and what is new is not behind it.
-    await street.alert(mite, "new")
+    await street.alert(account, "new")
     street.at_s += WAITS_S[0]
     await street.run()
     assert await street.states(channel_id) == ["waiting", "delivered", "delivered"]
@@ -245,10 +245,10 @@ async def test_one_that_is_refused_for_ever_does_not_hold_up_the_others(street: 
 
 
 async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
-    await street.alert(mite, "not before it either")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
+    await street.alert(account, "not before it either")
     for wished, waits in ((100.0, 100), (1.0, WAITS_S[1]), (10.0**9, WAITS_S[-1])):
         street.servers.otherwise = answered(503, wished)
         assert await street.run() == 1
@@ -259,9 +259,9 @@ async def test_retry_after_is_waited_for_and_no_longer_than_the_longest_wait(str
 async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_same_id(
     street: Street,
 ) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
     await deliver(street.ctx, await claimed(street))
     assert await street.states(channel_id) == ["waiting"]
     assert await street.run() == 0
@@ -274,9 +274,9 @@ async def test_killed_between_sending_and_writing_it_is_sent_again_under_the_sam
 
 async def test_of_two_workers_that_both_sent_one_writes(street: Street) -> None:
     """The first was slow, and its lease was over."""
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
     slow = await claimed(street)
     late = await deliver(street.ctx, slow)
     street.at_s += 30
@@ -294,14 +294,14 @@ async def test_of_two_workers_that_both_sent_one_writes(street: Street) -> None:
 
 
 async def test_two_workers_never_run_one_channel_at_once(street: Street) -> None:
-    mite = await street.mite()
-    await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    await street.webhook(account)
+    await street.alert(account, "one")
     street.servers.hangs.add("a.example")
     first = asyncio.create_task(street.run())
     async with asyncio.timeout(WAIT_S):
         await street.servers.came.wait()
-        await street.alert(mite, "two")
+        await street.alert(account, "two")
         assert await street.run() == 0
         street.servers.go.set()
         assert await first == 1
@@ -310,13 +310,13 @@ async def test_two_workers_never_run_one_channel_at_once(street: Street) -> None
 
 
 async def test_a_target_that_hangs_holds_one_place(street: Street) -> None:
-    mite = await street.mite()
-    hanging = await street.webhook(mite, "hangs.example")
-    owners = [await street.mite() for _ in range(3)]
+    account = await street.account()
+    hanging = await street.webhook(account, "hangs.example")
+    owners = [await street.account() for _ in range(3)]
     others = [await street.webhook(owner, f"n{n}.example") for n, owner in enumerate(owners)]
     street.servers.hangs.add("hangs.example")
     for n in range(10):
-        await street.alert(mite, str(n))
+        await street.alert(account, str(n))
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
     async with asyncio.timeout(WAIT_S):
         (held,) = await worker.take()
@@ -335,13 +335,13 @@ async def test_a_target_that_hangs_holds_one_place(street: Street) -> None:
 
 async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Street) -> None:
     """All places but one worker's are taken by those that are always busy."""
-    busy = [await street.mite() for _ in range(2)]
-    for n, mite in enumerate(busy):
-        await street.webhook(mite, f"busy{n}.example")
+    busy = [await street.account() for _ in range(2)]
+    for n, account in enumerate(busy):
+        await street.webhook(account, f"busy{n}.example")
         for _ in range(3 * MOST_A_RUN):
-            await street.alert(mite, "one of many")
+            await street.alert(account, "one of many")
     street.at_s += 1
-    late = await street.mite()
+    late = await street.account()
     channel_id = await street.webhook(late, "late.example")
     await street.alert(late, "one")
     for _ in range(3):
@@ -349,21 +349,21 @@ async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Str
         worker = Worker(street.ctx, {"deliver": replace(KINDS["deliver"], at_once=1)}, lambda: 0.5)
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*(await worker.take()))
-            for mite in busy:
-                await street.alert(mite, "one more")
+            for account in busy:
+                await street.alert(account, "one more")
     assert await street.states(channel_id) == ["delivered"]
 
 
 async def test_what_is_wished_for_while_it_runs_goes_behind_what_waits(street: Street) -> None:
-    mite, late = await street.mite(), await street.mite()
-    await street.webhook(mite)
+    account, late = await street.account(), await street.account()
+    await street.webhook(account)
     channel_id = await street.webhook(late, "late.example")
-    await street.alert(mite, "one")
+    await street.alert(account, "one")
     running = await claimed(street)
     street.at_s += 1
     await street.alert(late, "one")
     street.at_s += 1
-    await street.alert(mite, "two")
+    await street.alert(account, "two")
     effect = await deliver(street.ctx, running)
     async with street.pool.acquire() as connection, connection.transaction():
         await effect(connection)
@@ -374,11 +374,11 @@ async def test_what_is_wished_for_while_it_runs_goes_behind_what_waits(street: S
 
 
 async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) -> None:
-    mite = await street.mite()
-    gone, other = await street.webhook(mite, "gone.example"), await street.webhook(mite, "b.example")
+    account = await street.account()
+    gone, other = await street.webhook(account, "gone.example"), await street.webhook(account, "b.example")
     street.servers.replies["gone.example"] = [answered(410)]
-    await street.alert(mite, "one")
-    await street.alert(mite, "two")
+    await street.alert(account, "one")
+    await street.alert(account, "two")
     await street.run()
     assert (await street.channel(gone)).state == "removed"
     assert await street.states(gone) == ["dropped", "dropped"]
@@ -388,10 +388,12 @@ async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) 
     assert f"Channel {gone} " in told[-1]["rows"][0]["text"]
     assert "(webhook, gone.example) is removed" in told[-1]["rows"][0]["text"]
     assert await street.states(other) == ["delivered"] * 3
-    kept = await street.pool.fetch("SELECT kind, source_id FROM accounts.alert WHERE mite_id = $1", mite.id)
+    kept = await street.pool.fetch(
+        "SELECT kind, source_id FROM accounts.alert WHERE account_id = $1", account.id
+    )
     assert ("service", gone) in [tuple(row) for row in kept]
     # Nothing goes there any more.
-    await street.alert(mite, "three")
+    await street.alert(account, "three")
     assert len(await street.states(gone)) == 2
     while await street.run():
         pass
@@ -399,15 +401,15 @@ async def test_gone_removes_the_channel_and_the_others_are_told(street: Street) 
 
 
 async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street: Street) -> None:
-    mite = await street.mite()
-    dead, other = await street.webhook(mite, "dead.example"), await street.webhook(mite, "b.example")
+    account = await street.account()
+    dead, other = await street.webhook(account, "dead.example"), await street.webhook(account, "b.example")
     street.servers.replies["dead.example"] = [answered(500)] * 1000
     began_s = before_s = street.at_s
-    await street.alert(mite, "first")
+    await street.alert(account, "first")
     await street.run()
     while (await street.channel(dead)).state == "failing":
         if await street.due_in_s(dead) is None:
-            await street.alert(mite, "another")
+            await street.alert(account, "another")
         street.at_s += await street.due_in_s(dead) or 0
         before_s, state = street.at_s, (await street.channel(dead)).state
         await street.run()
@@ -423,25 +425,25 @@ async def test_three_days_of_failure_switch_it_off_and_not_a_second_less(street:
 
 
 async def test_failures_of_long_ago_do_not_switch_it_off(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     street.servers.otherwise = answered(500)
-    await street.alert(mite, "one")
+    await street.alert(account, "one")
     for _ in range(MOST_TRIES):
         await street.run()
         street.at_s += await street.due_in_s(channel_id) or 0
     assert await street.states(channel_id) == ["failed"]
     street.at_s += 30 * 86_400
-    await street.alert(mite, "two")
+    await street.alert(account, "two")
     await street.run()
     found = await street.channel(channel_id)
     assert (found.state, found.failures, found.failing_since) == ("failing", 1, street.now())
 
 
 async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
     street.servers.hangs.add("a.example")
     running = asyncio.create_task(street.run())
     async with asyncio.timeout(WAIT_S):
@@ -449,7 +451,7 @@ async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) ->
         async with street.pool.acquire() as connection, connection.transaction():
             await channels.remove(connection, channel_id)
             await deliveries.drop(connection, channel_id, street.now())
-        await street.alert(mite, "two")
+        await street.alert(account, "two")
         street.servers.go.set()
         await running
     assert (await street.channel(channel_id)).state == "removed"
@@ -459,9 +461,9 @@ async def test_what_is_removed_while_it_is_sent_stays_removed(street: Street) ->
 
 async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(street: Street) -> None:
     """Its transaction saw the channel, and ended after it was removed."""
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
     async with street.pool.acquire() as connection:
         await channels.remove(connection, channel_id)
     assert await street.run() == 1
@@ -470,11 +472,13 @@ async def test_what_was_wished_for_just_before_a_channel_was_removed_is_dropped(
 
 
 async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(street: Street) -> None:
-    mite = await street.mite()
-    await street.webhook(mite)
-    made = await street.alert(mite, "one")
+    account = await street.account()
+    await street.webhook(account)
+    made = await street.alert(account, "one")
     await street.run()
-    await street.pool.execute("UPDATE accounts.alert SET retracted_at = now() WHERE mite_id = $1", mite.id)
+    await street.pool.execute(
+        "UPDATE accounts.alert SET retracted_at = now() WHERE account_id = $1", account.id
+    )
     async with street.pool.acquire() as connection, connection.transaction():
         await deliveries.wish(connection, made, street.now(), retracted=True)
     await street.run()
@@ -485,21 +489,21 @@ async def test_rows_that_were_taken_back_meanwhile_are_sent_as_they_are_now(stre
 
 
 async def test_where_no_row_is_kept_any_more_nothing_is_sent(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await street.alert(mite, "one")
-    await street.pool.execute("DELETE FROM accounts.alert WHERE mite_id = $1", mite.id)
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await street.alert(account, "one")
+    await street.pool.execute("DELETE FROM accounts.alert WHERE account_id = $1", account.id)
     assert await street.run() == 1
     assert await street.states(channel_id) == ["dropped"]
     assert street.servers.sent == []
 
 
 async def test_chats_are_told_ten_rows_a_message(street: Street) -> None:
-    mite = await street.mite()
+    account = await street.account()
     async with street.pool.acquire() as connection:
         new = channels.NewChannel("telegram", b"77", "Ann", None)
-        await channels.add(connection, mite.id, new, street.now())
-    await street.alert(mite, *(str(n) for n in range(23)))
+        await channels.add(connection, account.id, new, street.now())
+    await street.alert(account, *(str(n) for n in range(23)))
     await street.run()
     assert [(chat, len(texts)) for chat, texts in street.chats.told] == [(77, 10), (77, 10), (77, 3)]
     assert [text for _, texts in street.chats.told for text in texts] == [str(n) for n in range(23)]

@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 )
 
 from roundtrip.channels.post import PostReply
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.channels import MOST_TRIES, TOLD
 from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.store.server import jobs
@@ -36,7 +36,7 @@ class Deliveries(RuleBasedStateMachine):
 
     street: Street
     loop: asyncio.AbstractEventLoop
-    mite: Mite
+    account: Account
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,10 +48,10 @@ class Deliveries(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self._run(self.street.pool.execute("TRUNCATE jobs.job"))
-        self.mite = self._run(self.street.mite())
+        self.account = self._run(self.street.account())
         self.street.servers.sent.clear()
         for host in HOSTS:
-            self.told[self._run(self.street.webhook(self.mite, host))] = []
+            self.told[self._run(self.street.webhook(self.account, host))] = []
 
     def _states(self) -> dict[int, str]:
         return {one: self._run(self.street.channel(one)).state for one in self.told}
@@ -59,7 +59,7 @@ class Deliveries(RuleBasedStateMachine):
     @rule()
     def alert(self) -> None:
         states = self._states()
-        (made,) = self._run(self.street.alert(self.mite, "it buys"))
+        (made,) = self._run(self.street.alert(self.account, "it buys"))
         for channel_id, state in states.items():
             if state in TOLD:
                 self.told[channel_id].append(made.id)
@@ -92,7 +92,7 @@ class Deliveries(RuleBasedStateMachine):
     @rule(which=st.integers(0, 1))
     def is_removed(self, which: int) -> None:
         channel_id = sorted(self.told)[which]
-        self._run(answer_of(self.street.ctx, "remove_channel", self.mite, id=channel_id))
+        self._run(answer_of(self.street.ctx, "remove_channel", self.account, id=channel_id))
         assert self._states()[channel_id] == "removed"
 
     @precondition(lambda self: self.told)
@@ -104,7 +104,7 @@ class Deliveries(RuleBasedStateMachine):
         self._answer(OK, OK)
         self._run(self.street.pool.execute("TRUNCATE accounts.channel_attempt"))
         url = f"https://{HOSTS[which]}/alerts"
-        self._run(answer_of(self.street.ctx, "set_webhook", self.mite, url=url))
+        self._run(answer_of(self.street.ctx, "set_webhook", self.account, url=url))
         assert self._states()[channel_id] == "live"
 
     @invariant()

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import MOST_TRIES
 from roundtrip.services.runtime.notifiers import OtherKey, check_key
@@ -18,10 +18,10 @@ from support.paying import answer_of
 
 
 async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     street.key, good = b"x" * 32, street.key
-    await street.alert(mite, "one")
+    await street.alert(account, "one")
     for _ in range(MOST_TRIES + 1):
         assert await street.run() == 1
         street.at_s += await street.due_in_s(channel_id) or 0
@@ -32,18 +32,18 @@ async def test_a_fault_of_ours_is_nobodys_failure(street: Street) -> None:
     tried = "SELECT tries FROM accounts.delivery WHERE channel_id = $1"
     assert await street.pool.fetchval(tried, channel_id) == 0
     why = await street.pool.fetchval("SELECT last_error FROM jobs.job WHERE key = $1", str(channel_id))
-    assert why == "NotTried: a channel's secret cannot be read with the key that is set"
+    assert why == "PostNotTried: a channel's secret cannot be read with the key that is set"
     street.key = good
     assert await street.run() == 1
     assert await street.states(channel_id) == ["delivered"]
 
 
 async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> None:
-    mite = await street.mite()
+    account = await street.account()
     async with street.pool.acquire() as connection:
         new = channels.NewChannel("telegram", b"77", "Ann", None)
-        channel_id = await channels.add(connection, mite.id, new, street.now())
-    await street.alert(mite, "one")
+        channel_id = await channels.add(connection, account.id, new, street.now())
+    await street.alert(account, "one")
     street.has_bot = False
     assert await street.run() == 1
     assert (await street.channel(channel_id)).state == "live"
@@ -56,10 +56,10 @@ async def test_without_a_bot_what_waits_for_a_chat_waits_on(street: Street) -> N
 async def test_what_was_sent_before_a_fault_of_ours_is_written_down(
     street: Street, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     for n in range(2):
-        await street.alert(mite, str(n))
+        await street.alert(account, str(n))
     post = street.servers.post
 
     async def once(*given: Any) -> PostReply:
@@ -82,24 +82,24 @@ async def test_another_key_is_refused_while_something_is_sealed(street: Street) 
     await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
     other = replace(street, key=b"x" * 32)
     await check_key(street.pool, other.outward)
-    mite = await street.mite()
-    await answer_of(street.ctx, "set_webhook", mite, url="https://a.example/")
+    account = await street.account()
+    await answer_of(street.ctx, "set_webhook", account, url="https://a.example/")
     await check_key(street.pool, street.outward)
     with pytest.raises(OtherKey, match="not the key"):
         await check_key(street.pool, other.outward)
     with pytest.raises(Unsealable):
-        await answer_of(other.ctx, "set_webhook", mite, url="https://b.example/")
+        await answer_of(other.ctx, "set_webhook", account, url="https://b.example/")
     await street.pool.execute("UPDATE accounts.channel SET state = 'removed'")
     await check_key(street.pool, other.outward)
-    await answer_of(other.ctx, "set_webhook", mite, url="https://b.example/")
+    await answer_of(other.ctx, "set_webhook", account, url="https://b.example/")
     with pytest.raises(OtherKey, match="not the key"):
         await check_key(street.pool, street.outward)
 
 
-async def backlog(street: Street, mite: Mite, channel_id: int, count: int) -> None:
+async def backlog(street: Street, account: Account, channel_id: int, count: int) -> None:
     """So many more that wait, as of alerts of before."""
     async with street.pool.acquire() as connection, connection.transaction():
-        drafts = [Draft(mite.id, "rule", 1, int(street.at_s), "old", verb="buying")]
+        drafts = [Draft(account.id, "rule", 1, int(street.at_s), "old", verb="buying")]
         (old,) = await alerts.put(connection, drafts, street.now())
         await connection.execute(
             "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, next_at, made_at)"
@@ -122,10 +122,10 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few")
 async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await backlog(street, mite, channel_id, 25)
-    assert (await answer_of(street.ctx, "remove_channel", mite, id=channel_id))["removed"] is True
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await backlog(street, account, channel_id, 25)
+    assert (await answer_of(street.ctx, "remove_channel", account, id=channel_id))["removed"] is True
     left = [await waiting(street, channel_id)]
     while await street.run():
         left.append(await waiting(street, channel_id))
@@ -135,12 +135,12 @@ async def test_what_waits_for_a_removed_channel_is_dropped_some_a_run(street: St
 
 @pytest.mark.usefixtures("few")
 async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_off(street: Street) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    await backlog(street, mite, channel_id, 25)
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    await backlog(street, account, channel_id, 25)
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", channel_id)
-    await answer_of(street.ctx, "set_webhook", mite, url="https://a.example/alerts")
-    await street.alert(mite, "new")
+    await answer_of(street.ctx, "set_webhook", account, url="https://a.example/alerts")
+    await street.alert(account, "new")
     while await street.run():
         pass
     assert await street.states(channel_id) == ["dropped"] * 25 + ["delivered"]
@@ -152,12 +152,12 @@ async def test_a_channel_that_is_set_again_is_not_sent_what_waited_while_it_was_
 async def test_a_channel_with_more_than_has_room_loses_the_oldest_and_its_owner_is_told(
     street: Street,
 ) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
-    other = await street.webhook(mite, "b.example")
+    account = await street.account()
+    channel_id = await street.webhook(account)
+    other = await street.webhook(account, "b.example")
     street.servers.replies["a.example"] = [answered(500)]
-    await backlog(street, mite, channel_id, 50)
-    await street.alert(mite, "one")
+    await backlog(street, account, channel_id, 50)
+    await street.alert(account, "one")
     await street.run()
     while await street.due_in_s(channel_id) == 0:
         await street.run()

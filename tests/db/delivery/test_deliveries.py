@@ -17,18 +17,18 @@ from roundtrip.store.server import jobs
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 
 
-async def mite(connection: asyncpg.Connection, n: int) -> int:
+async def account(connection: asyncpg.Connection, n: int) -> int:
     wallet = Address(f"0x{n:040x}")
-    return (await accounts.lock_account(connection, wallet, [f"mite-w{n}"], NOW)).mite.id
+    return (await accounts.lock_account(connection, wallet, [f"mite-w{n}"], NOW)).account.id
 
 
-async def channel(connection: asyncpg.Connection, mite_id: int, kind: ChannelKind = "webhook") -> int:
+async def channel(connection: asyncpg.Connection, account_id: int, kind: ChannelKind = "webhook") -> int:
     secret = b"sealed" if kind == "webhook" else None
-    return await channels.add(connection, mite_id, NewChannel(kind, b"7", "shown", secret), NOW)
+    return await channels.add(connection, account_id, NewChannel(kind, b"7", "shown", secret), NOW)
 
 
-def alert(n: int, mite_id: int, kind: Any = "rule") -> Alert:
-    return Alert(n, Draft(mite_id, kind, 1, 0, "it buys"))
+def alert(n: int, account_id: int, kind: Any = "rule") -> Alert:
+    return Alert(n, Draft(account_id, kind, 1, 0, "it buys"))
 
 
 async def wished(connection: asyncpg.Connection, channel_id: int) -> list[tuple[Any, ...]]:
@@ -44,8 +44,8 @@ async def run(connection: asyncpg.Connection) -> set[str]:
     return {row["key"] for row in rows}
 
 
-async def test_rows_of_one_mite_and_kind_go_together(connection: asyncpg.Connection) -> None:
-    one, other, nobody = [await mite(connection, n) for n in (1, 2, 3)]
+async def test_rows_of_one_account_and_kind_go_together(connection: asyncpg.Connection) -> None:
+    one, other, nobody = [await account(connection, n) for n in (1, 2, 3)]
     a, b, c = await channel(connection, one), await channel(connection, one), await channel(connection, other)
     rows = [alert(1, one), alert(2, other), alert(3, one, "follow"), alert(4, one), alert(5, nobody)]
     await deliveries.wish(connection, rows, NOW)
@@ -61,7 +61,7 @@ async def test_rows_of_one_mite_and_kind_go_together(connection: asyncpg.Connect
 async def test_a_message_holds_so_many_rows(
     connection: asyncpg.Connection, kind: ChannelKind, sizes: list[int]
 ) -> None:
-    owner = await mite(connection, 1)
+    owner = await account(connection, 1)
     channel_id = await channel(connection, owner, kind)
     await deliveries.wish(connection, [alert(n, owner) for n in range(101)], NOW)
     found = await wished(connection, channel_id)
@@ -72,7 +72,7 @@ async def test_a_message_holds_so_many_rows(
 async def test_the_same_wished_for_again_is_one_message_and_taking_it_back_another(
     connection: asyncpg.Connection,
 ) -> None:
-    owner = await mite(connection, 1)
+    owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     for _ in range(2):
         await deliveries.wish(connection, [alert(7, owner)], NOW)
@@ -81,7 +81,7 @@ async def test_the_same_wished_for_again_is_one_message_and_taking_it_back_anoth
 
 
 async def test_channels_that_are_off_or_removed_are_not_told(connection: asyncpg.Connection) -> None:
-    owner = await mite(connection, 1)
+    owner = await account(connection, 1)
     found = {}
     for state in ("live", "failing", "off", "removed"):
         found[state] = await channel(connection, owner)
@@ -98,12 +98,12 @@ async def test_channels_that_are_off_or_removed_are_not_told(connection: asyncpg
 async def test_nothing_is_wished_for_where_there_is_nothing(connection: asyncpg.Connection) -> None:
     before = await run(connection)
     await deliveries.wish(connection, [], NOW)
-    await deliveries.wish(connection, [alert(1, await mite(connection, 1))], NOW)
+    await deliveries.wish(connection, [alert(1, await account(connection, 1))], NOW)
     assert await run(connection) == before
 
 
 async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Connection) -> None:
-    owner = await mite(connection, 1)
+    owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     await deliveries.wish(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
@@ -127,7 +127,7 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Conne
 
 
 async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Connection) -> None:
-    owner = await mite(connection, 1)
+    owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     await deliveries.wish(connection, [alert(1, owner)], NOW)
     (first,) = await deliveries.due(connection, channel_id, NOW, 10)
@@ -138,7 +138,7 @@ async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Co
 
 
 async def test_wishes_come_to_light_with_their_transaction(connection: asyncpg.Connection) -> None:
-    owner = await mite(connection, 1)
+    owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     lost = connection.transaction()
     await lost.start()

@@ -35,10 +35,10 @@ async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: object) ->
 async def test_a_message_is_found_and_sent_once_more(
     street: Street, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mite = await street.mite()
-    channel_id = await street.webhook(mite)
+    account = await street.account()
+    channel_id = await street.webhook(account)
     street.servers.otherwise = OK
-    await street.alert(mite, "one")
+    await street.alert(account, "one")
     await street.run()
     delivery_id = await street.pool.fetchval("SELECT id FROM accounts.delivery")
     done = await said(monkeypatch, url, "resend", delivery_id)

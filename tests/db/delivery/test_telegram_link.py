@@ -11,7 +11,7 @@ import pytest
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.channels.telegram import StartedChat
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
 from roundtrip.jobs.kinds.telegram import LOCK, MOST_REFUSED, REFUSED_AGAIN_S, Refusals, link_chats
 from roundtrip.services.delivery.telegram_link import WINDOW_S
@@ -27,13 +27,13 @@ async def street(url: str) -> AsyncIterator[Street]:
         yield Street(pool)
 
 
-async def listed(street: Street, mite: Mite) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await answer_of(street.ctx, "list_channels", mite))["channels"]
+async def listed(street: Street, account: Account) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = (await answer_of(street.ctx, "list_channels", account))["channels"]
     return found
 
 
-async def code_for(street: Street, mite: Mite) -> str:
-    told = (await answer_of(street.ctx, "list_channels", mite))["telegram"]
+async def code_for(street: Street, account: Account) -> str:
+    told = (await answer_of(street.ctx, "list_channels", account))["telegram"]
     assert told["bot"] == "some_bot"
     start, _, code = told["link"].partition("?start=")
     assert start == "https://t.me/some_bot"
@@ -51,16 +51,16 @@ async def start(street: Street, *started: StartedChat) -> list[str]:
 
 
 async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
-    mite = await street.mite()
-    code = await code_for(street, mite)
+    account = await street.account()
+    code = await code_for(street, account)
     assert len(code) <= 64
     came = [StartedChat(1, 77, code, "Ann \u202e<b>"), StartedChat(2, 78, code, "Eve")]
     linked, late = await start(street, *came)
-    assert mite.designation in linked
+    assert account.designation in linked
     assert "not good" in late
-    (row,) = await listed(street, mite)
+    (row,) = await listed(street, account)
     assert (row["kind"], row["target"], row["state"]) == ("telegram", "Ann <b>", "live")
-    await street.alert(mite, "it buys")
+    await street.alert(account, "it buys")
     await street.run()
     assert street.chats.told[-1] == (77, ["it buys"])
     # The next update is asked for, and none twice.
@@ -68,46 +68,46 @@ async def test_a_chat_is_linked_once_by_the_code(street: Street) -> None:
 
 
 async def test_a_code_is_good_for_ten_minutes_at_least_and_twenty_at_most(street: Street) -> None:
-    mite = await street.mite()
+    account = await street.account()
     street.at_s = NOW_S - NOW_S % WINDOW_S
-    code = await code_for(street, mite)
+    code = await code_for(street, account)
     street.at_s += 2 * WINDOW_S
     assert "not good" in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
-    assert await listed(street, mite) == []
+    assert await listed(street, account) == []
     street.at_s -= 1
-    assert mite.designation in (await start(street, StartedChat(2, 77, code, "Ann")))[0]
+    assert account.designation in (await start(street, StartedChat(2, 77, code, "Ann")))[0]
 
 
 async def test_a_code_that_was_made_up_links_nothing(street: Street) -> None:
-    mite, other = await street.mite(), await street.mite()
-    code = await code_for(street, mite)
-    forged = code.replace(f"{mite.id}-", f"{other.id}-")
+    account, other = await street.account(), await street.account()
+    code = await code_for(street, account)
+    forged = code.replace(f"{account.id}-", f"{other.id}-")
     changed = code[:-1] + ("0" if code[-1] != "0" else "1")
     wrong = ["", "x", forged, changed, f"{10**17}-{'0' * 32}", "0-" + "0" * 32, code + "0"]
     said = await start(street, *(StartedChat(n, 77 + n, one, "Eve") for n, one in enumerate(wrong, 1)))
     assert ["not good" in one for one in said] == [True] * len(wrong)
-    assert await listed(street, mite) == await listed(street, other) == []
+    assert await listed(street, account) == await listed(street, other) == []
 
 
 async def test_the_same_chat_again_is_the_same_channel(street: Street) -> None:
-    mite = await street.mite()
-    await start(street, StartedChat(1, 77, await code_for(street, mite), "Ann"))
-    (row,) = await listed(street, mite)
+    account = await street.account()
+    await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
+    (row,) = await listed(street, account)
     await street.pool.execute("UPDATE accounts.channel SET state = 'off' WHERE id = $1", row["id"])
-    code = await code_for(street, mite)
+    code = await code_for(street, account)
     said = await start(street, StartedChat(2, 77, code, "Ann"), StartedChat(3, 78, code, "Eve"))
     assert ["not good" in one for one in said] == [False, True]
-    assert [(one["id"], one["state"]) for one in await listed(street, mite)] == [(row["id"], "live")]
+    assert [(one["id"], one["state"]) for one in await listed(street, account)] == [(row["id"], "live")]
 
 
 async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Street) -> None:
-    mite = await street.mite()
-    code = await code_for(street, mite)
+    account = await street.account()
+    code = await code_for(street, account)
     came = [StartedChat(1, 77, "x", "Eve"), StartedChat(2, 77, "y", "Eve"), StartedChat(3, 78, "x", "Eve")]
     assert len(await start(street, *came)) == 2
     # A good one of the same chat is answered at once.
     said = await start(street, StartedChat(4, 77, "x", "Eve"), StartedChat(5, 77, code, "Eve"))
-    assert [mite.designation in one for one in said] == [False, True]
+    assert [account.designation in one for one in said] == [False, True]
 
 
 def test_refusals_end_and_are_bounded() -> None:
@@ -121,21 +121,21 @@ def test_refusals_end_and_are_bounded() -> None:
 
 
 async def test_there_is_no_sixth_chat(street: Street) -> None:
-    mite = await street.mite()
+    account = await street.account()
     for n in range(MOST_CHANNELS):
-        await street.webhook(mite, f"n{n}.example")
-    said = await start(street, StartedChat(1, 77, await code_for(street, mite), "Ann"))
+        await street.webhook(account, f"n{n}.example")
+    said = await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
     assert "5 channels already" in said[0]
-    assert len(await listed(street, mite)) == MOST_CHANNELS
+    assert len(await listed(street, account)) == MOST_CHANNELS
 
 
 async def test_who_blocked_the_bot_is_gone(street: Street) -> None:
-    mite = await street.mite()
-    await start(street, StartedChat(1, 77, await code_for(street, mite), "Ann"))
+    account = await street.account()
+    await start(street, StartedChat(1, 77, await code_for(street, account), "Ann"))
     street.chats.reply = answered(410)
-    await street.alert(mite, "it buys")
+    await street.alert(account, "it buys")
     await street.run()
-    assert await listed(street, mite) == []
+    assert await listed(street, account) == []
 
 
 class Counted:
@@ -167,8 +167,8 @@ async def test_one_process_listens_and_another_takes_over(street: Street) -> Non
 
 
 async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
-    mite = await street.mite()
-    code = await code_for(street, mite)
+    account = await street.account()
+    code = await code_for(street, account)
     asked = street.chats.read_started
     failures = [OSError("away"), OSError("away")]
 
@@ -178,14 +178,14 @@ async def test_a_telegram_that_fails_is_asked_again(street: Street) -> None:
         return await asked(after, wait_s)
 
     street.chats.read_started = read_started  # type: ignore[method-assign]
-    assert mite.designation in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
+    assert account.designation in (await start(street, StartedChat(1, 77, code, "Ann")))[0]
     assert failures == []
 
 
 async def test_without_a_bot_that_says_its_name_there_is_no_link(street: Street) -> None:
-    mite = await street.mite()
+    account = await street.account()
     street.chats.called = None
-    assert (await answer_of(street.ctx, "list_channels", mite))["telegram"] is None
+    assert (await answer_of(street.ctx, "list_channels", account))["telegram"] is None
 
 
 async def test_a_bot_that_did_not_say_its_name_is_not_asked_for_a_minute() -> None:

@@ -28,7 +28,7 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate, migrations
 from roundtrip.sync.apply import Writer
 from support.alert_ground import Ground, buys
-from support.alerting import mites
+from support.alerting import accounts as new_accounts
 from support.databases import connected, database, named
 from support.servers import STRANGE, ServerPostgres
 from support.tables import appended, begun, own_database, tables
@@ -50,9 +50,11 @@ async def full_url(database_url: str) -> AsyncIterator[str]:
             made = Chain()
             MadeUp(7).grow(made, 60)
             await appended(connection, await begun(connection, made.parent), made.blocks)
-            mite = (await accounts.lock_account(connection, WALLET, ["mite-1"], NOW)).mite
+            account = (await accounts.lock_account(connection, WALLET, ["mite-1"], NOW)).account
             key = keys.format_key(secrets.token_bytes(32))
-            await accounts.add_key(connection, mite.id, keys.hash_of(key), key[:8], 'of "a" \\ \n bot', NOW)
+            await accounts.add_key(
+                connection, account.id, keys.hash_of(key), key[:8], 'of "a" \\ \n bot', NOW
+            )
             await evidence.keep(connection, TOKEN, KeptEvidence(NOW, 1, "1", "ok", "ok", b"\x00\\x00"))
             await connection.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1), (2, 2)")
             await connection.execute("DELETE FROM facts.rewound")
@@ -193,11 +195,11 @@ async def test_after_a_small_one_rules_tell_of_what_is_new_and_of_nothing_twice(
 async def ground(url: str, made: Chain) -> AsyncIterator[Ground]:
     """Who follows the chain into that database, and tells of it."""
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
-        mite: int | None = await index.fetchval("SELECT id FROM accounts.mite")
-        if mite is None:
-            (mite,) = await mites(index, 1)
+        account: int | None = await index.fetchval("SELECT id FROM accounts.account")
+        if account is None:
+            (account,) = await new_accounts(index, 1)
             await cursor.begin(index, made.parent.number + 1, made.parent)
-        yield Ground(pool, index, made, Writer(NETWORK), mite)
+        yield Ground(pool, index, made, Writer(NETWORK), account)
 
 
 async def test_into_a_database_that_is_not_empty_nothing_is_restored(
@@ -227,7 +229,7 @@ ATTACKS = {
     "a command of psql": "\\! touch {mark}\n",
     "a query into a program": "SELECT 1 \\g | touch {mark}\n",
     "a table into a program": "COPY (SELECT 1) TO PROGRAM 'touch {mark}';\n",
-    "a table out of a program": "COPY accounts.mite FROM PROGRAM 'touch {mark}';\n",
+    "a table out of a program": "COPY accounts.account FROM PROGRAM 'touch {mark}';\n",
     "a function": "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1';\n",
     "a setting of the server": "ALTER SYSTEM SET archive_command = 'touch {mark}';\n",
     "a do": "DO $$ BEGIN COPY (SELECT 1) TO PROGRAM 'touch {mark}'; END $$;\n",

@@ -24,7 +24,7 @@ from roundtrip.store.watch import alerts
 from roundtrip.sync import retention
 from roundtrip.sync.position_fold import fold_onto
 from roundtrip.venues.base import Contracts
-from support.alerting import mites
+from support.alerting import accounts
 from support.tables import all_rows, appended, begun, tables
 from support.told_blocks import Chain, bought, launched, moved, sent, sold
 from unit.sync.telling import ALICE, BOB, CURVE, DEV, HIGH
@@ -210,19 +210,19 @@ async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, p
     assert await books.head_of(index, HIGH) is None
 
 
-async def test_what_mites_were_told_goes_after_seven_days(
+async def test_what_accounts_were_told_goes_after_seven_days(
     index: asyncpg.Connection, pool: asyncpg.Pool
 ) -> None:
     chain = old_story()
     await followed(index, chain)
     newest_s = chain.blocks[-1].ref.timestamp_s
-    (mite,) = await mites(index, 1)
+    (account,) = await accounts(index, 1)
     for kept_s in (0, INBOX_S, INBOX_S + 1):
         made_at = datetime.fromtimestamp(newest_s - kept_s, UTC)
-        await alerts.put(index, [Draft(mite, "test", None, newest_s, "a test")], made_at)
+        await alerts.put(index, [Draft(account, "test", None, newest_s, "a test")], made_at)
     await run_of(Ground(pool, newest_s))
     assert await index.fetchval("SELECT count(*) FROM accounts.alert") == 2
-    await index.execute("TRUNCATE accounts.mite CASCADE")
+    await index.execute("TRUNCATE accounts.account CASCADE")
 
 
 async def test_answers_to_repeated_requests_are_kept_seven_days(
@@ -230,12 +230,12 @@ async def test_answers_to_repeated_requests_are_kept_seven_days(
 ) -> None:
     newest_s = 1_760_000_000
     await followed(index, old_story())
-    (mite,) = await mites(index, 1)
-    await practice.lock(index, mite, begun_account(newest_s))
+    (account,) = await accounts(index, 1)
+    await practice.lock(index, account, begun_account(newest_s))
     kept_s = int(practice.REPEATS_KEPT.total_seconds())
     for number, age_s in enumerate((0, kept_s, kept_s + 1)):
         made_at = datetime.fromtimestamp(newest_s - age_s, UTC)
-        await practice.keep_repeat(index, mite, bytes([number]) * 32, Repeat(bytes(32), b"{}"), made_at)
+        await practice.keep_repeat(index, account, bytes([number]) * 32, Repeat(bytes(32), b"{}"), made_at)
     await run_of(Ground(pool, newest_s))
     assert await index.fetchval("SELECT count(*) FROM accounts.practice_repeat") == 2
-    await index.execute("TRUNCATE accounts.mite CASCADE")
+    await index.execute("TRUNCATE accounts.account CASCADE")

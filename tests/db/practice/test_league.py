@@ -14,7 +14,7 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.index import cursor
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
-from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_mite
+from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_account
 from support.made_index import ETH, number_address
 from unit.venues.logs import NETWORK
 
@@ -38,9 +38,9 @@ async def other(url: str) -> AsyncIterator[asyncpg.Connection]:
     await connection.close()
 
 
-async def is_agent(made: Leagued, mite_id: int) -> bool | None:
+async def is_agent(made: Leagued, account_id: int) -> bool | None:
     found: bool | None = await made.connection.fetchval(
-        "SELECT is_agent FROM accounts.league_week WHERE mite_id = $1 AND week_s = $2", mite_id, WEEK_S
+        "SELECT is_agent FROM accounts.league_week WHERE account_id = $1 AND week_s = $2", account_id, WEEK_S
     )
     return found
 
@@ -66,10 +66,10 @@ async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(
     stands = await cursor.cursor(made.connection)
     assert stands is not None
     async with asyncio.timeout(WAIT_S), made.connection.transaction():
-        assert await made.sells(await new_mite(made.connection)) == COUNTS
+        assert await made.sells(await new_account(made.connection)) == COUNTS
         async with other.transaction():
             assert await cursor.advance(other, stands.block.hash, block(NUMBER + 1)) is not None
-            assert await made.sells(await new_mite(made.connection)) == COUNTS
+            assert await made.sells(await new_account(made.connection)) == COUNTS
     assert await made.kept() == []
 
 
@@ -79,13 +79,13 @@ async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(
 async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transaction_goes_on(
     made: Leagued, other: asyncpg.Connection
 ) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     async with other.transaction():
         await other.execute("LOCK TABLE facts.position IN ACCESS EXCLUSIVE MODE")
         async with made.connection.transaction(), asyncio.timeout(WAIT_S):
             assert await league.count_sell(
                 made.connection,
-                mite,
+                account,
                 TOKEN,
                 ETH,
                 block(),
@@ -94,17 +94,17 @@ async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transacti
                 contracts=NETWORK,
                 timeout_s=0.05,
             ) == LeagueEligibility(False, rules.NO_TIME)
-            await accounts.tag_agent(made.connection, mite.id, "Bot")
-    assert (await accounts.account(made.connection, mite.id)).mite.agent_name == "Bot"
+            await accounts.tag_agent(made.connection, account.id, "Bot")
+    assert (await accounts.read_account(made.connection, account.id)).account.agent_name == "Bot"
     assert await made.connection.fetchval("SELECT count(*) FROM accounts.league_week") == 0
 
 
 async def test_a_sell_is_taken_back_with_the_transaction_that_books_it(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     undone = made.connection.transaction()
     await undone.start()
     for _ in range(3):
-        assert await made.sells(mite) == COUNTS
+        assert await made.sells(account) == COUNTS
     await undone.rollback()
     assert await made.board() == []
 
@@ -115,35 +115,35 @@ async def test_of_a_crowd_in_the_long_run_all_are_looked_at(made: Leagued) -> No
     fresh = [number_address(0xD000 + n) for n in range(2 * fair_tokens.LOOKED_AT)]
     await made.met(*fresh, at_s=block().timestamp_s)
     await made.bought(OTHER, *fresh)
-    mite = await new_mite(made.connection)
-    assert await made.sells(mite, token=OTHER) == LeagueEligibility(False, rules.FEW)
+    account = await new_account(made.connection)
+    assert await made.sells(account, token=OTHER) == LeagueEligibility(False, rules.FEW)
     await made.bought(OTHER, *(number_address(0xE000 + n) for n in range(20)))
-    assert await made.sells(mite, token=OTHER) == COUNTS
+    assert await made.sells(account, token=OTHER) == COUNTS
 
 
 # --- tags ------------------------------------------------------------------------------------------
 
 
 async def test_a_tag_is_on_this_weeks_board_at_once_and_leaves_the_week_before(made: Leagued) -> None:
-    mite, stays = await new_mite(made.connection), await new_mite(made.connection)
-    before = await league.tag(made.connection, mite.id, "Bot 7", NOW)
+    account, stays = await new_account(made.connection), await new_account(made.connection)
+    before = await league.tag(made.connection, account.id, "Bot 7", NOW)
     assert (before.is_agent, before.agent_name) == (True, "Bot 7")
-    for one in (mite, stays, mite, stays, mite, stays):
+    for one in (account, stays, account, stays, account, stays):
         await made.sells(one)
     assert [(one.designation, one.agent_name) for one in await made.board("agents")] == [
-        (mite.designation, "Bot 7")
+        (account.designation, "Bot 7")
     ]
     assert [one.designation for one in await made.board("people")] == [stays.designation]
-    after = await league.untag(made.connection, mite.id, NOW)
+    after = await league.untag(made.connection, account.id, NOW)
     assert (after.is_agent, after.agent_name) == (False, None)
     assert await made.board("agents") == []
     assert {(one.designation, one.agent_name) for one in await made.board("people")} == {
-        (mite.designation, None),
+        (account.designation, None),
         (stays.designation, None),
     }
     from_monday = LENGTH_S
     await made.connection.execute("UPDATE accounts.league_week SET week_s = week_s - $1", from_monday)
-    await league.tag(made.connection, mite.id, "Bot 8", NOW)
+    await league.tag(made.connection, account.id, "Bot 8", NOW)
     assert await made.board("agents", WEEK_S - from_monday) == []
     assert {one.agent_name for one in await made.board("all", WEEK_S - from_monday)} == {None}
 
@@ -151,34 +151,34 @@ async def test_a_tag_is_on_this_weeks_board_at_once_and_leaves_the_week_before(m
 async def test_a_tag_waits_for_a_sell_that_is_being_booked_and_finds_it(
     made: Leagued, url: str, other: asyncpg.Connection
 ) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     tagging = await asyncpg.connect(url)
     booking = made.connection.transaction()
     await booking.start()
-    await made.sells(mite)
-    waits = asyncio.create_task(league.tag(tagging, mite.id, "Bot", NOW))
+    await made.sells(account)
+    waits = asyncio.create_task(league.tag(tagging, account.id, "Bot", NOW))
     await until_somebody_waits(other)
     await booking.commit()
     async with asyncio.timeout(WAIT_S):
         assert (await waits).is_agent
-    assert await is_agent(made, mite.id) is True
+    assert await is_agent(made, account.id) is True
     await tagging.close()
 
 
 async def test_a_sell_waits_for_a_tag_that_is_being_set_and_has_it(
     made: Leagued, url: str, other: asyncpg.Connection
 ) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     tagging = await asyncpg.connect(url)
     setting = tagging.transaction()
     await setting.start()
-    await league.tag(tagging, mite.id, "Bot", NOW)
-    waits = asyncio.create_task(made.sells(mite))
+    await league.tag(tagging, account.id, "Bot", NOW)
+    waits = asyncio.create_task(made.sells(account))
     await until_somebody_waits(other)
     await setting.commit()
     async with asyncio.timeout(WAIT_S):
         assert await waits == COUNTS
-    assert await is_agent(made, mite.id) is True
+    assert await is_agent(made, account.id) is True
     await tagging.close()
 
 
@@ -196,19 +196,19 @@ async def counts_are_right(made: Leagued) -> bool:
 
 
 async def test_tags_and_sells_of_several_at_once_are_counted_right(made: Leagued, url: str) -> None:
-    mites = [await new_mite(made.connection) for _ in range(6)]
+    accounts = [await new_account(made.connection) for _ in range(6)]
     several = [Leagued(await asyncpg.connect(url)) for _ in range(4)]
 
     async def acts(number: int, one: Leagued) -> None:
         for turn in range(20):
-            mite = mites[(number + turn) % len(mites)]
+            account = accounts[(number + turn) % len(accounts)]
             if turn % 4 == number:
-                await league.untag(one.connection, mite.id, NOW)
+                await league.untag(one.connection, account.id, NOW)
             elif turn % 4 == (number + 2) % 4:
                 async with one.connection.transaction():
-                    await league.tag(one.connection, mite.id, None, NOW)
+                    await league.tag(one.connection, account.id, None, NOW)
             else:
-                assert await one.sells(mite) == COUNTS
+                assert await one.sells(account) == COUNTS
 
     async with asyncio.timeout(WAIT_S):
         await asyncio.gather(*(acts(number, one) for number, one in enumerate(several)))
@@ -219,7 +219,7 @@ async def test_tags_and_sells_of_several_at_once_are_counted_right(made: Leagued
 
 
 async def test_a_tag_takes_an_entry_and_what_is_none_yet_to_the_other_board(made: Leagued) -> None:
-    entered, few = await new_mite(made.connection), await new_mite(made.connection)
+    entered, few = await new_account(made.connection), await new_account(made.connection)
     for one in (entered, few, entered, entered):
         await made.sells(one)
     for one, agents, people in (
@@ -235,13 +235,13 @@ async def test_a_tag_takes_an_entry_and_what_is_none_yet_to_the_other_board(made
     assert await counts_are_right(made)
 
 
-async def test_many_sells_of_a_mite_at_once_are_all_added(made: Leagued, url: str) -> None:
-    mite = await new_mite(made.connection)
+async def test_many_sells_of_an_account_at_once_are_all_added(made: Leagued, url: str) -> None:
+    account = await new_account(made.connection)
     several = [Leagued(await asyncpg.connect(url)) for _ in range(4)]
 
     async def sells(one: Leagued) -> None:
         for _ in range(5):
-            assert await one.sells(mite) == COUNTS
+            assert await one.sells(account) == COUNTS
 
     async with asyncio.timeout(WAIT_S):
         await asyncio.gather(*(sells(one) for one in several))
@@ -254,18 +254,18 @@ async def test_many_sells_of_a_mite_at_once_are_all_added(made: Leagued, url: st
 async def test_of_equal_profit_fewer_sells_are_first_then_who_was_done_earlier_then_the_older_account(
     made: Leagued,
 ) -> None:
-    more, late, old, young = [await new_mite(made.connection) for _ in range(4)]
-    for mite, sells in ((more, 4), (late, 3), (young, 3), (old, 3)):
+    more, late, old, young = [await new_account(made.connection) for _ in range(4)]
+    for account, sells in ((more, 4), (late, 3), (young, 3), (old, 3)):
         for _ in range(sells):
-            await made.sells(mite, 12 * ETH // sells)
+            await made.sells(account, 12 * ETH // sells)
     # However the clocks of two processes differ, it is the last that counts.
     await made.sells(late, 0, later=timedelta(seconds=1))
-    for mite in (old, young, late):
-        await made.sells(mite, 0)
+    for account in (old, young, late):
+        await made.sells(account, 0)
     await made.sells(more, 0)
     await made.sells(late, 0, later=timedelta(seconds=-1))
-    for mite in (old, young):
-        await made.sells(mite, 0)
+    for account in (old, young):
+        await made.sells(account, 0)
     await made.sells(more, 0)
     ranked = [one.designation for one in await made.board()]
     assert ranked == [one.designation for one in (old, young, more, late)]
@@ -278,12 +278,12 @@ async def test_of_equal_profit_fewer_sells_are_first_then_who_was_done_earlier_t
 async def test_a_board_is_read_from_an_index_in_its_order(made: Leagued, who: rules.Who) -> None:
     """Nothing is put in order that is not shown."""
     await made.connection.execute(
-        "INSERT INTO accounts.mite (wallet, designation, made_at) SELECT decode(lpad(to_hex(n), 40, '0'),"
+        "INSERT INTO accounts.account (wallet, designation, made_at) SELECT decode(lpad(to_hex(n), 40, '0'),"
         " 'hex'), 'mite-' || n, $1 FROM generate_series(1, 5000) n ON CONFLICT DO NOTHING", NOW,
     )  # fmt: skip
     await made.connection.execute(
-        "INSERT INTO accounts.league_week SELECT $1, mite.id, mite.id % 3 = 0, mite.id % 97, 3, 1,"
-        " decode(repeat('aa', 20), 'hex'), 1, $1 FROM accounts.mite AS mite", WEEK_S,
+        "INSERT INTO accounts.league_week SELECT $1, account.id, account.id % 3 = 0, account.id % 97, 3, 1,"
+        " decode(repeat('aa', 20), 'hex'), 1, $1 FROM accounts.account AS account", WEEK_S,
     )  # fmt: skip
     await made.connection.execute("ANALYZE accounts.league_week")
     explained: list[str] = []

@@ -26,7 +26,7 @@ from support.leagued import (
     Leagued,
     block,
     curve_of,
-    new_mite,
+    new_account,
 )
 from support.made_index import ETH, number_address
 from support.told_blocks import START_S
@@ -50,16 +50,21 @@ async def nobody_is_on_it(made: Leagued) -> bool:
 
 
 async def test_an_honest_sell_counts(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     for _ in range(3):
-        assert await made.sells(mite) == COUNTS
+        assert await made.sells(account) == COUNTS
     (first,) = await made.board()
-    assert (first.designation, first.profit_wei, first.sells, first.won) == (mite.designation, 3 * ETH, 3, 3)
+    assert (first.designation, first.profit_wei, first.sells, first.won) == (
+        account.designation,
+        3 * ETH,
+        3,
+        3,
+    )
     assert (first.best_token, first.best_profit_wei) == (TOKEN, ETH)
 
 
 async def test_a_buyer_of_the_token_who_is_no_kin_counts(made: Leagued) -> None:
-    assert await made.sells(await new_mite(made.connection, BUYERS[0])) == COUNTS
+    assert await made.sells(await new_account(made.connection, BUYERS[0])) == COUNTS
 
 
 # --- a pool of one's own ---------------------------------------------------------------------------
@@ -68,7 +73,7 @@ async def test_a_buyer_of_the_token_who_is_no_kin_counts(made: Leagued) -> None:
 async def test_a_young_token_counts_for_nobody_however_many_bought_it(made: Leagued) -> None:
     await made.launched(YOUNG, NUMBER - DAY_S + 1)
     await made.bought(YOUNG, *CROWD)
-    assert await made.sells(await new_mite(made.connection), token=YOUNG) == LeagueEligibility(
+    assert await made.sells(await new_account(made.connection), token=YOUNG) == LeagueEligibility(
         False, rules.YOUNG
     )
     assert await nobody_is_on_it(made)
@@ -77,7 +82,7 @@ async def test_a_young_token_counts_for_nobody_however_many_bought_it(made: Leag
 async def test_a_day_old_to_the_second_it_does(made: Leagued) -> None:
     await made.launched(YOUNG, NUMBER - DAY_S)
     await made.bought(YOUNG, *CROWD)
-    assert await made.sells(await new_mite(made.connection), token=YOUNG) == COUNTS
+    assert await made.sells(await new_account(made.connection), token=YOUNG) == COUNTS
 
 
 async def pays_a_crowd(made: Leagued) -> None:
@@ -122,7 +127,7 @@ async def test_a_crowd_out_of_one_purse_is_none(
     await made.launched(OWN, DAY_S)
     await prepares(made)
     await made.bought(OWN, *CROWD)
-    farmer = await new_mite(made.connection, FARMER)
+    farmer = await new_account(made.connection, FARMER)
     assert await made.sells(farmer, token=OWN) == LeagueEligibility(False, rules.FEW)
     await made.bought(OWN, *BUYERS[: FAIRNESS.least_buyers - 2])
     assert await made.sells(farmer, token=OWN) == LeagueEligibility(False, rules.FEW)
@@ -176,11 +181,11 @@ async def test_who_is_behind_a_token_wins_nothing_with_it(
     made: Leagued, behind: Callable[[Leagued], Awaitable[Address]]
 ) -> None:
     """Also once it is kept as fair; and with others' tokens he may win."""
-    farmer = await new_mite(made.connection, await behind(made))
+    farmer = await new_account(made.connection, await behind(made))
     for _ in range(3):
         assert await made.sells(farmer) == LeagueEligibility(False, rules.KIN)
     assert await nobody_is_on_it(made)
-    assert await made.sells(await new_mite(made.connection)) == COUNTS
+    assert await made.sells(await new_account(made.connection)) == COUNTS
     await made.keep(TOKEN)
     assert await made.sells(farmer) == LeagueEligibility(False, rules.KIN)
     await made.launched(OWN, DAY_S, number_address(0xDF))
@@ -192,11 +197,11 @@ async def test_who_left_the_same_exchange_another_day_is_no_kin(made: Leagued) -
     await made.index.crowd(FUNDER, FAIRNESS.most_funded + 1)
     await made.index.funded(DEPLOYER, FUNDER)
     await made.index.funded(FARMER, FUNDER, START_S + DAY_S + 1)
-    assert await made.sells(await new_mite(made.connection, FARMER)) == COUNTS
+    assert await made.sells(await new_account(made.connection, FARMER)) == COUNTS
 
 
 async def test_his_loss_is_left_out_like_his_gain(made: Leagued) -> None:
-    assert await made.sells(await new_mite(made.connection, DEPLOYER), -ETH) == LeagueEligibility(
+    assert await made.sells(await new_account(made.connection, DEPLOYER), -ETH) == LeagueEligibility(
         False, rules.KIN
     )
     assert await nobody_is_on_it(made)
@@ -207,40 +212,40 @@ async def test_his_loss_is_left_out_like_his_gain(made: Leagued) -> None:
 
 async def test_without_an_index_nothing_counts(connection: asyncpg.Connection) -> None:
     alone = await Leagued(connection).emptied()
-    assert await alone.sells(await new_mite(connection)) == LeagueEligibility(False, rules.NO_INDEX)
+    assert await alone.sells(await new_account(connection)) == LeagueEligibility(False, rules.NO_INDEX)
     assert await nobody_is_on_it(alone)
 
 
 async def test_a_token_that_stands_in_no_fact_counts_for_nobody(made: Leagued) -> None:
-    assert await made.sells(await new_mite(made.connection), token=OWN) == LeagueEligibility(
+    assert await made.sells(await new_account(made.connection), token=OWN) == LeagueEligibility(
         False, rules.NOT_KNOWN
     )
 
 
 async def test_a_token_whose_beginning_is_not_known_counts_for_nobody(made: Leagued) -> None:
     await made.bought(OWN, *BUYERS)
-    mite = await new_mite(made.connection)
-    assert await made.sells(mite, token=OWN) == LeagueEligibility(False, rules.NO_BEGINNING)
+    account = await new_account(made.connection)
+    assert await made.sells(account, token=OWN) == LeagueEligibility(False, rules.NO_BEGINNING)
     pool = await made.index.pool(OWN, QUOTE)
     await made.connection.execute("UPDATE facts.pool SET at_s = $2 WHERE id = $1", pool, START_S)
     await made.traded(pool, BUYERS[0], NUMBER - 9)
-    assert await made.sells(mite, token=OWN) == COUNTS
+    assert await made.sells(account, token=OWN) == COUNTS
 
 
 async def test_a_token_is_as_old_as_it_was_at_the_block_of_the_sell(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
-    assert await made.sells(mite, number=2 * DAY_S - 1) == LeagueEligibility(False, rules.YOUNG)
-    assert await made.sells(mite) == COUNTS
+    account = await new_account(made.connection)
+    assert await made.sells(account, number=2 * DAY_S - 1) == LeagueEligibility(False, rules.YOUNG)
+    assert await made.sells(account) == COUNTS
     # Kept by now; still, the block of that sell is before.
     await made.keep(TOKEN)
-    assert await made.sells(mite, number=2 * DAY_S - 1) == LeagueEligibility(False, rules.YOUNG)
-    assert await made.sells(mite, number=2 * DAY_S) == COUNTS
+    assert await made.sells(account, number=2 * DAY_S - 1) == LeagueEligibility(False, rules.YOUNG)
+    assert await made.sells(account, number=2 * DAY_S) == COUNTS
 
 
 async def test_an_index_that_is_behind_makes_no_token_older(made: Leagued) -> None:
     await made.connection.execute("DELETE FROM facts.cursor")
     await made.index.begin(0, 2 * DAY_S - 1)
-    assert await made.sells(await new_mite(made.connection)) == LeagueEligibility(False, rules.YOUNG)
+    assert await made.sells(await new_account(made.connection)) == LeagueEligibility(False, rules.YOUNG)
 
 
 # --- pools that somebody made for it ---------------------------------------------------------------
@@ -250,7 +255,7 @@ POOL_ID = "0x" + "b8" * 32
 
 
 async def is_not_there(made: Leagued, venue: str | None = AWAY) -> bool:
-    found = await made.sells(await new_mite(made.connection), venue=venue)
+    found = await made.sells(await new_account(made.connection), venue=venue)
     return found == LeagueEligibility(False, rules.ELSEWHERE)
 
 
@@ -262,7 +267,7 @@ async def test_a_pool_of_ones_own_on_a_fair_token_counts_for_nothing(made: Leagu
     await made.traded(own, FARMER, NUMBER, 900 * ETH)
     assert await is_not_there(made)
     assert await nobody_is_on_it(made)
-    assert await made.sells(await new_mite(made.connection)) == COUNTS
+    assert await made.sells(await new_account(made.connection)) == COUNTS
 
 
 async def test_nor_an_old_one_in_which_less_is_traded_than_elsewhere(made: Leagued) -> None:
@@ -273,15 +278,17 @@ async def test_nor_an_old_one_in_which_less_is_traded_than_elsewhere(made: Leagu
         await made.traded(own, FARMER, number, 2 * ETH)
     assert await is_not_there(made)
     await made.traded(own, BUYERS[1], NUMBER - 3, 2 * ETH)
-    assert await made.sells(await new_mite(made.connection), venue=AWAY) == COUNTS
+    assert await made.sells(await new_account(made.connection), venue=AWAY) == COUNTS
 
 
 async def test_where_it_is_traded_most_counts_once_it_is_a_day_old(made: Leagued) -> None:
     pool = await made.opened(TOKEN, AWAY, 2 * DAY_S)
     await made.traded(pool, BUYERS[0], NUMBER - 5)
-    mite = await new_mite(made.connection)
-    assert await made.sells(mite, venue=AWAY) == COUNTS
-    assert await made.sells(mite, venue=AWAY, number=NUMBER - 1) == LeagueEligibility(False, rules.ELSEWHERE)
+    account = await new_account(made.connection)
+    assert await made.sells(account, venue=AWAY) == COUNTS
+    assert await made.sells(account, venue=AWAY, number=NUMBER - 1) == LeagueEligibility(
+        False, rules.ELSEWHERE
+    )
 
 
 async def test_what_a_curve_became_counts_and_what_looks_like_it_does_not(made: Leagued) -> None:
@@ -293,21 +300,21 @@ async def test_what_a_curve_became_counts_and_what_looks_like_it_does_not(made: 
     assert await is_not_there(made, POOL_ID)
     await made.index.step(TOKEN, "pooled", NUMBER)
     assert await is_not_there(made)
-    assert await made.sells(await new_mite(made.connection), venue=POOL_ID) == COUNTS
+    assert await made.sells(await new_account(made.connection), venue=POOL_ID) == COUNTS
 
 
 async def test_what_was_bought_in_a_pool_of_ones_own_counts_nowhere(made: Leagued) -> None:
     """Cheap there for a block, and sold where everybody sells."""
     await made.opened(TOKEN, AWAY, NUMBER - 1)
-    mite = await new_mite(made.connection)
-    assert await made.sells(mite, bought_at=AWAY) == LeagueEligibility(False, rules.ELSEWHERE)
-    assert await made.sells(mite, bought_at=curve_of(TOKEN)) == COUNTS
+    account = await new_account(made.connection)
+    assert await made.sells(account, bought_at=AWAY) == LeagueEligibility(False, rules.ELSEWHERE)
+    assert await made.sells(account, bought_at=curve_of(TOKEN)) == COUNTS
 
 
 async def test_a_place_that_is_not_told_counts_for_nothing(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     counted = await league.count_sell(
-        made.connection, mite, TOKEN, ETH, block(), NOW, venue=None, contracts=NETWORK
+        made.connection, account, TOKEN, ETH, block(), NOW, venue=None, contracts=NETWORK
     )
     assert counted == LeagueEligibility(False, rules.ELSEWHERE)
 
@@ -316,7 +323,7 @@ async def test_a_place_that_is_not_told_counts_for_nothing(made: Leagued) -> Non
 
 
 async def test_parts_of_a_sell_bring_what_the_whole_does(made: Leagued) -> None:
-    whole, parts = await new_mite(made.connection), await new_mite(made.connection)
+    whole, parts = await new_account(made.connection), await new_account(made.connection)
     for profit_wei in (7 * ETH + 5, 1, -1):
         await made.sells(whole, profit_wei)
     for profit_wei in (ETH, 2 * ETH, 4 * ETH, 5, 1, -1):
@@ -328,42 +335,42 @@ async def test_parts_of_a_sell_bring_what_the_whole_does(made: Leagued) -> None:
 
 
 async def test_two_sells_are_no_entry_and_three_are_of_one_position_or_of_several(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     for sold, entries in ((1, 0), (2, 0), (3, 1)):
-        assert await made.sells(mite, ETH) == COUNTS
+        assert await made.sells(account, ETH) == COUNTS
         assert len(await made.board()) == entries
         assert (await league.count_entered(made.connection, WEEK_S, "all")) == LeagueCounts(
             entries, 1 - entries
         )
         assert sold == await made.connection.fetchval(
-            "SELECT sells FROM accounts.league_week WHERE mite_id = $1", mite.id
+            "SELECT sells FROM accounts.league_week WHERE account_id = $1", account.id
         )
 
 
 async def test_sells_that_do_not_count_make_no_entry_of_two_that_do(made: Leagued) -> None:
     await made.launched(YOUNG, NUMBER - 1)
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     for token in (TOKEN, YOUNG, YOUNG, TOKEN, YOUNG):
-        await made.sells(mite, token=token)
+        await made.sells(account, token=token)
     assert await made.board() == []
     assert await league.count_entered(made.connection, WEEK_S, "all") == LeagueCounts(0, 1)
 
 
 async def test_a_loss_counts(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     for profit_wei in (ETH, -3 * ETH, 0):
-        await made.sells(mite, profit_wei)
+        await made.sells(account, profit_wei)
     (first,) = await made.board()
     assert (first.profit_wei, first.won, first.best_profit_wei) == (-2 * ETH, 1, ETH)
 
 
 async def test_on_monday_everybody_begins_anew(made: Leagued) -> None:
-    mite = await new_mite(made.connection)
+    account = await new_account(made.connection)
     for _ in range(3):
-        await made.sells(mite)
+        await made.sells(account)
     to_sunday = timedelta(days=3, hours=11, minutes=59, seconds=59)
-    assert await made.sells(mite, later=to_sunday) == COUNTS
-    assert await made.sells(mite, later=to_sunday + timedelta(seconds=1)) == COUNTS
+    assert await made.sells(account, later=to_sunday) == COUNTS
+    assert await made.sells(account, later=to_sunday + timedelta(seconds=1)) == COUNTS
     (first,) = await made.board()
     assert first.sells == 4
     assert await made.board(week=WEEK_S + LENGTH_S) == []

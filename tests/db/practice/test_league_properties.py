@@ -20,7 +20,7 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts
 from roundtrip.store.server.hex import as_address
-from support.leagued import NOW, WEEK_S, Leagued, new_mite
+from support.leagued import NOW, WEEK_S, Leagued, new_account
 from support.made_index import number_address
 from support.won import Facts, block, facts, strewn
 from unit.venues.logs import NETWORK
@@ -77,7 +77,7 @@ async def held_against(
     names = {row["id"]: as_address(row["address"]) for row in rows}
     rows = await connection.fetch("SELECT token_id, block_number FROM facts.fair_token")
     kept = {names[row["token_id"]]: row["block_number"] for row in rows}
-    mite, told = await new_mite(connection), Counter[str | None]()
+    account, told = await new_account(connection), Counter[str | None]()
     tokens = [names[one] for one in range(41, 51)]
     for token in tokens:
         begun = slow.begun.get(token)
@@ -94,7 +94,7 @@ async def held_against(
             await undone.start()
             counted = await league.count_sell(
                 connection,
-                replace(mite, wallet=wallet),
+                replace(account, wallet=wallet),
                 token,
                 1,
                 at,
@@ -149,24 +149,24 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
     undone = index.transaction()
     await undone.start()
     made = await Leagued(index).made()
-    mites = [await new_mite(index) for _ in range(6)]
+    accounts = [await new_account(index) for _ in range(6)]
     for n in agents:
-        await league.tag(index, mites[n].id, f"Bot {n}", NOW)
+        await league.tag(index, accounts[n].id, f"Bot {n}", NOW)
     tokens = {n: Address(f"0x{n:040x}") for n in (0xA, 0xB, 0xC)}
     for token in tokens.values():
         await index.execute("INSERT INTO facts.fair_token VALUES ($1, 0)", await made.index.id_of(token))
         await made.index.launch(token, number_address(0xDE), number_address(0xE), at=b"\x0c")
     told: dict[tuple[int, int], list[CountedSell]] = {}
     for n, token_number, profit_wei, at_s in sells:
-        sold = CountedSell(mites[n].id, tokens[token_number], profit_wei, at_s)
+        sold = CountedSell(accounts[n].id, tokens[token_number], profit_wei, at_s)
         now = datetime.fromtimestamp(at_s, UTC)
         at = BlockRef(1, "0x", at_s)
         counted = await league.count_sell(
-            index, mites[n], tokens[token_number], profit_wei, at, now, venue="0x0c", contracts=NETWORK
+            index, accounts[n], tokens[token_number], profit_wei, at, now, venue="0x0c", contracts=NETWORK
         )
         assert counted.counts
         told.setdefault((monday_s(at_s), n), []).append(sold)
-    names = {one.id: one.designation for one in mites}
+    names = {one.id: one.designation for one in accounts}
     for week in (WEEK_S - LENGTH_S, WEEK_S, WEEK_S + LENGTH_S, WEEK_S + 2 * LENGTH_S):
         entries = [rules.entry(own, is_agent=n in agents) for (of, n), own in told.items() if of == week]
         for who in get_args(Who):
@@ -176,7 +176,7 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
                 (one.designation, one.is_agent, one.profit_wei, one.sells, one.won, one.best_token,
                  one.best_profit_wei) for one in found
             ] == [
-                (names[one.mite_id], one.is_agent, one.profit_wei, one.sells, one.won, one.best_token,
+                (names[one.account_id], one.is_agent, one.profit_wei, one.sells, one.won, one.best_token,
                  one.best_profit_wei) for one in slow
             ]  # fmt: skip
             assert list(found[:2]) == list(await league.board(index, week, who, 2))

@@ -433,17 +433,17 @@ async def test_scores_outlive_a_rebuild(card: Card) -> None:
     assert await store.scored_to(card.index) == 1
 
 
-async def test_a_mite_reports_five_times_a_day_and_each_thing_once(card: Card) -> None:
-    mite, other = await card.mite(), await card.mite(BUYERS[0], "mite-othr")
+async def test_an_account_reports_five_times_a_day_and_each_thing_once(card: Card) -> None:
+    account, other = await card.account(), await card.account(BUYERS[0], "mite-othr")
     hashes = [TxHash(f"0x{n:064x}") for n in range(6)]
     day = NOW.replace(hour=0)
     for tx_hash in hashes[:5]:
         one = reports.VerdictReport(TOKEN, tx_hash, "", "why", None)
-        assert await reports.add_report(card.index, mite.id, one, NOW, day)
+        assert await reports.add_report(card.index, account.id, one, NOW, day)
     sixth = reports.VerdictReport(TOKEN, hashes[5], "", "why", None)
     with pytest.raises(reports.TooManyReports):
-        await reports.add_report(card.index, mite.id, sixth, NOW, day)
+        await reports.add_report(card.index, account.id, sixth, NOW, day)
     assert await reports.add_report(card.index, other.id, sixth, NOW, day)
     assert not await reports.add_report(card.index, other.id, sixth, NOW, day)
-    assert await reports.find_report(card.index, mite.id, TOKEN, hashes[5]) is None
+    assert await reports.find_report(card.index, account.id, TOKEN, hashes[5]) is None
     assert await reports.open_reports(card.index) == 6

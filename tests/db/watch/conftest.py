@@ -6,7 +6,7 @@ import asyncpg
 import pytest
 
 from support.alert_ground import Ground
-from support.alerting import mites
+from support.alerting import accounts
 from support.databases import connected
 from support.tables import begun
 from support.told_blocks import Chain, launched, sent
@@ -18,10 +18,10 @@ async def ground(url: str) -> AsyncIterator[Ground]:
     """A curve was launched, and the alerts have begun."""
     made = Chain()
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
-        await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.mite CASCADE")
+        await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.account CASCADE")
         writer = await begun(index, made.parent)
-        (mite,) = await mites(index, 1)
-        found = Ground(pool, index, made, writer, mite)
+        (account,) = await accounts(index, 1)
+        found = Ground(pool, index, made, writer, account)
         await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV))
         await found.read()
         yield found

@@ -19,7 +19,7 @@ from roundtrip.jobs.alerts import drafts
 from roundtrip.store.index import queue_stats
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
-from support.alerting import PLAIN, OneByOne, mites, without
+from support.alerting import PLAIN, OneByOne, accounts, without
 from support.told_blocks import Sent, sent, sold
 from unit.sync.telling import ALICE, BOB, CAROL, CURVE, DEV, HIGH
 
@@ -43,7 +43,7 @@ async def test_a_row_says_who_did_what(ground: Ground) -> None:
         ("follow", follow, 2),
     ]
     async with ground.pool.acquire() as connection:
-        kept, total = await alerts.newest(connection, ground.mite, NOW, 2)
+        kept, total = await alerts.newest(connection, ground.account, NOW, 2)
         (same,) = await alerts.alerts(connection, [rows[0]["id"]])
     assert (total, [one.id for one in kept]) == (3, [rows[2]["id"], rows[1]["id"]])
     draft = same.draft
@@ -100,7 +100,7 @@ async def test_a_rule_that_is_set_while_alerts_lag_is_not_told_of_what_was_befor
 
 async def test_nobody_is_told_of_history_that_is_read_later(ground: Ground) -> None:
     """The chain is further than the index when the rule is set."""
-    await watches.add_rule(ground.index, ground.mite, BUYING, None, ground.head().number + 2, NOW)
+    await watches.add_rule(ground.index, ground.account, BUYING, None, ground.head().number + 2, NOW)
     for _ in range(3):
         await ground.block(buys())
     await ground.read()
@@ -112,15 +112,15 @@ async def test_what_was_ended_is_told_of_no_more(ground: Ground) -> None:
     await ground.follow(ALICE)
     await ground.block(buys())
     await ground.read()
-    assert await watches.end_rule(ground.index, ground.mite, number, NOW)
-    assert await watches.end_follow(ground.index, ground.mite, ALICE, NOW)
-    assert not await watches.end_rule(ground.index, ground.mite, number, NOW)
-    assert not await watches.end_follow(ground.index, ground.mite, ALICE, NOW)
+    assert await watches.end_rule(ground.index, ground.account, number, NOW)
+    assert await watches.end_follow(ground.index, ground.account, ALICE, NOW)
+    assert not await watches.end_rule(ground.index, ground.account, number, NOW)
+    assert not await watches.end_follow(ground.index, ground.account, ALICE, NOW)
     await ground.block(buys())
     await ground.read()
     assert len(await ground.rows()) == 2
-    assert (await watches.rules_of(ground.index, ground.mite)) == []
-    assert (await watches.follows_of(ground.index, ground.mite)) == []
+    assert (await watches.rules_of(ground.index, ground.account)) == []
+    assert (await watches.follows_of(ground.index, ground.account)) == []
 
 
 async def test_a_rule_about_follows_counts_for_whoever_is_followed_then(ground: Ground) -> None:
@@ -140,12 +140,12 @@ def rows_of(rows: Sequence[asyncpg.Record]) -> list[dict[str, Any]]:
     return [dict(row) for row in rows]
 
 
-@pytest.mark.parametrize("amiss_in", ["share_ppm", "eth_wei", "mite_id", "said"])
+@pytest.mark.parametrize("amiss_in", ["share_ppm", "eth_wei", "account_id", "said"])
 async def test_a_row_that_cannot_be_kept_stops_no_other(
     ground: Ground, monkeypatch: pytest.MonkeyPatch, amiss_in: str
 ) -> None:
     """Whatever it is: too large for its column, no number, nobody's, text that is none."""
-    value = {"share_ppm": 2**63, "eth_wei": "much", "mite_id": 2**40, "said": "a\0"}[amiss_in]
+    value = {"share_ppm": 2**63, "eth_wei": "much", "account_id": 2**40, "said": "a\0"}[amiss_in]
 
     def told(source: AlertSource, happening: Happening) -> Draft:
         draft = alert_text.draft_alert(source, happening)
@@ -179,12 +179,13 @@ async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Gro
 
 
 async def test_a_thousand_rules_about_one_fact_are_told_in_bounded_pieces(ground: Ground) -> None:
-    many = await mites(ground.index, 20)
+    many = await accounts(ground.index, 20)
     await ground.index.execute(
-        "INSERT INTO accounts.rule (mite_id, said, who, verb, unit, over_raw, from_number, rewound, made_at,"
-        " change) SELECT mite_id, 'any buying over ' || number || ' eth', 'any', 'buying', 'eth', number,"
+        "INSERT INTO accounts.rule (account_id, said, who, verb, unit, over_raw, from_number, rewound, "
+        "made_at,"
+        " change) SELECT account_id, 'any buying over ' || number || ' eth', 'any', 'buying', 'eth', number,"
         " 100, 0, $2, nextval('accounts.watch_changes')"
-        " FROM unnest($1::bigint[]) AS mite_id, generate_series(0, 49) AS number",
+        " FROM unnest($1::bigint[]) AS account_id, generate_series(0, 49) AS number",
         many,
         NOW,
     )
@@ -241,7 +242,7 @@ async def test_whatever_comes_in_which_order_each_fact_is_told_once(ground: Grou
             case "follow":
                 await ground.follow(rng.choice(wallets))
             case "end" if made and rng.randrange(3) == 0:
-                await watches.end_rule(ground.index, ground.mite, rng.choice(made), NOW)
+                await watches.end_rule(ground.index, ground.account, rng.choice(made), NOW)
             case "step":
                 for _ in range(rng.randrange(4)):
                     await rng.choice(tellers).step()
@@ -272,7 +273,7 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None
     await ground.forked(100, [buys()])
     await alert_cursor.forget(ground.index)
     assert await ground.index.fetchval("SELECT count(*) FROM facts.rewound") == 1
-    await watches.end_rule(ground.index, ground.mite, number, NOW)
+    await watches.end_rule(ground.index, ground.account, number, NOW)
     await watches.forget_ended(ground.index, NOW + watches.ENDED_KEPT)
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.rule") == 2
     await watches.forget_ended(ground.index, later + watches.ENDED_KEPT)
@@ -314,12 +315,12 @@ async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch
     monkeypatch.setattr(watches, "changes_since", changes_since)
     rules = [await ground.rule(Rule(Who("any"), "buying", Over("eth", number))) for number in range(5)]
     follows = [await ground.follow(who) for who in (ALICE, BOB, CAROL)]
-    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    await watches.end_rule(ground.index, ground.account, rules.pop(1), NOW)
     told = ground.another()
     with pytest.raises(ConnectionError):
         await told.step()
     await ground.read(told)
-    await watches.end_rule(ground.index, ground.mite, rules.pop(1), NOW)
+    await watches.end_rule(ground.index, ground.account, rules.pop(1), NOW)
     await ground.index.execute("DELETE FROM accounts.rule WHERE ended_at IS NOT NULL")
     ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
     asked.clear()
@@ -383,7 +384,7 @@ async def test_after_half_a_day_everything_is_read_again(ground: Ground) -> None
     number = await ground.rule()
     await ground.block(buys())
     await ground.read()
-    await watches.end_rule(ground.index, ground.mite, number, NOW)
+    await watches.end_rule(ground.index, ground.account, number, NOW)
     await ground.index.execute("DELETE FROM accounts.rule")
     ground.at_s += watches.ENDED_KEPT.total_seconds() / 2 + 1
     await ground.block(buys())

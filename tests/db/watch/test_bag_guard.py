@@ -18,7 +18,7 @@ from roundtrip.jobs.alerts.loop import AlertParts, Alerts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.watch import bags
 from support.alert_ground import Ground
-from support.alerting import amiss, mites, wished
+from support.alerting import accounts, amiss, wished
 from support.databases import connected
 from support.tables import begun
 from support.told_blocks import (
@@ -62,13 +62,13 @@ def gives(who: Address, to: Address, raw: int) -> Sent:
 
 @pytest.fixture
 async def ground(url: str) -> AsyncIterator[Ground]:
-    """A launch whose deployer has a tenth; alice and bob are mites, and carol is none."""
+    """A launch whose deployer has a tenth; alice and bob are accounts, and carol is none."""
     made = Chain()
     async with connected(url) as index, asyncpg.create_pool(url, min_size=1, max_size=6) as pool:
-        await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.mite CASCADE")
+        await index.execute("TRUNCATE accounts.alert_cursor, accounts.alert_minute, accounts.account CASCADE")
         await index.execute("TRUNCATE jobs.job, facts.evidence CASCADE")
         writer = await begun(index, made.parent)
-        alice, _ = await mites(index, 2, [ALICE, BOB])
+        alice, _ = await accounts(index, 2, [ALICE, BOB])
         found = Guarded(pool, index, made, writer, alice)
         await found.block(sent(launched(HIGH, CURVE, DEV), sender=DEV), buys(DEV, 100 * PART))
         await found.read()
@@ -86,8 +86,8 @@ class Guarded(Ground):
 async def told(ground: Ground, where: str = "retracted_at IS NULL") -> list[tuple[str, str, int]]:
     """Whose, what, in which block."""
     rows = await ground.index.fetch(
-        "SELECT mite.wallet, alert.* FROM accounts.alert AS alert JOIN accounts.mite AS mite"  # noqa: S608
-        f" ON mite.id = alert.mite_id WHERE kind = 'bag_guard' AND {where} ORDER BY alert.id"
+        "SELECT account.wallet, alert.* FROM accounts.alert AS alert JOIN accounts.account AS account"  # noqa: S608
+        f" ON account.id = alert.account_id WHERE kind = 'bag_guard' AND {where} ORDER BY alert.id"
     )
     return [("0x" + row[0].hex(), row["verb"], row["block_number"]) for row in rows]
 
@@ -139,7 +139,7 @@ async def test_who_sold_out_is_told_no_more_and_whoever_sells_is_no_deployer(gro
 
 
 async def test_ones_own_doing_is_not_told(ground: Ground) -> None:
-    await mites(ground.index, 1, [DEV])
+    await accounts(ground.index, 1, [DEV])
     await ground.block(buys(ALICE))
     await ground.block(sells(DEV))
     await ground.read()
@@ -204,7 +204,7 @@ async def test_rules_are_told_beside_it(ground: Ground) -> None:
 async def test_what_happened_before_the_account_was_made_is_not_told(ground: Ground) -> None:
     await ground.block(buys(ALICE))
     await ground.block(sells(DEV))
-    await ground.index.execute("UPDATE accounts.mite SET guarded_from = $1", ground.head().number)
+    await ground.index.execute("UPDATE accounts.account SET guarded_from = $1", ground.head().number)
     sale = await ground.block(sells(DEV))
     await ground.read()
     assert await told(ground) == [(ALICE, "selling", sale.ref.number)]
@@ -417,7 +417,7 @@ async def test_of_what_was_given_the_newest_ten_are_guarded(ground: Ground) -> N
             sent(moved(token, CAROL, ALICE, PART), sender=CAROL),
         )
     await ground.block(buys(ALICE), gives(DEV, ALICE, PART))
-    held = await bags.held_by_mites(ground.index)
+    held = await bags.held_by_accounts(ground.index)
     assert {one.token for one in held if one.is_given} == set(tokens[2:])
     assert [one.token for one in held if not one.is_given] == [HIGH]
 

@@ -13,7 +13,7 @@ from roundtrip.jobs.alerts.loop import STILL_S
 from roundtrip.store.watch import watches
 from sim.arena import until
 from support.alert_ground import BUYING, NOW, WAIT_S, Ground, buys
-from support.alerting import PLAIN, mites, without
+from support.alerting import PLAIN, accounts, without
 from unit.sync.telling import ALICE, DEV, HIGH
 
 
@@ -25,7 +25,7 @@ async def test_a_rule_comes_back_as_it_was_set(ground: Ground) -> None:
         (Rule(Who("follow"), "moving", Over("usd", 0)), None),
     ]
     ids = [await ground.rule(rule, wallet) for rule, wallet in given]
-    kept = await watches.rules_of(ground.index, ground.mite)
+    kept = await watches.rules_of(ground.index, ground.account)
     assert [(one.id, one.rule, one.wallet) for one in kept] == [
         (number, *one) for number, one in zip(ids, given, strict=True)
     ]
@@ -43,7 +43,7 @@ async def test_a_follow_has_its_newest_name_and_begins_when_it_began(ground: Gro
     assert await ground.follow(ALICE, "two") == number
     await ground.read()
     assert [row["who"] for row in await ground.rows()] == ["two"]
-    assert [one.name for one in await watches.follows_of(ground.index, ground.mite)] == ["two"]
+    assert [one.name for one in await watches.follows_of(ground.index, ground.account)] == ["two"]
 
 
 async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> None:
@@ -54,13 +54,13 @@ async def test_two_requests_at_once_never_make_one_too_many(ground: Ground) -> N
         async with ground.pool.acquire() as connection, connection.transaction():
             try:
                 rule = Rule(Who("any"), "selling", Over("eth", number))
-                return await watches.add_rule(connection, ground.mite, rule, None, 0, NOW)
+                return await watches.add_rule(connection, ground.account, rule, None, 0, NOW)
             except watches.TooManyWatches:
                 return None
 
     made = await asyncio.gather(*(one_more(number) for number in range(5)))
     assert len([number for number in made if number is not None]) == 1
-    assert len(await watches.rules_of(ground.index, ground.mite)) == 50
+    assert len(await watches.rules_of(ground.index, ground.account)) == 50
 
 
 async def test_there_is_an_end_to_follows(ground: Ground) -> None:
@@ -73,11 +73,11 @@ async def test_there_is_an_end_to_follows(ground: Ground) -> None:
 
 async def test_changes_come_to_light_in_their_order(ground: Ground) -> None:
     """Whoever has a number lets nobody have the next before it is seen."""
-    (other,) = await mites(ground.index, 1)
+    (other,) = await accounts(ground.index, 1)
     async with ground.pool.acquire() as first, ground.pool.acquire() as second:
         open_one = first.transaction()
         await open_one.start()
-        await watches.add_rule(first, ground.mite, BUYING, None, 0, NOW)
+        await watches.add_rule(first, ground.account, BUYING, None, 0, NOW)
         await second.execute("SET lock_timeout = '100ms'")
         with pytest.raises(asyncpg.LockNotAvailableError):
             async with second.transaction():
@@ -86,8 +86,8 @@ async def test_changes_come_to_light_in_their_order(ground: Ground) -> None:
         async with second.transaction():
             await watches.add_rule(second, other, BUYING, None, 0, NOW)
         await second.execute("RESET lock_timeout")
-    assert [one.source.mite_id for one in await watches.changes_since(ground.index, 0)] == [
-        ground.mite,
+    assert [one.source.account_id for one in await watches.changes_since(ground.index, 0)] == [
+        ground.account,
         other,
     ]
 
@@ -99,9 +99,9 @@ async def test_what_happens_while_a_rule_is_set_is_told(ground: Ground, follows:
         setting = other.transaction()
         await setting.start()
         if follows:
-            await watches.add_follow(other, ground.mite, ALICE, "", -1, NOW)
+            await watches.add_follow(other, ground.account, ALICE, "", -1, NOW)
         else:
-            await watches.add_rule(other, ground.mite, BUYING, None, -1, NOW)
+            await watches.add_rule(other, ground.account, BUYING, None, -1, NOW)
         made = await ground.block(buys())
         async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
             reading = group.create_task(ground.read())
@@ -125,8 +125,8 @@ async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(grou
 
     async def sets() -> None:
         async with ground.pool.acquire() as connection, connection.transaction():
-            await watches.end_rule(connection, ground.mite, number, NOW)
-            await watches.add_follow(connection, ground.mite, ALICE, "", -1, NOW)
+            await watches.end_rule(connection, ground.account, number, NOW)
+            await watches.add_follow(connection, ground.account, ALICE, "", -1, NOW)
 
     told = ground.another(without(PLAIN, happened=happened))
     async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
@@ -200,7 +200,7 @@ async def test_nobody_is_told_how_many_more_of_what_was_ended(ground: Ground) ->
     number = await ground.rule()
     await ground.block(buys(times=22))
     await ground.read()
-    await watches.end_rule(ground.index, ground.mite, number, NOW)
+    await watches.end_rule(ground.index, ground.account, number, NOW)
     await ground.block(after_s=MINUTE_S)
     await ground.read()
     assert await ground.rows("more > 0") == []

@@ -131,7 +131,8 @@ async def test_a_payment_over_http(
         assert headers.keys() >= PAID
         assert code(await came(session, url, "POST", {"tx": tx}, key)) == (409, "already_used")
     used = await shop.pool.fetchval(
-        "SELECT count(*) FROM accounts.day JOIN accounts.mite ON mite.id = day.mite_id WHERE wallet = $1",
+        "SELECT count(*) FROM accounts.day JOIN accounts.account ON account.id = day.account_id "
+        "WHERE wallet = $1",
         bytes.fromhex(person.address[2:]),
     )
     assert used == 0, "a day of one call was not touched"

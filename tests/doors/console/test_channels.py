@@ -12,7 +12,7 @@ from roundtrip.channels.secrets import Seal
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.delivery.channels import ATTEMPTS_OF_MITE
+from roundtrip.services.delivery.channels import ATTEMPTS_OF_ACCOUNT
 from roundtrip.services.delivery.delivery_log import MOST_SHOWN, RESENDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Bot, Notifiers
@@ -54,10 +54,10 @@ class Shop:
     async def told(self, count: int = 1, who: Account | None = None) -> None:
         """Messages, which are wished for and not sent yet."""
         now = datetime.fromtimestamp(self.clock(), UTC)
-        mite_id = (who or self.me).mite_id
+        account_id = (who or self.me).account_id
         async with self.ctx.pool.acquire() as connection, connection.transaction():
             for one in range(count):
-                drafts = [Draft(mite_id, "rule", 1, int(self.clock()), f"Said {one}.")]
+                drafts = [Draft(account_id, "rule", 1, int(self.clock()), f"Said {one}.")]
                 await deliveries.wish(connection, await alerts.put(connection, drafts, now), now)
 
     async def work(self) -> None:
@@ -193,8 +193,8 @@ async def test_what_was_given_up_is_sent_again(shop: Shop) -> None:
     await shop.told()
     await shop.ctx.pool.execute(
         "UPDATE accounts.delivery SET state = 'failed', ended_at = $2 WHERE channel_id IN"
-        " (SELECT id FROM accounts.channel WHERE mite_id = $1)",
-        shop.me.mite_id, datetime.fromtimestamp(NOW_S, UTC),
+        " (SELECT id FROM accounts.channel WHERE account_id = $1)",
+        shop.me.account_id, datetime.fromtimestamp(NOW_S, UTC),
     )  # fmt: skip
     assert "given up" in (await shop.log())[0]
     ((number, ended),) = await shop.forms()
@@ -219,7 +219,7 @@ async def test_twenty_an_hour_are_sent_again(shop: Shop) -> None:
     # What was refused counts nothing, and nobody else.
     assert (
         await shop.ctx.pool.fetchval(
-            "SELECT count(*) FROM accounts.resend WHERE mite_id = $1", shop.me.mite_id
+            "SELECT count(*) FROM accounts.resend WHERE account_id = $1", shop.me.account_id
         )
         == RESENDS
     )
@@ -303,9 +303,9 @@ async def test_a_test_that_does_not_arrive_changes_nothing(shop: Shop) -> None:
 
 async def test_tests_are_bounded_with_the_targets_that_are_tried(shop: Shop) -> None:
     channel = await shop.set()
-    came = [(await shop.me.do("try_channel", id=channel))[0] for _ in range(ATTEMPTS_OF_MITE)]
-    assert came == [200] * (ATTEMPTS_OF_MITE - 1) + [429]
-    assert len(shop.servers.sent) == ATTEMPTS_OF_MITE
+    came = [(await shop.me.do("try_channel", id=channel))[0] for _ in range(ATTEMPTS_OF_ACCOUNT)]
+    assert came == [200] * (ATTEMPTS_OF_ACCOUNT - 1) + [429]
+    assert len(shop.servers.sent) == ATTEMPTS_OF_ACCOUNT
 
 
 async def test_no_test_goes_to_a_channel_that_was_removed(shop: Shop) -> None:

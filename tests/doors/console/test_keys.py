@@ -62,8 +62,9 @@ async def ids(house: House, person: Person) -> list[int]:
         return [
             row["id"]
             for row in await connection.fetch(
-                "SELECT key.id FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = mite_id"
-                " WHERE mite.wallet = $1 ORDER BY key.id",
+                "SELECT key.id FROM accounts.key AS key JOIN accounts.account AS account "
+                "ON account.id = account_id"
+                " WHERE account.wallet = $1 ORDER BY key.id",
                 bytes.fromhex(person.address[2:]),
             )
         ]
@@ -330,8 +331,8 @@ async def test_the_account_shows_what_it_used(house: House) -> None:
 async def used(house: House, person: Person, calls: dict[date, int]) -> None:
     async with house.ctx.pool.acquire() as connection:
         await connection.executemany(
-            "INSERT INTO accounts.day (mite_id, day, calls, granted)"
-            " SELECT id, $2, $3, 0 FROM accounts.mite WHERE wallet = $1",
+            "INSERT INTO accounts.day (account_id, day, calls, granted)"
+            " SELECT id, $2, $3, 0 FROM accounts.account WHERE wallet = $1",
             [(bytes.fromhex(person.address[2:]), day, many) for day, many in calls.items()],
         )
 

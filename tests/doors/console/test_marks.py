@@ -21,7 +21,7 @@ from roundtrip.store.server.hex import as_bytes
 from support.console_house import House, house_of
 from support.flagged import TOKEN, Ground, emptied_accounts
 from support.keys import NOW_S, Clock, Person
-from support.paying import mite_of
+from support.paying import account_of
 from support.tables import own_database
 
 WALLET = "0x" + "3c" * 20
@@ -79,12 +79,12 @@ async def many_flags(
     house: House, person: Person, count: int, made_at: datetime, kind: Kind = "drains"
 ) -> None:
     """That wait, on tokens of nobody."""
-    mite, at_s = await mite_of(house.ctx, person.address), int(made_at.timestamp())
+    account, at_s = await account_of(house.ctx, person.address), int(made_at.timestamp())
     async with house.ctx.pool.acquire() as connection, connection.transaction():
         for number in range(count):
             token = Address(f"0x{number + 1:040x}")
             new = calls.NewFlag(token, kind, at_s, 1, at_s + WEEK_S, calls.FlagBasis(deployer_raw=1))
-            await calls.add(connection, mite.id, new, None, made_at, made_at + timedelta(days=1))
+            await calls.add(connection, account.id, new, None, made_at, made_at + timedelta(days=1))
 
 
 def texts(page: str) -> str:
@@ -175,11 +175,11 @@ async def test_wallets_that_are_none_or_ones_own_are_refused(house: House) -> No
 async def test_the_most_wallets_are_marked(house: House) -> None:
     person = Person()
     session = await house.signed_in(person)
-    mite = await mite_of(house.ctx, person.address)
+    account = await account_of(house.ctx, person.address)
     async with house.ctx.pool.acquire() as connection:
         await connection.executemany(
-            "INSERT INTO accounts.mark (mite_id, wallet, mark, made_at) VALUES ($1, $2, 'bad', $3)",
-            [(mite.id, bytes([1]) * 18 + n.to_bytes(2, "big"), NOW) for n in range(MOST_MARKS)],
+            "INSERT INTO accounts.mark (account_id, wallet, mark, made_at) VALUES ($1, $2, 'bad', $3)",
+            [(account.id, bytes([1]) * 18 + n.to_bytes(2, "big"), NOW) for n in range(MOST_MARKS)],
         )
     _, page = await say(house, session, mark="bad")
     assert f"You named or marked {MOST_MARKS} wallets, which is all you can" in texts(page)
@@ -292,13 +292,13 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
     session = await fair.signed_in(person)
     at = datetime.fromtimestamp(fair.clock.now_s, UTC) - timedelta(days=3)
     await many_flags(fair, person, 3, at)
-    mite, at_s = await mite_of(fair.ctx, person.address), int(at.timestamp())
+    account, at_s = await account_of(fair.ctx, person.address), int(at.timestamp())
     tx = TxHash("0x" + "ab" * 32)
     async with fair.ctx.pool.acquire() as connection:
         flags = [
             row["id"]
             for row in await connection.fetch(
-                "SELECT id FROM accounts.flag WHERE mite_id = $1 ORDER BY id", mite.id
+                "SELECT id FROM accounts.flag WHERE account_id = $1 ORDER BY id", account.id
             )
         ]
         proof = calls.FlagProof("deployer", 5, at_s + 60, tx)

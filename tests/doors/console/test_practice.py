@@ -35,7 +35,7 @@ async def once(me: Account, nth: int = 0) -> str:
 
 async def sides(me: Account) -> list[str]:
     rows = await me.ctx.pool.fetch(
-        "SELECT side FROM accounts.practice_trade WHERE mite_id = $1 ORDER BY id", me.mite_id
+        "SELECT side FROM accounts.practice_trade WHERE account_id = $1 ORDER BY id", me.account_id
     )
     return [row["side"] for row in rows]
 
@@ -106,15 +106,15 @@ async def closed(me: Account, *profits_wei: int) -> None:
     """Sells a minute apart, as the ledger has them."""
     async with me.ctx.pool.acquire() as connection, connection.transaction():
         await connection.execute(
-            "INSERT INTO accounts.practice_account (mite_id, eth_wei, given_wei, week_s)"
+            "INSERT INTO accounts.practice_account (account_id, eth_wei, given_wei, week_s)"
             " VALUES ($1, 0, 0, $2) ON CONFLICT DO NOTHING",
-            me.mite_id, monday_s(int(NOW_S)),
+            me.account_id, monday_s(int(NOW_S)),
         )  # fmt: skip
         await connection.executemany(
-            "INSERT INTO accounts.practice_trade (mite_id, token, side, token_raw, eth_wei, cost_wei,"
+            "INSERT INTO accounts.practice_trade (account_id, token, side, token_raw, eth_wei, cost_wei,"
             " profit_wei, made_at) VALUES ($1, $2, 'written_off', 1, 0, 0, $3, $4)",
             [
-                (me.mite_id, b"\x07" * 20, profit, datetime.fromtimestamp(NOW_S + 60 * number, UTC))
+                (me.account_id, b"\x07" * 20, profit, datetime.fromtimestamp(NOW_S + 60 * number, UTC))
                 for number, profit in enumerate(profits_wei)
             ],
         )
@@ -144,7 +144,7 @@ async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) ->
     assert points(page) == [str(one) for one in range(4, MOST + 4)]
     assert f"The newest {MOST} are drawn." in page
     async with me.ctx.pool.acquire() as connection:
-        assert [one.total_wei // 10**18 for one in await closings(connection, me.mite_id, 2)] == [
+        assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
             MOST + 3, MOST + 2
         ]  # fmt: skip
 
@@ -207,8 +207,8 @@ async def test_the_league_marks_who_looks(me: Account) -> None:
     for began in (monday, monday - timedelta(weeks=1)):
         await me.ctx.pool.execute(
             "INSERT INTO accounts.league_week SELECT $1, id, is_agent, 9e24, 3, 2, $3, 5e17, $1 + 60"
-            " FROM accounts.mite WHERE id = $2",
-            int(began.timestamp()), me.mite_id, b"\x07" * 20,
+            " FROM accounts.account WHERE id = $2",
+            int(began.timestamp()), me.account_id, b"\x07" * 20,
         )  # fmt: skip
     page = main(await me.get("/league?who=people"))
     (row,) = re.findall('<tr class="mine"><th scope="row">([0-9]+)</th>.*\\(you\\)', page)[:1]

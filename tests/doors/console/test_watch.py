@@ -215,7 +215,7 @@ async def test_a_follow_that_does_not_fit_is_told_there(me: Account) -> None:
 
 
 async def test_a_busy_replay_is_told_in_the_room(me: Account) -> None:
-    with me.ctx.replays.one(me.mite_id):
+    with me.ctx.replays.one(me.account_id):
         status, page = await me.do("test_rule", rule="any buying over 3 eth")
     assert status == 503
     assert 'value="any buying over 3 eth"' in page
@@ -249,7 +249,7 @@ async def told(me: Account, count: int, kind: Kind = "rule") -> None:
     rule = "any buying" if kind == "rule" else None
     drafts = [
         Draft(
-            me.mite_id, kind, 1, int(NOW_S) - 3600 * (count - one), f"Said {one}.", "buying", "any",
+            me.account_id, kind, 1, int(NOW_S) - 3600 * (count - one), f"Said {one}.", "buying", "any",
             Address(STRANGER), tx_hash=TX, rule=rule,
         )
         for one in range(count)

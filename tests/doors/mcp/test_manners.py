@@ -21,7 +21,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.services.runtime.context import Context
 from support.counting import Counts as Ledger
-from support.counting import Wall, hashed, key_of, mite
+from support.counting import Wall, account, hashed, key_of
 from support.serving import served
 
 LIVE, DEAD, BROKEN = key_of("live"), key_of("dead"), key_of("broken")
@@ -52,7 +52,7 @@ class Keyring(Gate):
 @pytest.fixture
 def gate() -> Keyring:
     allowance, wall = CallAllowance(100, 100), Wall()
-    ledger = Ledger(live={hashed("live"): mite(1)})
+    ledger = Ledger(live={hashed("live"): account(1)})
     allowances = Allowances(allowance, allowance, allowance)
     return Keyring(MinuteLimits(wall), allowances, GroupCommit(ledger, wall))
 

@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 from roundtrip.services.practice.league import LeagueParams, league
@@ -17,7 +17,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.index import tokens
 from support.doors import over_mcp_client
 from support.keys import NOW_S, Clock, Person, key_for, random_context
-from support.leagued import Leagued, new_mite
+from support.leagued import Leagued, new_account
 from support.made_index import ETH
 from support.serving import service
 from support.tables import own_database
@@ -49,13 +49,13 @@ async def me(standing: Context) -> AsyncIterator[Caller]:
         yield await caller(standing, served)
 
 
-async def week(ctx: Context, mite_id: int, profit_wei: int, *, began_s: int = THIS, **more: Any) -> None:
-    """What a mite's sells came to."""
+async def week(ctx: Context, account_id: int, profit_wei: int, *, began_s: int = THIS, **more: Any) -> None:
+    """What an account's sells came to."""
     row = {"sells": 3, "won": 2, "best_profit_wei": ETH // 2, **more}
     await ctx.pool.execute(
         "INSERT INTO accounts.league_week SELECT $1, id, is_agent, $3::numeric, $4, $5, $6, $7::numeric, $8"
-        " FROM accounts.mite WHERE id = $2",
-        began_s, mite_id, profit_wei, row["sells"], row["won"], bytes.fromhex(TOKEN[2:]),
+        " FROM accounts.account WHERE id = $2",
+        began_s, account_id, profit_wei, row["sells"], row["won"], bytes.fromhex(TOKEN[2:]),
         row["best_profit_wei"], began_s + 60,
     )  # fmt: skip
     await ctx.pool.execute("DELETE FROM accounts.league_count")
@@ -65,9 +65,9 @@ async def week(ctx: Context, mite_id: int, profit_wei: int, *, began_s: int = TH
     )
 
 
-async def mites(ctx: Context, count: int) -> list[Mite]:
+async def new_accounts(ctx: Context, count: int) -> list[Account]:
     async with ctx.pool.acquire() as connection:
-        return [await new_mite(connection) for _ in range(count)]
+        return [await new_account(connection) for _ in range(count)]
 
 
 # --- the board -------------------------------------------------------------------------------------
@@ -75,10 +75,10 @@ async def mites(ctx: Context, count: int) -> list[Mite]:
 
 async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
     ctx = me.ctx
-    first, last, few = await mites(ctx, 3)
+    first, last, few = await new_accounts(ctx, 3)
     await me.told("mark_as_agent", name="Bot 7")
     await week(ctx, first.id, 3 * ETH // 2, sells=4)
-    await week(ctx, me.mite_id, ETH // 4)
+    await week(ctx, me.account_id, ETH // 4)
     await week(ctx, last.id, -ETH, won=0, best_profit_wei=-1)
     await week(ctx, few.id, 9 * ETH, sells=2)
     await week(ctx, last.id, ETH // 8, began_s=THIS - WEEK_S)
@@ -86,7 +86,7 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
     async with ctx.pool.acquire() as connection:
         await Leagued(connection).index.id_of(TOKEN)
         await tokens.keep(connection, TOKEN, SPOOF, None, 18, None, 1)
-        own = (await accounts.account(connection, me.mite_id)).mite
+        own = (await accounts.read_account(connection, me.account_id)).account
     told = await me.told("league")
     assert (told["who"], told["onBoard"], told["tooFew"]) == ("all", 3, 1)
     assert (told["weekStart"], told["weekEnd"]) == ("2025-10-06T00:00:00Z", "2025-10-13T00:00:00Z")
@@ -116,10 +116,10 @@ async def test_a_board_tells_who_is_first_and_by_what(me: Caller) -> None:
 
 
 async def test_agents_and_people_have_boards_of_their_own(me: Caller) -> None:
-    first, second = await mites(me.ctx, 2)
+    first, second = await new_accounts(me.ctx, 2)
     await me.told("mark_as_agent")
-    for mite_id, profit_wei in ((first.id, 3), (me.mite_id, 2), (second.id, 1)):
-        await week(me.ctx, mite_id, profit_wei, sells=1 if mite_id == second.id else 3, won=1)
+    for account_id, profit_wei in ((first.id, 3), (me.account_id, 2), (second.id, 1)):
+        await week(me.ctx, account_id, profit_wei, sells=1 if account_id == second.id else 3, won=1)
     agents, people = await me.told("league", who="agents"), await me.told("league", who="people")
     assert [(row["rank"], row["profitEth"]) for row in agents["rows"]] == [(1, "0.000000000000000002")]
     assert [(row["rank"], row["profitEth"]) for row in people["rows"]] == [(1, "0.000000000000000003")]
@@ -139,8 +139,8 @@ async def test_an_empty_board_says_what_an_entry_needs(me: Caller) -> None:
 
 
 async def test_a_hundred_ranks_are_told_and_the_others_counted(standing: Context) -> None:
-    for place, mite in enumerate(await mites(standing, 102)):
-        await week(standing, mite.id, 1000 - place)
+    for place, account in enumerate(await new_accounts(standing, 102)):
+        await week(standing, account.id, 1000 - place)
     answered = (await league(standing, LeagueParams())).answer
     assert (answered.on_board, len(answered.rows)) == (102, 100)
     assert [row.rank for row in answered.rows] == list(range(1, 101))
@@ -157,7 +157,7 @@ async def test_a_week_is_not_told_beyond_its_end(standing: Context) -> None:
 
 
 async def test_the_league_needs_no_index_and_no_name_of_a_token(standing: Context) -> None:
-    (one,) = await mites(standing, 1)
+    (one,) = await new_accounts(standing, 1)
     await week(standing, one.id, ETH)
     (row,) = (await league(standing, LeagueParams())).answer.rows
     assert row.best is not None
@@ -168,7 +168,7 @@ async def test_the_league_needs_no_index_and_no_name_of_a_token(standing: Contex
 
 
 async def test_a_tag_is_set_named_anew_and_removed(me: Caller) -> None:
-    await week(me.ctx, me.mite_id, ETH)
+    await week(me.ctx, me.account_id, ETH)
     own = (await me.told("my_mite"))["designation"]
     steps: list[tuple[dict[str, Any], bool, str | None]] = [
         ({}, True, None),
@@ -224,9 +224,9 @@ async def test_a_key_that_is_made_for_an_agent_tags_this_week_too(standing: Cont
     person = Person()
     await key_for(standing, person)
     async with standing.pool.acquire() as connection:
-        mite = (await accounts.lock_account(connection, person.address, [], datetime.now(UTC))).mite
-    await week(standing, mite.id, ETH)
+        account = (await accounts.lock_account(connection, person.address, [], datetime.now(UTC))).account
+    await week(standing, account.id, ETH)
     assert (await league(standing, LeagueParams("agents"))).answer.rows == []
     await key_for(standing, person, agent=True, name="Bot 8")
     (row,) = (await league(standing, LeagueParams("agents"))).answer.rows
-    assert (row.designation, row.agent_name) == (mite.designation, "Bot 8")
+    assert (row.designation, row.agent_name) == (account.designation, "Bot 8")

@@ -170,7 +170,7 @@ async def test_what_proves_nothing_is_kept_open_once_and_its_note_is_escaped(hou
     _, page, _ = await house.post("/scorecard/report", {**form, "note": "again"}, session)
     assert "You had reported it already." in page
     assert await open_reports(house) == 1
-    # What one mite wrote another is not shown.
+    # What one account wrote another is not shown.
     form = {**form, "csrf": await house.csrf(other), "note": ""}
     _, page, _ = await house.post("/scorecard/report", form, other)
     assert "already" not in page

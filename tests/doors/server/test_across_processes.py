@@ -265,5 +265,5 @@ async def test_minutes_of_two_services_in_one_store_are_apart(valkey_url: str) -
             valkey = Valkey(valkey_url)
             stack.push_async_callback(valkey.close)
             minutes = SharedMinutes(MinuteLimits(Wall()), valkey, service=service)
-            left.append((await minutes.take("mite:1", 10)).remaining)
+            left.append((await minutes.take("account:1", 10)).remaining)
     assert left == [9, 9, 8]

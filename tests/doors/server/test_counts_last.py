@@ -15,7 +15,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.postgres import EmbeddedPostgres
-from support.counting import conserved, key_of, put_credits, put_mite
+from support.counting import conserved, key_of, put_account, put_credits
 from support.databases import database
 
 WAIT_S = 30
@@ -103,7 +103,7 @@ async def test_minutes_and_days_go_on_where_they_stood(database_url: str, end: s
         environment = {"ROUNDTRIP_DATABASE_URL": url}
         async with served(environment, end) as first:
             connection = await asyncpg.connect(url)
-            await put_mite(connection, WALLET, "k", "l")
+            await put_account(connection, WALLET, "k", "l")
             assert [await first.ask() for _ in range(2)] == [("bad_address", "2"), ("bad_address", "1")]
             assert [await first.ask("k") for _ in range(3)] == [("bad_address", left) for left in "543"]
         async with served(environment, end) as second:
@@ -122,7 +122,7 @@ async def test_past_the_day_calls_cost_credits_and_no_more(database_url: str, en
         environment = {"ROUNDTRIP_DATABASE_URL": url, "ROUNDTRIP_KEY_PER_DAY": "1"}
         async with served(environment, end) as first:
             connection = await asyncpg.connect(url)
-            number = await put_mite(connection, WALLET, "k")
+            number = await put_account(connection, WALLET, "k")
             await put_credits(connection, number, 3)
             assert [await first.pay("k") for _ in range(3)] == ["ok"] * 3
             assert await conserved(connection, 0) == {number: (1, 0, 2)}
@@ -147,7 +147,7 @@ async def test_while_the_database_is_away_keys_are_busy_and_others_are_counted(o
     try:
         async with served({"ROUNDTRIP_DATABASE_URL": server.dsn}, signal.SIGTERM) as service:
             connection = await asyncpg.connect(server.dsn)
-            await put_mite(connection, WALLET, "k")
+            await put_account(connection, WALLET, "k")
             await connection.close()
             assert await service.ask_until_known("k") == ("bad_address", "5")
             assert await service.ask() == ("bad_address", "2")

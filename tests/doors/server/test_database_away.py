@@ -19,7 +19,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server import jobs
 from support.cases import GOOD
-from support.counting import key_of, put_mite
+from support.counting import key_of, put_account
 from support.databases import connected
 from support.servers import STRANGE, ServerPostgres
 
@@ -187,7 +187,7 @@ async def two(
         await until(found[0].is_well)
         await until(found[1].is_well)
         async with connected(server.url) as connection:
-            await put_mite(connection, WALLET, "k")
+            await put_account(connection, WALLET, "k")
         yield found
 
 

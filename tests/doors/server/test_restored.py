@@ -44,4 +44,4 @@ async def test_a_restored_service_answers_as_before(
             await found.heads.refresh()
             again = random_context(found, Clock())
             async with service(again, SETTINGS) as url:
-                assert await told(Caller(again, url, me.key, me.mite_id)) == before
+                assert await told(Caller(again, url, me.key, me.account_id)) == before

@@ -12,7 +12,7 @@ import pytest
 from roundtrip.channels.post import Poster
 from roundtrip.channels.secrets import Seal
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
@@ -20,7 +20,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Notifiers
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
-from support.keys import Clock, Person, key_for, mite_of_key, random_context
+from support.keys import Clock, Person, account_of_key, key_for, random_context
 from support.paying import answer_of
 
 ACCOUNTS, EACH = 20, 5
@@ -80,21 +80,21 @@ async def shop(ctx: Context, targets: Targets) -> AsyncIterator[Context]:
         yield replace(random_context(ctx, Clock()), outward=out)
 
 
-async def account(shop: Context, ports: list[int]) -> Mite:
+async def account_with_webhooks(shop: Context, ports: list[int]) -> Account:
     """A new one, with a webhook at each of these."""
     key = (await key_for(shop, Person()))["key"]
     async with shop.pool.acquire() as connection:
-        mite = await mite_of_key(connection, keys.hash_of(key))
-    assert mite is not None
+        account = await account_of_key(connection, keys.hash_of(key))
+    assert account is not None
     for port in ports:
-        await answer_of(shop, "set_webhook", mite, url=f"http://127.0.0.1:{port}/alerts")
-    return mite
+        await answer_of(shop, "set_webhook", account, url=f"http://127.0.0.1:{port}/alerts")
+    return account
 
 
-async def alert(shop: Context, mite: Mite) -> None:
+async def alert(shop: Context, account: Account) -> None:
     now = datetime.fromtimestamp(shop.now_s(), UTC)
     async with shop.pool.acquire() as connection, connection.transaction():
-        made = await alerts.put(connection, [Draft(mite.id, "rule", 1, 0, "it buys")], now)
+        made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
         await deliveries.wish(connection, made, now)
 
 
@@ -102,8 +102,8 @@ async def test_a_hundred_tarpits_of_twenty_accounts_do_not_hold_up_an_honest_tar
     shop: Context, targets: Targets
 ) -> None:
     *slow, honest = targets.ports
-    tarpits = [await account(shop, slow[n * EACH : (n + 1) * EACH]) for n in range(ACCOUNTS)]
-    mite = await account(shop, [honest])
+    tarpits = [await account_with_webhooks(shop, slow[n * EACH : (n + 1) * EACH]) for n in range(ACCOUNTS)]
+    account = await account_with_webhooks(shop, [honest])
     for one in tarpits:
         await alert(shop, one)
     worker = Worker(shop, {"deliver": KINDS["deliver"]}, lambda: 0.5)
@@ -111,7 +111,7 @@ async def test_a_hundred_tarpits_of_twenty_accounts_do_not_hold_up_an_honest_tar
     try:
         async with asyncio.timeout(IN_TIME_S):
             await targets.crowded.wait()
-            await alert(shop, mite)
+            await alert(shop, account)
             await targets.came.setdefault(honest, asyncio.Event()).wait()
         assert targets.held <= ACCOUNTS, "no account has two places at once"
     finally:

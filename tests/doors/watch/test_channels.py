@@ -22,7 +22,7 @@ from roundtrip.jobs.registry import KINDS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
-from support.keys import Clock, Person, key_for, mite_of_key, random_context
+from support.keys import Clock, Person, account_of_key, key_for, random_context
 from support.loopback import on_loopback
 from support.serving import service
 
@@ -88,9 +88,9 @@ async def test_a_webhook_is_set_and_told_and_removed(shop: Context, receiver: Re
         assert not failed
         secret, channel = answer["secret"], answer["channel"]
         async with shop.pool.acquire() as connection, connection.transaction():
-            mite = await mite_of_key(connection, keys.hash_of(key))
-            assert mite is not None
-            draft = Draft(mite.id, "rule", 1, 0, "it buys")
+            account = await account_of_key(connection, keys.hash_of(key))
+            assert account is not None
+            draft = Draft(account.id, "rule", 1, 0, "it buys")
             made = await alerts.put(connection, [draft], now(shop))
             await deliveries.wish(connection, made, now(shop))
         await work(shop)

@@ -1,4 +1,4 @@
-"""What a mite was told, by a real key."""
+"""What an account was told, by a real key."""
 
 from collections.abc import AsyncIterator
 

@@ -24,7 +24,7 @@ from roundtrip.domain.watch.alerts import Draft
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.watch import alerts
-from support.paying import answer_of, mite_of, some_address
+from support.paying import account_of, answer_of, some_address
 from support.receiver import Receiver, answer, receiver, then_silent
 from support.tables import own_database
 from support.telegram import TelegramApi, telegram_api
@@ -93,12 +93,12 @@ async def shop(
 
 
 async def test_what_a_killed_process_was_sending_is_sent_again_as_the_same(shop: Shop) -> None:
-    mite, somebody = await mite_of(shop.ctx, some_address()), shop.receiver
-    await answer_of(shop.ctx, "set_webhook", mite, url=somebody.url)
+    account, somebody = await account_of(shop.ctx, some_address()), shop.receiver
+    await answer_of(shop.ctx, "set_webhook", account, url=somebody.url)
     somebody.behave = then_silent(b"")
     now = datetime.fromtimestamp(shop.ctx.now_s(), UTC)
     async with shop.ctx.pool.acquire() as connection, connection.transaction():
-        made = await alerts.put(connection, [Draft(mite.id, "rule", 1, 0, "it buys")], now)
+        made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
         await deliveries.wish(connection, made, now)
     async with shop.working() as process:
         await somebody.until(lambda: len(somebody.got) == 2)
@@ -120,16 +120,16 @@ async def test_what_a_killed_process_was_sending_is_sent_again_as_the_same(shop:
 
 async def test_a_chat_that_starts_the_bot_is_told_from_then_on(shop: Shop) -> None:
     """All of it over HTTP, to what stands in for Telegram."""
-    mite, bot = await mite_of(shop.ctx, some_address()), shop.telegram
-    link = (await answer_of(shop.ctx, "list_channels", mite))["telegram"]["link"]
+    account, bot = await account_of(shop.ctx, some_address()), shop.telegram
+    link = (await answer_of(shop.ctx, "list_channels", account))["telegram"]["link"]
     async with shop.working(), asyncio.timeout(WAIT_S):
         await bot.polled()
         await bot.says(77, f"/start {link.partition('?start=')[2]}")
-        while not (await answer_of(shop.ctx, "list_channels", mite))["channels"]:  # noqa: ASYNC110
+        while not (await answer_of(shop.ctx, "list_channels", account))["channels"]:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         now = datetime.now(UTC)
         async with shop.ctx.pool.acquire() as connection, connection.transaction():
-            made = await alerts.put(connection, [Draft(mite.id, "rule", 1, 0, "it buys")], now)
+            made = await alerts.put(connection, [Draft(account.id, "rule", 1, 0, "it buys")], now)
             await deliveries.wish(connection, made, now)
         while len(bot.told) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.01)

@@ -160,7 +160,7 @@ async def test_follows_end_at_their_limit_and_renaming_still_works(me: Caller) -
     now = datetime.fromtimestamp(NOW_S, UTC)
     async with me.ctx.pool.acquire() as connection, connection.transaction():
         for wallet in wallets[:199]:
-            await watches.add_follow(connection, me.mite_id, Address(wallet), "", 1, now)
+            await watches.add_follow(connection, me.account_id, Address(wallet), "", 1, now)
     came = await asyncio.gather(*(me.came("follow_wallet", address=f"0x{n:040x}") for n in range(300, 304)))
     assert sorted(str(one.code) for one in came) == ["None", "bad_input", "bad_input", "bad_input"]
     error = await me.error("follow_wallet", address=SNIPER)

@@ -1,5 +1,5 @@
-"""Cases of what a mite watches, which are asked without a key here: what a key's owner is told has tests of
-its own."""
+"""Cases of what an account watches, which are asked without a key here: what a key's owner is told has tests
+of its own."""
 
 from .base import HERE, Arguments, Bad, Good
 

@@ -36,7 +36,7 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
-from support.counting import Counts, Wall, hashed, key_of, mite
+from support.counting import Counts, Wall, account, hashed, key_of
 from unit.chain.samples import interpreters_recursion_limit
 
 SECRET = "postgresql:///roundtrip?user=hidden"
@@ -372,13 +372,13 @@ async def test_a_timeout_of_a_use_cases_own_is_a_fault_of_ours(house: House) -> 
         assert error_in((await house.fails(TimeoutError())).body)[0] == "internal"
 
 
-async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> None:
+async def test_a_handler_that_needs_a_key_is_given_its_account(house: House) -> None:
     async def whose(call: HandlerCall[Params]) -> UseCaseAnswer[Doubled]:
         owner = call.owner()
         return UseCaseAnswer(Doubled(owner.designation, owner.id))
 
     operation = replace(PLAIN, handler=whose, key=True)
-    house.counts.live[hashed("k")] = mite(7)
+    house.counts.live[hashed("k")] = account(7)
     keyed = await house.dispatch.run(operation, {"address": "x"}, CallerRequest(CALLER.name, key_of("k")))
     assert msgspec.json.decode(keyed.body) == {"text": "mite-0007", "number": 7}
     assert keyed.headers == {"x-ratelimit-limit": "5", "x-ratelimit-remaining": "4"}
@@ -391,7 +391,7 @@ async def test_a_handler_that_needs_a_key_is_given_its_mite(house: House) -> Non
 
 
 async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> None:
-    house.counts.live[hashed("k")] = mite(7)
+    house.counts.live[hashed("k")] = account(7)
     house.dispatch.gate.allowances = replace(ALLOWANCES, key=CallAllowance(5, 1))
     asking = CallerRequest(CALLER.name, key_of("k"))
     await house.dispatch.run(PLAIN, {"address": "x"}, asking)
@@ -402,7 +402,7 @@ async def test_past_the_day_the_headers_speak_of_the_minute(house: House) -> Non
 
 
 async def test_where_places_are_few_callers_with_a_key_are_still_answered(house: House) -> None:
-    house.counts.live[hashed("k")] = mite(7)
+    house.counts.live[hashed("k")] = account(7)
     house.dispatch = replace(house.dispatch, shared=SharedAnswers(house.clock, 4))
     go = asyncio.Event()
 

@@ -116,14 +116,14 @@ class Spending:
         """Credits that are to be held, spent or given back, and are not yet."""
         return len(self._wanted) + len(self._ends)
 
-    async def hold(self, mite_id: int, caller: str | None, taken_ms: int) -> CreditHold | None:
+    async def hold(self, account_id: int, caller: str | None, taken_ms: int) -> CreditHold | None:
         """A credit for one call, which is written down under ``caller``'s minute with it; None: there is
         none. Raises ServiceFull (busy): nobody knows. Whoever is cancelled here holds nothing."""
         if self._is_gone():
             raise _unknown()
         if len(self._wanted) >= MOST_WAITING:
             raise ServiceFull("busy", "Too many requests are under way; ask again in a moment.", 1)
-        wanted = CreditHold(self.new_id(), mite_id, self.now_ms() + HOLD_MS, caller, taken_ms)
+        wanted = CreditHold(self.new_id(), account_id, self.now_ms() + HOLD_MS, caller, taken_ms)
         came: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
         self._wanted.append(_WantedHold(wanted, came))
         self._begin()

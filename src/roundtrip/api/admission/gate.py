@@ -10,7 +10,7 @@ from uuid import UUID
 
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.domain.accounts import keys
-from roundtrip.domain.accounts.account import Allowances, CallAllowance, Mite
+from roundtrip.domain.accounts.account import Account, Allowances, CallAllowance
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
@@ -41,12 +41,12 @@ class CallRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A caller that was let in. ``mite``: whose key it showed. ``ticket``: None where nothing is counted.
+    """A caller that was let in. ``account``: whose key it showed. ``ticket``: None where nothing is counted.
     ``day``: of UTC, that its call counts against. ``hold``: the credit that its call costs instead.
     ``beside``: what it took of its address and the networks around it."""
 
     allowance: CallAllowance
-    mite: Mite | None = None
+    account: Account | None = None
     ticket: Ticket | None = None
     day: date | None = None
     hold: CreditHold | None = None
@@ -70,7 +70,7 @@ class Gate:
     _around: MinuteLimits = field(init=False)
     """Addresses with keys, and networks: counted by each process for itself."""
     # Whose a key is never changes; whether it is live is asked with every call.
-    _known: OrderedDict[bytes, Mite] = field(default_factory=OrderedDict)
+    _known: OrderedDict[bytes, Account] = field(default_factory=OrderedDict)
 
     def __post_init__(self) -> None:
         self.minutes = self.across or LocalMinutes(self.limits)
@@ -124,13 +124,13 @@ class Gate:
         ticket = admitted.ticket
         if ticket is None:
             return admitted
-        mite_id = None if admitted.mite is None else admitted.mite.id
+        account_id = None if admitted.account is None else admitted.account.id
         self.release(admitted)
         for one in admitted.beside:
             self._around.hand_back(one)
         if admitted.day is not None or not self.minutes.is_lasting:
             self.commit.hand_back(
-                RefundedCall(self._minute_of(ticket), ticket.taken_ms, mite_id, admitted.day)
+                RefundedCall(self._minute_of(ticket), ticket.taken_ms, account_id, admitted.day)
             )
         return replace(admitted, ticket=self.minutes.hand_back(ticket))
 
@@ -150,13 +150,13 @@ class Gate:
 
     async def _with_key(self, asking: CallerRequest, shown: str, counts: Counts) -> Admitted:
         hashed = await self._hash_key(asking, shown)
-        mite = self._known.get(hashed) or await self._look_up(asking, hashed)
+        account = self._known.get(hashed) or await self._look_up(asking, hashed)
         if counts == "never":
             return Admitted(self.allowances.key, await self._look_up(asking, hashed))
-        allowance = self.allowances.holder if await self.is_holder(mite.wallet) else self.allowances.key
+        allowance = self.allowances.holder if await self.is_holder(account.wallet) else self.allowances.key
         beside = self._taken_with_keys(asking, allowance)
         try:
-            ticket = await self._take(f"mite:{mite.id}", allowance)
+            ticket = await self._take(f"account:{account.id}", allowance)
         except CallRefused:
             # A key that was revoked is told so, whatever its minute is like.
             await self._look_up(asking, hashed)
@@ -166,17 +166,17 @@ class Gate:
         call = CountedCall(self._minute_of(ticket), ticket.taken_ms, hashed, day, allowance.per_day)
         live = await self._count_call(asking, call, ticket)
         if live.has_room:
-            return Admitted(allowance, live.mite, ticket, day, beside=beside)
+            return Admitted(allowance, live.account, ticket, day, beside=beside)
         held = await self._hold_credit(live, ticket)
         if held is None:
             raise CallRefused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
-        return Admitted(allowance, live.mite, ticket, hold=held, beside=beside)
+        return Admitted(allowance, live.account, ticket, hold=held, beside=beside)
 
     async def _hold_credit(self, live: LiveKey, ticket: Ticket) -> CreditHold | None:
         if self.spending is None or not live.may_pay:
             return None
         try:
-            return await self.spending.hold(live.mite.id, self._minute_of(ticket), ticket.taken_ms)
+            return await self.spending.hold(live.account.id, self._minute_of(ticket), ticket.taken_ms)
         except BaseException as error:
             left = self.minutes.hand_back(ticket)
             if isinstance(error, RoundtripError):
@@ -201,7 +201,7 @@ class Gate:
             raise await self._dead(asking, call.key_hash)
         return live
 
-    async def _look_up(self, asking: CallerRequest, hashed: bytes) -> Mite:
+    async def _look_up(self, asking: CallerRequest, hashed: bytes) -> Account:
         """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
         key that this process does not know yet may be, so it is not called dead unasked."""
         known = hashed in self._known
@@ -217,11 +217,11 @@ class Gate:
             self._not_dead(looked)
         if live is None:
             raise await self._dead(asking, hashed)
-        self._known[hashed] = live.mite
+        self._known[hashed] = live.account
         self._known.move_to_end(hashed)
         if len(self._known) > _MOST_KNOWN:
             self._known.popitem(last=False)
-        return live.mite
+        return live.account
 
     def _look_up_taken(self, asking: CallerRequest) -> Ticket:
         try:

@@ -94,7 +94,7 @@ class MinuteLimits:
         if not calls or calls[-1] <= self.now_ms() - WINDOW_MS:
             del self._calls[oldest]
             return caller
-        return caller if caller.startswith("mite:") else _OVERFLOW
+        return caller if caller.startswith("account:") else _OVERFLOW
 
 
 class MinuteCounter(Protocol):

@@ -7,7 +7,7 @@ from typing import Any, Generic, Literal, TypeVar
 import msgspec
 
 from roundtrip.chain.rpc.bulkhead import Lane
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 
@@ -27,10 +27,10 @@ class HandlerCall(Generic[P]):
 
     ctx: Context
     params: P
-    account: Mite | None = None
+    account: Account | None = None
     idempotency_key: str | None = None
 
-    def owner(self) -> Mite:
+    def owner(self) -> Account:
         """The account, for operations that need a key: the gate lets nobody in without."""
         assert self.account is not None
         return self.account

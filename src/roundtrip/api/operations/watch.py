@@ -1,4 +1,4 @@
-"""What a mite watches, and what it was told of it."""
+"""What an account watches, and what it was told of it."""
 
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams

@@ -1,4 +1,4 @@
-"""A mite's own rooms: what it is told, what it watches, where it is told, its keys and calls."""
+"""An account's own rooms: what it is told, what it watches, where it is told, its keys and calls."""
 
 import re
 from collections.abc import Mapping

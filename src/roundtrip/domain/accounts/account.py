@@ -1,4 +1,4 @@
-"""An account of this service: a mite, which is a wallet that once showed that it is its own."""
+"""An account of this service: an account, which is a wallet that once showed that it is its own."""
 
 import re
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import Address
 
 
 @dataclass(frozen=True, slots=True)
-class Mite:
+class Account:
     """``designation``: what it is called, ``mite-`` and four characters. ``is_agent``: it says that it is a
     program; ``agent_name``: what that is called, as its owner wrote it."""
 
@@ -39,8 +39,8 @@ class AddressAllowance:
 
 @dataclass(frozen=True, slots=True)
 class Allowances:
-    """``anonymous``: without a key, by address. ``key``: of a mite, all its keys together. ``holder``: of one
-    whose wallet holds enough of the service's own token."""
+    """``anonymous``: without a key, by address. ``key``: of an account, all its keys together. ``holder``: of
+    one whose wallet holds enough of the service's own token."""
 
     anonymous: CallAllowance
     key: CallAllowance
@@ -58,7 +58,7 @@ MOST_AGENT_NAME = 24
 
 
 def designation(chance: bytes, tries: int) -> str:
-    """What a new mite may be called. ``tries``: how many names were taken already when it drew them: after
+    """What a new account may be called. ``tries``: how many names were taken already when it drew them: after
     some, most of that length are taken, and a letter is added. ``chance``: random, new for each try."""
     number, letters = int.from_bytes(chance, "big"), ""
     for _ in range(_SHORTEST + tries // _TRIES_A_LENGTH):

@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import Address, TxHash
 USDG_UNITS = 10**6
 """Base units of one usdg."""
 MOST_CREDITS = 2**53 - 1
-"""Of one mite: the largest whole number that every JSON reader tells apart from the next."""
+"""Of one account: the largest whole number that every JSON reader tells apart from the next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ SESSION_PREFIX = "rs_"
 START_LENGTH = 8
 """So much of a key is kept readable, to tell keys apart."""
 MOST_LIVE = 5
-"""Live keys of one mite."""
+"""Live keys of one account."""
 
 _DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BODY, _CHECKSUM = 43, 6

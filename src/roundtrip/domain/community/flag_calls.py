@@ -1,8 +1,10 @@
-"""Flags on tokens: what a mite says will become of one, how that is proved, and what it says of the mite.
+"""Flags on tokens: what an account says will become of one, how that is proved, and what it says of the
+account.
 
-A flag is decided by what strangers do. What its own mite does to the token, or wallets that may be its own,
-proves nothing, and neither does what the token's deployer trades. With each flag the same is said of a token
-drawn by chance, for nobody: how often that proves right is the base rate, which chance alone would have.
+A flag is decided by what strangers do. What its own account does to the token, or wallets that may be its
+own, proves nothing, and neither does what the token's deployer trades. With each flag the same is said of a
+token drawn by chance, for nobody: how often that proves right is the base rate, which chance alone would
+have.
 """
 
 from dataclasses import dataclass
@@ -37,7 +39,7 @@ DAY_S = 86_400
 WEEK_S = 7 * DAY_S
 """By the chain's clock: what comes later proves nothing."""
 MOST_OPEN, MOST_A_DAY = 10, 5
-"""Flags of a mite that wait, and that it makes in a day of UTC."""
+"""Flags of an account that wait, and that it makes in a day of UTC."""
 RUNS_WEI = 3 * 10**17
 """What 0.1 eth bought pays that much."""
 DEAD_WEI = 10**16
@@ -49,7 +51,8 @@ SETTLED_S = 600
 CROWD = 3
 """So many purses have bought a token that runs: one that pumps it alone moves nobody else's money."""
 OWN_DIVISOR = 10
-"""What the mite's own wallets traded is at most that part of what others did: more of it moved the price."""
+"""What the account's own wallets traded is at most that part of what others did: more of it moved the
+price."""
 
 
 class IllegalFlagMove(Exception):
@@ -97,7 +100,7 @@ class FlagReading:
 
 @dataclass(frozen=True, slots=True)
 class TradedSinceFlag:
-    """What was traded of a token since it was flagged: by the flag's own mite and whoever may be the same,
+    """What was traded of a token since it was flagged: by the flag's own account and whoever may be the same,
     and by everybody else who counts; ``purses``: how many of those bought, at most."""
 
     own_bought_wei: int = 0
@@ -117,7 +120,7 @@ class TradedSinceFlag:
 
 @dataclass(frozen=True, slots=True)
 class FlaggedToken:
-    """Liquidity and deployer of a token since it was flagged, the mite's own part left out.
+    """Liquidity and deployer of a token since it was flagged, the account's own part left out.
 
     ``liquidity``, ``deployer_raw``: as it was flagged; None: there was none, or nobody knows.
     ``gone``, ``sold_raw``: less than then by so much, each at two times: as of what is settled, and now."""
@@ -163,13 +166,13 @@ def drains(left: FlaggedToken) -> By | None:
     return None
 
 
-# --- what it says of the mite ----------------------------------------------------------------------
+# --- what it says of the account ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class FlagScore:
-    """Flags of a mite that were proved, and all that were decided; and the same of what was drawn with them,
-    or where nothing of that is decided of everybody's controls of these kinds."""
+    """Flags of an account that were proved, and all that were decided; and the same of what was drawn with
+    them, or where nothing of that is decided of everybody's controls of these kinds."""
 
     proved: int = 0
     decided: int = 0

@@ -1,8 +1,8 @@
-"""Names and marks that mites give wallets, and which of them everybody is told.
+"""Names and marks that accounts give wallets, and which of them everybody is told.
 
-A name or a mark is public that three people gave. Mites cost a wallet and a signature, so they are counted as
-people are everywhere here (``crowd.py``): mites whose wallets one wallet paid are one. A mite counts once it
-is seven days old and its wallet has traded, and never for a wallet that may be its own.
+A name or a mark is public that three people gave. Accounts cost a wallet and a signature, so they are counted
+as people are everywhere here (``crowd.py``): accounts whose wallets one wallet paid are one. An account
+counts once it is seven days old and its wallet has traded, and never for a wallet that may be its own.
 """
 
 from collections import Counter
@@ -18,9 +18,9 @@ Mark = Literal["good", "bad", "scam"]
 MARKS: tuple[Mark, ...] = ("good", "bad", "scam")
 PEOPLE = 3
 OLD = timedelta(days=7)
-"""So old is a mite that counts."""
+"""So old is an account that counts."""
 MOST_MARKS = 500
-"""Of one mite."""
+"""Of one account."""
 MOST_NAME = 24
 
 
@@ -31,8 +31,8 @@ def name_key(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class WalletMark:
-    """What a mite of age, whose wallet has traded, said of a wallet. ``wallet``, ``by``: the wallets; of the
-    index, where it knows them, what it knows stands in ``Purses``."""
+    """What an account of age, whose wallet has traded, said of a wallet. ``wallet``, ``by``: the wallets; of
+    the index, where it knows them, what it knows stands in ``Purses``."""
 
     wallet: Address
     by: Address

@@ -30,17 +30,17 @@ NO_TIME = "who bought the token could not be found out in time"
 class CountedSell(NamedTuple):
     """A sell that counts. ``profit_wei`` below zero: a loss."""
 
-    mite_id: int
+    account_id: int
     token: str
     profit_wei: int
     at_s: int
 
 
 class LeagueWeek(NamedTuple):
-    """A mite's week. ``won``: sells with a profit. ``best_token``: of the sell with the most; of equal ones
-    the first."""
+    """An account's week. ``won``: sells with a profit. ``best_token``: of the sell with the most; of equal
+    ones the first."""
 
-    mite_id: int
+    account_id: int
     is_agent: bool
     profit_wei: int
     sells: int
@@ -56,11 +56,11 @@ class LeagueWeek(NamedTuple):
 
 
 def entry(sells: Iterable[CountedSell], *, is_agent: bool) -> LeagueWeek:
-    """What the sells of one mite in one week come to, in order; at least one."""
+    """What the sells of one account in one week come to, in order; at least one."""
     own = list(sells)
     best = max(own, key=lambda sell: sell.profit_wei)
     return LeagueWeek(
-        mite_id=best.mite_id,
+        account_id=best.account_id,
         is_agent=is_agent,
         profit_wei=sum(sell.profit_wei for sell in own),
         sells=len(own),
@@ -80,5 +80,5 @@ def board(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
     """A week's: the most profit first; of equal profit fewer sells, then whose last sell was earlier, then
     the older account."""
     ranked = [one for one in among(entries, who) if one.is_in]
-    ranked.sort(key=lambda one: (-one.profit_wei, one.sells, one.last_s, one.mite_id))
+    ranked.sort(key=lambda one: (-one.profit_wei, one.sells, one.last_s, one.account_id))
     return ranked

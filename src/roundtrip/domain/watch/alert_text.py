@@ -32,7 +32,7 @@ def draft_alert(source: AlertSource, happening: Happening) -> Draft:
     token."""
     spot = happening.spot
     return Draft(
-        mite_id=source.mite_id,
+        account_id=source.account_id,
         kind=source.kind,
         source_id=source.id,
         at_s=spot.at_s,
@@ -81,7 +81,7 @@ def said_of_verdict(token: Address, then: str, now: str, why: str) -> str:
 
 
 def describe_happening(happening: Happening, name: str | None = None) -> str:
-    """``name``: what the mite calls the wallet; None: nothing."""
+    """``name``: what the account calls the wallet; None: nothing."""
     # A launch that its deployer bought nothing of, a graduation of a pool that raised nothing.
     of_nothing = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE
     worth = "" if of_nothing else _worth(happening)
@@ -93,7 +93,7 @@ def describe_happening(happening: Happening, name: str | None = None) -> str:
 
 
 def said_of_more(name: str, more: int) -> str:
-    """``name``: the rule's canonical text, or what the mite calls the wallet. ``more``: of that minute."""
+    """``name``: the rule's canonical text, or what the account calls the wallet. ``more``: of that minute."""
     return f"And {more} more in that minute: {name}."
 
 

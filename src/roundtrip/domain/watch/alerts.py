@@ -1,4 +1,4 @@
-"""What a mite is told, one row each."""
+"""What an account is told, one row each."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import Address, TxHash
 
 Kind = Literal["rule", "follow", "bag_guard", "service", "test"]
 MOST_RULES, MOST_FOLLOWS, MOST_CHANNELS = 50, 200, 5
-"""Of one mite."""
+"""Of one account."""
 MOST_A_MINUTE = 20
 """Rows that one rule, follow or bag raises in a minute of the chain's clock; of the others it is told how
 many."""
@@ -21,11 +21,11 @@ BAG = "bag guard"
 class Draft:
     """A row before it has a number. ``source_id``: of the rule, the follow, or the channel that it is about;
     of the bag
-    guard, ``bag.source_of``. ``who``: as the mite calls who did it, or the rule's ``who``. ``at_s``:
+    guard, ``bag.source_of``. ``who``: as the account calls who did it, or the rule's ``who``. ``at_s``:
     when it happened. ``rule``: the canonical text. ``said``: the sentence. ``more``: not a fact, but so many
     that became no rows. ``block_number`` and what goes with it is None where it is about no fact."""
 
-    mite_id: int
+    account_id: int
     kind: Kind
     source_id: int | None
     at_s: int

@@ -96,15 +96,15 @@ def matters(own: PoolMoney, everywhere: Collection[PoolMoney], guard: Guard = GU
 
 
 def source_of(token_number: int, verb: str) -> int:
-    """Under which what happens to a token counts for a mite: the token's number in facts.address. Below zero
-    for liquidity that leaves, so that it crowds out no sale of the deployer's."""
+    """Under which what happens to a token counts for an account: the token's number in facts.address. Below
+    zero for liquidity that leaves, so that it crowds out no sale of the deployer's."""
     return -token_number if verb == "draining" else token_number
 
 
 class BagHolding(NamedTuple):
-    """A mite's wallet holds a token. ``is_given``: it bought none of it."""
+    """An account's wallet holds a token. ``is_given``: it bought none of it."""
 
-    mite_id: int
+    account_id: int
     token: Address
     is_given: bool
 
@@ -116,7 +116,7 @@ def in_turn(
     open_ones: Collection[Address],
 ) -> list[Address]:
     """In which order ``due`` are checked: those of ``open_ones``, of which a change waits for another check;
-    what somebody bought; what was given only. Within each mites take turns, each with what of its own was
+    what somebody bought; what was given only. Within each accounts take turns, each with what of its own was
     checked longest ago, or never: who holds much takes nothing from others."""
     own: dict[int, list[tuple[bool, bool, float, Address]]] = {}
     given = dict.fromkeys(due, True)
@@ -124,7 +124,7 @@ def in_turn(
         if one.token in given:
             at = checked.get(one.token)
             age = (one.token not in open_ones, one.is_given, at.timestamp() if at else 0.0, one.token)
-            own.setdefault(one.mite_id, []).append(age)
+            own.setdefault(one.account_id, []).append(age)
             given[one.token] &= one.is_given
     turn: dict[Address, int] = {}
     for tokens in own.values():

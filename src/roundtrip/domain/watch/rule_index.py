@@ -16,13 +16,13 @@ _Kind = Literal["rule", "follow", "bag_guard"]
 
 @dataclass(frozen=True, slots=True)
 class AlertSource:
-    """A rule, a follow, or that the mite's wallet holds the token: then ``id`` is ``bag.source_of``.
-    ``from_number``: happenings of later blocks count. ``name``: of a follow, as the mite calls the wallet; of
-    a rule its canonical text."""
+    """A rule, a follow, or that the account's wallet holds the token: then ``id`` is ``bag.source_of``.
+    ``from_number``: happenings of later blocks count. ``name``: of a follow, as the account calls the wallet;
+    of a rule its canonical text."""
 
     kind: _Kind
     id: int
-    mite_id: int
+    account_id: int
     name: str
     from_number: int
 
@@ -81,7 +81,7 @@ class _Bucket:
 
 
 _Group = Address | int | Literal["any", "follow"]
-"""By whom: that wallet, who a mite follows (its number), anybody, who anybody follows."""
+"""By whom: that wallet, who an account follows (its number), anybody, who anybody follows."""
 _Key = tuple[Verb, _Group, Address | None]
 """What is done, by whom, and with which token; None: with any."""
 
@@ -104,7 +104,7 @@ class RuleIndex:
             groups = ("any",)
         elif rule.who.kind == "follow":
             # Twice, to be found from whichever side has fewer: see _of_followers.
-            groups = ("follow", source.mite_id)
+            groups = ("follow", source.account_id)
         else:
             groups = () if wallet is None else (wallet,)
         keys = tuple((rule.verb, group, rule.token) for group in groups)
@@ -113,14 +113,14 @@ class RuleIndex:
             self._buckets.setdefault(key, _Bucket()).add(source, rule.over)
 
     def add_follow(self, source: AlertSource, wallet: Address) -> None:
-        """The mite follows the wallet: for that alone, and for its rules about ``follow``. A mite follows a
-        wallet once: added again, under whatever id, it is replaced."""
+        """The account follows the wallet: for that alone, and for its rules about ``follow``. An account
+        follows a wallet once: added again, under whatever id, it is replaced."""
         self.remove("follow", source.id)
         followers = self._followers.setdefault(wallet, {})
-        if (before := followers.get(source.mite_id)) is not None:
+        if (before := followers.get(source.account_id)) is not None:
             del self._follows[before.id]
-        followers[source.mite_id] = source
-        self._follows[source.id] = wallet, source.mite_id
+        followers[source.account_id] = source
+        self._follows[source.id] = wallet, source.account_id
 
     def remove(self, kind: _Kind, source_id: int) -> None:
         """It is not there any more; one that never was changes nothing."""
@@ -132,9 +132,9 @@ class RuleIndex:
                 if bucket.empty():
                     del self._buckets[key]
         elif kind == "follow" and source_id in self._follows:
-            wallet, mite_id = self._follows.pop(source_id)
+            wallet, account_id = self._follows.pop(source_id)
             followers = self._followers[wallet]
-            del followers[mite_id]
+            del followers[account_id]
             if not followers:
                 del self._followers[wallet]
 
@@ -170,11 +170,11 @@ class RuleIndex:
             return [
                 rule
                 for rule in everybodys.of(happening)
-                if (follow := followers.get(rule.mite_id)) is not None and follow.from_number < number
+                if (follow := followers.get(rule.account_id)) is not None and follow.from_number < number
             ]
         found: list[AlertSource] = []
-        for mite_id, follow in followers.items():
-            bucket = self._buckets.get((verb, mite_id, token))
+        for account_id, follow in followers.items():
+            bucket = self._buckets.get((verb, account_id, token))
             if bucket is not None and follow.from_number < number:
                 found += bucket.of(happening)
         return found

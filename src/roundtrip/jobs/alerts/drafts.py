@@ -21,7 +21,7 @@ log = structlog.get_logger(__name__)
 
 def key_of(source: AlertSource, happening: Happening) -> MinuteKey:
     """Under which it counts."""
-    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S, source.mite_id)
+    return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S, source.account_id)
 
 
 def cap_drafts(
@@ -51,7 +51,7 @@ def more_of(one: UntoldMinute) -> Draft | None:
     # A follow may have no name.
     name = one.name or one.wallet or ""
     return Draft(
-        mite_id=key.mite_id,
+        account_id=key.account_id,
         kind=key.kind,
         source_id=key.source_id,
         at_s=key.minute * MINUTE_S + MINUTE_S - 1,

@@ -1,4 +1,4 @@
-"""The bag guard, of what happens: which mites hold the token of what is done to it."""
+"""The bag guard, of what happens: which accounts hold the token of what is done to it."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -20,7 +20,7 @@ async def holders_to_alert(
     connection: asyncpg.Connection, contracts: Contracts, found: Sequence[Happening]
 ) -> dict[int, list[AlertSource]]:
     """To whom each of these is told because it holds the token, by its place among them; those that nobody
-    is told are left out. What a mite did itself it is not told."""
+    is told are left out. What an account did itself it is not told."""
     some = sorted({*await _sales(connection, found), *_drains(found)})
     told: dict[int, list[AlertSource]] = {}
     holders = await bags.holders(connection, [found[place] for place in some])
@@ -28,7 +28,7 @@ async def holders_to_alert(
         sources = [_source(one, found[place]) for one in holding if _is_told(one, found[place])]
         if sources:
             told[place] = sources
-    # Last: of most tokens no mite holds any.
+    # Last: of most tokens no account holds any.
     drained = [place for place in told if found[place].verb == "draining"]
     weighed = await bag_pools.weigh_drains(connection, contracts, [found[place] for place in drained])
     for place, one in zip(drained, weighed, strict=True):
@@ -64,7 +64,7 @@ def _is_told(holder: BagHolder, happening: Happening) -> bool:
 
 def _source(holder: BagHolder, happening: Happening) -> AlertSource:
     number = source_of(holder.token_number, happening.verb)
-    return AlertSource("bag_guard", number, holder.mite_id, BAG, holder.from_number)
+    return AlertSource("bag_guard", number, holder.account_id, BAG, holder.from_number)
 
 
 async def wish_checks(connection: asyncpg.Connection, tokens: Collection[Address], now: datetime) -> None:

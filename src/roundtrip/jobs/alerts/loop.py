@@ -276,7 +276,7 @@ class Alerts:
         for alert in gone:
             draft = alert.draft
             if draft.more == 0 and draft.at_s // MINUTE_S == own and draft.source_id is not None:
-                left_of = left.get(MinuteKey(draft.kind, draft.source_id, own, draft.mite_id))  # type: ignore[arg-type]
+                left_of = left.get(MinuteKey(draft.kind, draft.source_id, own, draft.account_id))  # type: ignore[arg-type]
                 if left_of is not None:
                     left_of.raised -= 1
         full = {key for key, counted in left.items() if counted.beyond and counted.raised >= MOST_A_MINUTE}

@@ -1,5 +1,5 @@
-"""``bag``, of ``held``: has what mites hold checked every few minutes, and tells holders when a verdict has
-changed."""
+"""``bag``, of ``held``: has what accounts hold checked every few minutes, and tells holders when a verdict
+has changed."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -38,7 +38,8 @@ from roundtrip.store.watch.bags import BagHolder
 EVERY_S, SOON_S = 30, 15
 """When it is looked again; and where a change waits for the check that confirms it."""
 IDLE = 20
-"""So many times as long as a look took it waits at least: who holds what of very many mites takes seconds."""
+"""So many times as long as a look took it waits at least: who holds what of very many accounts takes
+seconds."""
 VERB = "verdict"
 """Of its rows."""
 
@@ -53,7 +54,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        rows = await bags.held_by_mites(connection)
+        rows = await bags.held_by_accounts(connection)
         held = sorted({row.token for row in rows})
         before = await bags.standings(connection, held)
         standing, turned = await _looked_at(connection, held, before)
@@ -122,7 +123,7 @@ async def _drafts(
 def _draft(holder: BagHolder, token: Address, change: VerdictTurn, why: str) -> Draft:
     now = change.now
     return Draft(
-        mite_id=holder.mite_id,
+        account_id=holder.account_id,
         kind="bag_guard",
         source_id=source_of(holder.token_number, VERB),
         # It is no fact of a block: no reorganisation takes back what a check said.

@@ -72,7 +72,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
             return nothing
         due = await _due(ctx, connection, channel, now)
         kept = await alerts.alerts(connection, {alert for one in due.messages for alert in one.alert_ids})
-        mite = (await accounts.account(connection, channel.mite_id)).mite.designation
+        account = (await accounts.read_account(connection, channel.account_id)).account.designation
     shown = rows(kept, ctx.outward.public_url)
     row_of = dict(zip([alert.id for alert in kept], shown, strict=True))
     sent: list[_Sent] = []
@@ -83,7 +83,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
         at_s = ctx.now_s()
         found = [row_of[alert] for alert in one.alert_ids if alert in row_of]
         challenge = ctx.entropy().hex()[:32] if channel.proven_at is None else None
-        message = Message(one.webhook_id, mite, one.kind, found, challenge)
+        message = Message(one.webhook_id, account, one.kind, found, challenge)
         try:
             reply = await send(ctx.outward, to, message, int(at_s)) if found else None
         except PostNotTried:
@@ -200,7 +200,7 @@ async def _drop_old(connection: asyncpg.Connection, channel: Channel, now: datet
 
 async def _say(connection: asyncpg.Connection, channel: Channel, said: str, now: datetime) -> None:
     """Tells its owner, and has it run again."""
-    draft = Draft(channel.mite_id, "service", channel.id, int(now.timestamp()), said)
+    draft = Draft(channel.account_id, "service", channel.id, int(now.timestamp()), said)
     told = await alerts.put(connection, [draft], now)
     await deliveries.wish_and_run(connection, told, now, more=[channel.id])
 

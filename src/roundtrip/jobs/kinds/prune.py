@@ -1,5 +1,5 @@
 """``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
-ours where the chain's is ahead; books of holders that nobody asked for; what mites were told; and answers
+ours where the chain's is ahead; books of holders that nobody asked for; what accounts were told; and answers
 kept for requests that are repeated."""
 
 from datetime import UTC, datetime, timedelta

@@ -9,7 +9,7 @@ from roundtrip.chain.rpc.background import beside
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import payments as chain_payments
 from roundtrip.chain.wallet.payments import MinedPayment
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payments, calls_for
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.types import TxHash, plain_decimal
@@ -27,11 +27,11 @@ from .payments import not_final, own_raw, tx_in_a_block, why_none
 _TRY_AGAIN_S = 1.0
 
 
-async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[CreditsStatus]:
+async def credits_status(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[CreditsStatus]:
     """What the account has. Raises ServiceFull. Payments are open once that is written down: nobody is told
     where to pay before it counts."""
     async with accounts(ctx) as connection:
-        balance = await credits_store.balance(connection, mite.id, _now_ms(ctx))
+        balance = await credits_store.balance(connection, account.id, _now_ms(ctx))
         places = await credits_store.paid_to(connection)
     payments = ctx.payments
     if payments is not None and not _is_open(places, payments):
@@ -53,7 +53,7 @@ async def credits_status(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAn
     )
 
 
-async def redeem_payment(ctx: Context, params: PaymentParams, mite: Mite) -> UseCaseAnswer[Redeemed]:
+async def redeem_payment(ctx: Context, params: PaymentParams, account: Account) -> UseCaseAnswer[Redeemed]:
     """Counts a payment, once for ever. Raises CallerFault (not_open, already_used, no_such_tx, tx_failed,
     no_payment), after each of which nothing is counted that was not before; NodeFault where the chain left
     open whether it is a payment, ServiceFull."""
@@ -61,22 +61,22 @@ async def redeem_payment(ctx: Context, params: PaymentParams, mite: Mite) -> Use
     if ctx.payments is None:
         raise CallerFault("not_open", "Payments are not open: every key is free up to its daily limit.")
     async with accounts(ctx) as connection:
-        if await credits_store.is_counted(connection, tx_hash, mite.id):
+        if await credits_store.is_counted(connection, tx_hash, account.id):
             raise _already_used()
         places = await credits_store.paid_to(connection)
     if not _is_open(places, ctx.payments):
         places = await open_payments(ctx, ctx.payments)
     paying = tx_in_a_block(await chain_payments.find(ctx.node, tx_hash, ctx.chain_id, meter))
-    amount_raw = own_raw(paying, ctx.contracts.usdg, mite.wallet, places)
+    amount_raw = own_raw(paying, ctx.contracts.usdg, account.wallet, places)
     credited = calls_for(amount_raw, ctx.payments.calls_per_usdg)
     if not credited:
-        await _none_unless_used(ctx, tx_hash, why_none(paying, ctx, mite.wallet, places, amount_raw))
+        await _none_unless_used(ctx, tx_hash, why_none(paying, ctx, account.wallet, places, amount_raw))
     if credited > MOST_CREDITS:
         raise _too_many()
     if not paying.is_final():
         raise not_final(ctx, paying)
-    await chain_payments.confirm(ctx.node, paying, ctx.contracts.usdg, mite.wallet, ctx.chain_id, meter)
-    balance = await _count(ctx, mite, paying, amount_raw, credited)
+    await chain_payments.confirm(ctx.node, paying, ctx.contracts.usdg, account.wallet, ctx.chain_id, meter)
+    balance = await _count(ctx, account, paying, amount_raw, credited)
     answer = Redeemed(credited, plain_decimal(amount_raw, USDG_DECIMALS), balance)
     return UseCaseAnswer(answer, meter=meter)
 
@@ -88,12 +88,12 @@ async def _none_unless_used(ctx: Context, tx_hash: TxHash, why: str) -> None:
     raise _already_used() if used else CallerFault("no_payment", why)
 
 
-async def _count(ctx: Context, mite: Mite, paying: MinedPayment, amount_raw: int, credited: int) -> int:
+async def _count(ctx: Context, account: Account, paying: MinedPayment, amount_raw: int, credited: int) -> int:
     """The balance, once it is written down. Raises CallerFault (already_used, no_payment), ServiceFull."""
     payment = CreditPayment(paying.sent.hash, amount_raw, paying.block_number, paying.block_hash)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        balance = await credits_store.redeem(connection, mite.id, payment, credited, now)
+        balance = await credits_store.redeem(connection, account.id, payment, credited, now)
         if balance is None:
             raise _already_used()
         if balance > MOST_CREDITS:

@@ -25,5 +25,5 @@ async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def allowance_of(ctx: Context, wallet: Address) -> CallAllowance:
-    """How often a wallet's mite may ask."""
+    """How often a wallet's account may ask."""
     return ctx.allowances.holder if await ctx.is_holder(wallet) else ctx.allowances.key

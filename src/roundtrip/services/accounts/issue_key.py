@@ -11,7 +11,7 @@ import asyncpg
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import signatures
 from roundtrip.domain.accounts import keys, sign_in
-from roundtrip.domain.accounts.account import MOST_TRIES, Mite, designation
+from roundtrip.domain.accounts.account import MOST_TRIES, Account, designation
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -40,8 +40,8 @@ async def make_key(ctx: Context, params: KeyParams) -> UseCaseAnswer[KeyMade]:
     # Before the key is there: what fails or is left behind it would take the key along, unseen.
     allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
-        mite = await _keep(ctx, connection, wallet, new)
-    return UseCaseAnswer(KeyMade(new.key, True, present_account(mite), limits(allowance)), meter=meter)
+        account = await _keep(ctx, connection, wallet, new)
+    return UseCaseAnswer(KeyMade(new.key, True, present_account(account), limits(allowance)), meter=meter)
 
 
 async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
@@ -112,27 +112,27 @@ async def _contract_accepts(
 
 async def _keep(
     ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, new: _NewKey
-) -> Mite:
+) -> Account:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     found = await lock_account(ctx, connection, wallet, now)
-    if await accounts_store.live_count(connection, found.mite.id) >= keys.MOST_LIVE:
+    if await accounts_store.live_count(connection, found.account.id) >= keys.MOST_LIVE:
         raise CallerFault(
             "too_many_keys", f"This wallet has {keys.MOST_LIVE} live keys: one has to be revoked first."
         )
     hashed, start = keys.hash_of(new.key), keys.start_of(new.key)
-    await accounts_store.add_key(connection, found.mite.id, hashed, start, new.label, now)
+    await accounts_store.add_key(connection, found.account.id, hashed, start, new.label, now)
     if not new.agent:
-        return found.mite
-    return await league.tag(connection, found.mite.id, new.name, now)
+        return found.account
+    return await league.tag(connection, found.account.id, new.name, now)
 
 
 async def lock_account(
     ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, now: datetime
-) -> accounts_store.Account:
-    """The wallet's mite, made where it had none. Of several that come at once with texts of the same count of
-    keys, the first has it. Raises CallerFault (bad_signature)."""
+) -> accounts_store.AccountRecord:
+    """The wallet's account, made where it had none. Of several that come at once with texts of the same count
+    of keys, the first has it. Raises CallerFault (bad_signature)."""
     found = await accounts_store.lock_account(
         connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from roundtrip.domain.accounts import sign_in
-from roundtrip.domain.accounts.account import MOST_AGENT_NAME, CallAllowance, Mite, agent_name
+from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Account, CallAllowance, agent_name
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, parse_address
@@ -156,9 +156,9 @@ class KeyMade(msgspec.Struct, frozen=True, rename="camel"):
     limits: Limits
 
 
-def present_account(mite: Mite) -> MiteNamed:
+def present_account(account: Account) -> MiteNamed:
     """As answers name it."""
-    return MiteNamed(mite.designation, mite.wallet, mite.is_agent)
+    return MiteNamed(account.designation, account.wallet, account.is_agent)
 
 
 def limits(allowance: CallAllowance) -> Limits:

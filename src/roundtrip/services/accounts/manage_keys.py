@@ -7,7 +7,7 @@ import asyncpg
 import msgspec
 
 from roundtrip.domain.accounts import keys, sign_in
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
@@ -99,18 +99,18 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
     days: Annotated[list[DayCalls], msgspec.Meta(description="The oldest first, today the last.")]
 
 
-async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAnswer[OwnKeys]:
+async def own_keys(ctx: Context, params: SessionParams, account: Account) -> UseCaseAnswer[OwnKeys]:
     """All that is live, and the keys that were. Raises CallerFault (bad_key), ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
-        this = await _this(connection, mite, params.session, now)
-        live = await accounts_store.live_keys(connection, mite.id)
-        revoked = await accounts_store.revoked_keys(connection, mite.id, MOST_REVOKED)
-        sessions = await accounts_store.live_sessions(connection, mite.id, now)
+        this = await _this(connection, account, params.session, now)
+        live = await accounts_store.live_keys(connection, account.id)
+        revoked = await accounts_store.revoked_keys(connection, account.id, MOST_REVOKED)
+        sessions = await accounts_store.live_sessions(connection, account.id, now)
     return UseCaseAnswer(
         OwnKeys(
             text=_keys_text(len(live)),
-            wallet=mite.wallet,
+            wallet=account.wallet,
             most_live=keys.MOST_LIVE,
             live=[_own(one) for one in live],
             revoked=[_own(one) for one in revoked],
@@ -119,17 +119,17 @@ async def own_keys(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAn
     )
 
 
-async def own_key_text(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[TextToSign]:
+async def own_key_text(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[TextToSign]:
     """What the account's wallet signs for its next key. Raises ServiceFull."""
-    return UseCaseAnswer(await to_sign(ctx, mite.wallet, sign_in.FOR_A_KEY))
+    return UseCaseAnswer(await to_sign(ctx, account.wallet, sign_in.FOR_A_KEY))
 
 
-async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> UseCaseAnswer[NewKey]:
+async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> UseCaseAnswer[NewKey]:
     """A key for the wallet of the account, which signs for it as it does everywhere: who has got hold of a
     session has no key yet. A signature makes one key, so that a form that is sent again makes none. Raises
     CallerFault (bad_input, bad_signature, too_many_keys), NodeFault where a contract had to be asked,
     ServiceFull."""
-    wanted = KeyParams(mite.wallet, params.signature, params.label, claim=params.claim or None)
+    wanted = KeyParams(account.wallet, params.signature, params.label, claim=params.claim or None)
     try:
         made = await make_key(ctx, wanted)
     except CallerFault as fault:
@@ -143,13 +143,13 @@ async def make_own_key(ctx: Context, params: NewKeyParams, mite: Mite) -> UseCas
     return UseCaseAnswer(NewKey(made.answer.key, wanted.cleaned_label()), meter=made.meter)
 
 
-async def end_own(ctx: Context, params: EndParams, mite: Mite) -> UseCaseAnswer[EndedKeys]:
+async def end_own(ctx: Context, params: EndParams, account: Account) -> UseCaseAnswer[EndedKeys]:
     """Ends a key or a session of the account: from now on it is refused. Raises CallerFault (bad_key,
     not_found), ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
-        await _this(connection, mite, params.session, now)
-        found = await accounts_store.key_of(connection, mite.id, params.id)
+        await _this(connection, account, params.session, now)
+        found = await accounts_store.key_of(connection, account.id, params.id)
         if found is None:
             raise CallerFault("not_found", "Your account has no such key or session.")
         was_live = await accounts_store.revoke(connection, found.id, now)
@@ -158,21 +158,23 @@ async def end_own(ctx: Context, params: EndParams, mite: Mite) -> UseCaseAnswer[
     return UseCaseAnswer(EndedKeys(f"{what} {done}." if was_live else f"{what} {done} already."))
 
 
-async def sign_out_everywhere(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAnswer[EndedKeys]:
+async def sign_out_everywhere(
+    ctx: Context, params: SessionParams, account: Account
+) -> UseCaseAnswer[EndedKeys]:
     """Ends every session of the account, the one that asks, too; keys stay. Raises CallerFault (bad_key),
     ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
-        await _this(connection, mite, params.session, now)
-        await accounts_store.end_sessions(connection, mite.id, now)
+        await _this(connection, account, params.session, now)
+        await accounts_store.end_sessions(connection, account.id, now)
     return UseCaseAnswer(EndedKeys("You are signed out everywhere."))
 
 
-async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[Usage]:
+async def own_usage(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Usage]:
     """Calls of the last days. Raises ServiceFull."""
     today = _now(ctx).date()
     async with accounts(ctx) as connection:
-        days = await accounts_store.calls_by_day(connection, mite.id, today, _DAYS)
+        days = await accounts_store.calls_by_day(connection, account.id, today, _DAYS)
     told = [DayCalls(day.isoformat(), calls) for day, calls in days]
     total = sum(one.calls for one in told)
     text = (
@@ -182,11 +184,11 @@ async def own_usage(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[
     return UseCaseAnswer(Usage(text, told))
 
 
-async def _this(connection: asyncpg.Connection, mite: Mite, session: str, now: datetime) -> int:
+async def _this(connection: asyncpg.Connection, account: Account, session: str, now: datetime) -> int:
     """The number of the session that asks. Keys and sessions are a person's to end: a key that was leaked
     ends none. Raises CallerFault (bad_key)."""
     hashed = keys.hash_of(session) if keys.is_session(session) else b""
-    found = await accounts_store.session_id(connection, mite.id, hashed, now)
+    found = await accounts_store.session_id(connection, account.id, hashed, now)
     if found is None:
         raise CallerFault("bad_key", "You are not signed in any more.")
     return found

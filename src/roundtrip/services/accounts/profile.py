@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.keys import MOST_LIVE
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
@@ -68,23 +68,23 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
     keys: Annotated[list[KeyListed], msgspec.Meta(description="Its live keys, the oldest first.")]
 
 
-async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[MyMite]:
+async def my_mite(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyMite]:
     """The account as it stands. Raises ServiceFull."""
     now_s = ctx.now_s()
     today = datetime.fromtimestamp(now_s, UTC).date()
     async with accounts(ctx) as connection:
-        account = await accounts_store.account(connection, mite.id)
-        used = await accounts_store.calls_on(connection, mite.id, today)
-        live = await accounts_store.live_keys(connection, mite.id)
-        score = (await calls.scores(connection, [mite.id]))[mite.id]
-        paid = await credits_store.balance(connection, mite.id, int(now_s * 1000))
-    allowance = await allowance_of(ctx, account.mite.wallet)
+        record = await accounts_store.read_account(connection, account.id)
+        used = await accounts_store.calls_on(connection, account.id, today)
+        live = await accounts_store.live_keys(connection, account.id)
+        score = (await calls.scores(connection, [account.id]))[account.id]
+        paid = await credits_store.balance(connection, account.id, int(now_s * 1000))
+    allowance = await allowance_of(ctx, account.wallet)
     answer = MyMite(
         text="",
-        designation=account.mite.designation,
-        wallet=account.mite.wallet,
-        agent=account.mite.is_agent,
-        agent_name=account.mite.agent_name,
+        designation=account.designation,
+        wallet=account.wallet,
+        agent=account.is_agent,
+        agent_name=account.agent_name,
         level=score.level,
         accuracy=score.accuracy,
         proved=score.proved,
@@ -95,7 +95,7 @@ async def my_mite(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[My
         used_today=used,
         remaining_today=max(0, allowance.per_day - used),
         credits=paid,
-        made_at=account.made_at,
+        made_at=record.made_at,
         live_keys=len(live),
         keys=[KeyListed(one.start, one.label, one.made_at) for one in live],
     )

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.accounts import keys, sign_in
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
@@ -18,7 +18,7 @@ from .key_schema import KeyParams, MiteNamed, TextToSign, present_account
 
 LIFETIME_S = 14 * 86_400
 MOST_SESSIONS = 10
-"""Of one mite; the oldest ends when one more begins."""
+"""Of one account; the oldest ends when one more begins."""
 
 
 class SessionBegun(msgspec.Struct, frozen=True, rename="camel"):
@@ -54,16 +54,16 @@ async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[Sessio
     session, ends = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
         found = await lock_account(ctx, connection, wallet, now)
-        await accounts_store.end_sessions(connection, found.mite.id, now, left=MOST_SESSIONS - 1)
+        await accounts_store.end_sessions(connection, found.account.id, now, left=MOST_SESSIONS - 1)
         hashed, start = keys.hash_of(session), keys.start_of(session)
-        await accounts_store.add_key(connection, found.mite.id, hashed, start, "", now, ends)
-    return UseCaseAnswer(SessionBegun(session, present_account(found.mite), ends), meter=meter)
+        await accounts_store.add_key(connection, found.account.id, hashed, start, "", now, ends)
+    return UseCaseAnswer(SessionBegun(session, present_account(found.account), ends), meter=meter)
 
 
-async def end_session(ctx: Context, params: SessionParams, mite: Mite) -> UseCaseAnswer[SessionEnded]:
+async def end_session(ctx: Context, params: SessionParams, account: Account) -> UseCaseAnswer[SessionEnded]:
     """Signs out. Raises ServiceFull."""
     hashed = keys.hash_of(params.session) if keys.is_session(params.session) else b""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        ended = await accounts_store.end_sessions(connection, mite.id, now, hashed=hashed)
+        ended = await accounts_store.end_sessions(connection, account.id, now, hashed=hashed)
     return UseCaseAnswer(SessionEnded(ended > 0))

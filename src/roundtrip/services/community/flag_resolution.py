@@ -186,7 +186,7 @@ def _holding(flag: WaitingFlag) -> HoldingToSell:
 async def _by_price(
     ctx: Context, connection: asyncpg.Connection, one: _FlagProgress, now: FlagReading
 ) -> _FlagProgress:
-    """What a reading makes of a flag. A price that its own mite made proves nothing."""
+    """What a reading makes of a flag. A price that its own account made proves nothing."""
     flag, ends_s = one.flag, one.flag.week.ends_s
     if now.at_s > ends_s:
         return one

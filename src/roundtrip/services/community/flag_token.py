@@ -11,7 +11,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
@@ -81,8 +81,8 @@ class _CannotFlag(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A token that is flagged, or drawn, with what facts tell. ``by``: the number of the mite's wallet; None:
-    nobody's, or it stands in no fact."""
+    """A token that is flagged, or drawn, with what facts tell. ``by``: the number of the account's wallet;
+    None: nobody's, or it stands in no fact."""
 
     token: Address
     token_id: int
@@ -90,7 +90,7 @@ class _Subject:
 
 
 async def flag_token(
-    ctx: Context, params: FlagParams, mite: Mite, prices: TokenPricing = PRICES
+    ctx: Context, params: FlagParams, account: Account, prices: TokenPricing = PRICES
 ) -> UseCaseAnswer[Flagged]:
     """Flags a token, and draws its control. Raises CallerFault (bad_address, bad_input), ServiceFull,
     NodeFault."""
@@ -102,8 +102,8 @@ async def flag_token(
     try:
         async with reading(ctx) as (connection, stands):
             _check_behind(head, stands)
-            await flags.check_room(connection, mite.id, token, kind, day)
-            subject = await _subject(connection, token, mite)
+            await flags.check_room(connection, account.id, token, kind, day)
+            subject = await _subject(connection, token, account)
             said = quote_token((await labels(connection, [subject.token_id]))[subject.token_id])
             basis = await _by_facts(ctx, connection, subject, kind, stands)
             controls = await _controls(ctx, connection, kind, stands)
@@ -112,7 +112,7 @@ async def flag_token(
         new = _new(token, kind, stands, basis)
         beside = None if control is None else _new(control[0], kind, stands, control[1])
         async with accounts(ctx) as connection:
-            flag_id = await flags.add(connection, mite.id, new, beside, now, day)
+            flag_id = await flags.add(connection, account.id, new, beside, now, day)
     except _CannotFlag as unfit:
         raise CallerFault("bad_input", str(unfit)) from None
     except flags.TooManyFlags as full:
@@ -139,8 +139,8 @@ def _check_behind(head: ChainHead, stands: Cursor) -> None:
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _subject(connection: asyncpg.Connection, token: Address, mite: Mite) -> _Subject:
-    """The token, where it counts and the mite has nothing to do with it. Raises _Unfit."""
+async def _subject(connection: asyncpg.Connection, token: Address, account: Account) -> _Subject:
+    """The token, where it counts and the account has nothing to do with it. Raises _Unfit."""
     token_id = await id_of(connection, token)
     if token_id is None or not await flag_facts.is_counted(connection, token_id):
         raise _CannotFlag(
@@ -148,7 +148,7 @@ async def _subject(connection: asyncpg.Connection, token: Address, mite: Mite) -
             f"{FAIRNESS.least_buyers} different people bought, as far as can be told by who paid for their "
             "wallets, and of which somebody has sold out."
         )
-    by = (await ids_of(connection, [mite.wallet])).get(mite.wallet)
+    by = (await ids_of(connection, [account.wallet])).get(account.wallet)
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     if by is not None and deployer_id is not None:
         purses = await moving.purses_of(connection, {by, deployer_id})
@@ -189,7 +189,7 @@ async def _by_facts(
 async def _drainable(
     ctx: Context, connection: asyncpg.Connection, subject: _Subject, stands: Cursor
 ) -> flags.FlagBasis:
-    """Liquidity that is not the mite's own, and what the deployer holds."""
+    """Liquidity that is not the account's own, and what the deployer holds."""
     _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
     place = await flag_facts.main_pool(connection, subject.token_id, stands, ctx.contracts)
     liquidity = 0

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite, agent_name
+from roundtrip.domain.accounts.account import Account, agent_name
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.community.marks import MARKS, MOST_MARKS, MOST_NAME, PEOPLE, Mark
 from roundtrip.services.accounts.database import accounts
@@ -41,7 +41,7 @@ class MarkParams(WalletParams, frozen=True, forbid_unknown_fields=True):
 
 
 class Marked(msgspec.Struct, frozen=True, rename="camel"):
-    """How the wallet stands with the mite."""
+    """How the wallet stands with the account."""
 
     text: AnswerText
     address: str
@@ -52,29 +52,29 @@ class Marked(msgspec.Struct, frozen=True, rename="camel"):
     ]
 
 
-async def mark_wallet(ctx: Context, params: MarkParams, mite: Mite) -> UseCaseAnswer[Marked]:
-    """Names or marks a wallet, in place of what the mite said of it before, or takes both back. Raises
+async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> UseCaseAnswer[Marked]:
+    """Names or marks a wallet, in place of what the account said of it before, or takes both back. Raises
     CallerFault (bad_address, bad_input), ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     if params.off == (name is not None or params.mark is not None):
         raise CallerFault("bad_input", f"Give a name, a mark ({', '.join(MARKS)}), or both; or off alone.")
-    if wallet == mite.wallet:
+    if wallet == account.wallet:
         raise CallerFault("bad_input", "That is your own wallet: what you say of it counts for nobody.")
     async with accounts(ctx) as connection:
         if params.off:
-            was_there = await marks.take_back(connection, mite.id, wallet)
+            was_there = await marks.take_back(connection, account.id, wallet)
             own = marks.OwnWalletMark(None, None)
             said = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
         else:
             try:
-                own = await marks.put(connection, mite.id, wallet, name, params.mark, now)
+                own = await marks.put(connection, account.id, wallet, name, params.mark, now)
             except marks.TooManyMarks:
                 raise CallerFault(
                     "bad_input",
                     f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
                 ) from None
             said = _mark_text(wallet, own)
-        wallets = await marks.count(connection, mite.id)
+        wallets = await marks.count(connection, account.id)
     return UseCaseAnswer(Marked(said, wallet, own.name, own.mark, wallets))
 
 

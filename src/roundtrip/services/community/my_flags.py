@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.community.flag_calls import MOST_A_DAY, MOST_OPEN, Kind, State
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -53,14 +53,14 @@ class OwnFlags(msgspec.Struct, frozen=True, rename="camel"):
     most_a_day: int
 
 
-async def own_flags(ctx: Context, params: ProvenParams, mite: Mite) -> UseCaseAnswer[OwnFlags]:
+async def own_flags(ctx: Context, params: ProvenParams, account: Account) -> UseCaseAnswer[OwnFlags]:
     """Of one token, or of all. Raises CallerFault (bad_address), ServiceFull."""
     token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with accounts(ctx) as connection:
-        every = await store.waiting(connection, mite.id)
-        settled = await store.list_settled(connection, mite.id, token, SHOWN)
-        today = await store.made_since(connection, mite.id, day)
+        every = await store.waiting(connection, account.id)
+        settled = await store.list_settled(connection, account.id, token, SHOWN)
+        today = await store.made_since(connection, account.id, day)
     return UseCaseAnswer(
         OwnFlags(
             waiting=[_present_flag(one) for one in every if token is None or one.token == token],

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base import names
 from roundtrip.domain.community.marks import MOST_MARKS, MOST_NAME, Mark
 from roundtrip.services.accounts.database import accounts
@@ -68,25 +68,25 @@ async def wallet_said(ctx: Context, params: WalletParams) -> UseCaseAnswer[Walle
     )
 
 
-async def own_of_wallet(ctx: Context, params: WalletParams, mite: Mite) -> UseCaseAnswer[OwnOfWallet]:
+async def own_of_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[OwnOfWallet]:
     """Raises CallerFault (bad_address), ServiceFull."""
     wallet = params.wallet()
     async with accounts(ctx) as connection:
-        found = await marks.of_mite(connection, mite.id, wallet, 1)
-    return UseCaseAnswer(OwnOfWallet(_row(found[0]) if found else None, wallet == mite.wallet))
+        found = await marks.of_account(connection, account.id, wallet, 1)
+    return UseCaseAnswer(OwnOfWallet(_row(found[0]) if found else None, wallet == account.wallet))
 
 
-async def own_marks(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[OwnMarks]:
+async def own_marks(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[OwnMarks]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await marks.of_mite(connection, mite.id, None, SHOWN)
-        count = await marks.count(connection, mite.id)
+        found = await marks.of_account(connection, account.id, None, SHOWN)
+        count = await marks.count(connection, account.id)
     return UseCaseAnswer(OwnMarks([_row(one) for one in found], count, MOST_MARKS))
 
 
-async def unmark_wallet(ctx: Context, params: WalletParams, mite: Mite) -> UseCaseAnswer[Marked]:
+async def unmark_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[Marked]:
     """Takes name and mark back. Raises CallerFault (bad_address), ServiceFull."""
-    return await mark_wallet(ctx, MarkParams(params.address, off=True), mite)
+    return await mark_wallet(ctx, MarkParams(params.address, off=True), account)
 
 
 def _row(one: StoredMark) -> OwnMark:

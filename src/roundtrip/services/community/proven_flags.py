@@ -129,14 +129,14 @@ async def proven_calls(ctx: Context, params: ProvenParams) -> UseCaseAnswer[Prov
     async with reading(ctx) as (connection, stands):
         proved = await calls.list_proved(connection, token, SHOWN)
         waiting = [] if token is None else await calls.still_waiting(connection, token, SHOWN)
-        scores = await calls.scores(connection, {one.mite_id for one in (*proved, *waiting)})
+        scores = await calls.scores(connection, {one.account_id for one in (*proved, *waiting)})
     answer = ProvenCalls(
         text=_text(token, proved, waiting, scores),
         chain_id=ctx.chain_id,
         block=stands.block.number,
         block_time=when(stands.block.timestamp_s),
-        rows=[_proven(one, scores[one.mite_id]) for one in proved],
-        waiting=[_waiting(one, scores[one.mite_id]) for one in waiting],
+        rows=[_proven(one, scores[one.account_id]) for one in proved],
+        waiting=[_waiting(one, scores[one.account_id]) for one in waiting],
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
@@ -151,7 +151,7 @@ def _proven(one: PublicFlag, score: FlagScore) -> ProvenCall:
     return ProvenCall(
         token=present_token(_label(one)),
         kind=one.kind,
-        mite=_mite(one, score),
+        mite=_account(one, score),
         flagged_at=when(one.at_s),
         proved_at=when(proof.at_s),
         before_s=max(0, proof.at_s - one.at_s),
@@ -163,11 +163,11 @@ def _proven(one: PublicFlag, score: FlagScore) -> ProvenCall:
 
 def _waiting(one: PublicFlag, score: FlagScore) -> WaitingCall:
     return WaitingCall(
-        present_token(_label(one)), one.kind, _mite(one, score), when(one.at_s), when(one.ends_s)
+        present_token(_label(one)), one.kind, _account(one, score), when(one.at_s), when(one.ends_s)
     )
 
 
-def _mite(one: PublicFlag, score: FlagScore) -> CalledBy:
+def _account(one: PublicFlag, score: FlagScore) -> CalledBy:
     return CalledBy(
         one.designation,
         one.is_agent,
@@ -192,7 +192,7 @@ def _text(
     else:
         many = f"The latest {len(proved)} flags" if len(proved) > 1 else "One flag"
         said = [f"{many} on {whose} proved right."] if token is None else []
-        said += [_line(one, scores[one.mite_id]) for one in proved[:_SAID]]
+        said += [_line(one, scores[one.account_id]) for one in proved[:_SAID]]
         if len(proved) > _SAID:
             said.append(f"{len(proved) - _SAID} more are in the rows.")
     if waiting:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.channels import host_of
 from roundtrip.services.accounts.database import accounts
@@ -24,20 +24,20 @@ class ChannelTested(msgspec.Struct, frozen=True, rename="camel"):
     channel: ChannelRow
 
 
-async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> UseCaseAnswer[ChannelTested]:
+async def try_channel(ctx: Context, params: ChannelParams, account: Account) -> UseCaseAnswer[ChannelTested]:
     """Sends a test to what is kept of the channel; where that arrives, it is live. Counts with the targets
     that are tried to be set. Raises CallerFault (bad_input), LimitReached, ServiceFull."""
     async with accounts(ctx) as connection:
-        found = _own(await channels.channel(connection, params.id), params, mite)
+        found = _own(await channels.channel(connection, params.id), params, account)
         new = _as_new(found)
-        tried_at = await count_attempt(ctx, connection, mite, new)
-    tested = await send_test(ctx, mite, new)
+        tried_at = await count_attempt(ctx, connection, account, new)
+    tested = await send_test(ctx, account, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.clear_attempt(connection, mite.id, host_of(new.shown), tried_at)
-        await channels.lock_mite(connection, mite.id)
+        await channels.clear_attempt(connection, account.id, host_of(new.shown), tried_at)
+        await channels.lock_account(connection, account.id)
         # As it is by now: it may have been set anew, or removed, while the test was under way.
-        before = _own(await channels.channel(connection, params.id, lock=True), params, mite)
+        before = _own(await channels.channel(connection, params.id, lock=True), params, account)
         again = replace(_as_new(before), proven=tested.proven, took_ms=tested.took_ms)
         await channels.set_again(connection, before.id, again, now)
         await deliveries.hurry(connection, before.id, now)
@@ -53,9 +53,9 @@ async def try_channel(ctx: Context, params: ChannelParams, mite: Mite) -> UseCas
     return UseCaseAnswer(ChannelTested(text, present_channel(kept)))
 
 
-def _own(found: Channel | None, params: ChannelParams, mite: Mite) -> Channel:
+def _own(found: Channel | None, params: ChannelParams, account: Account) -> Channel:
     """Raises CallerFault (bad_input)."""
-    if found is None or found.mite_id != mite.id or found.state == "removed":
+    if found is None or found.account_id != account.id or found.state == "removed":
         raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
     return found
 

@@ -1,4 +1,4 @@
-"""Where a mite is told: which channels there are, one more, one less."""
+"""Where an account is told: which channels there are, one more, one less."""
 
 import re
 from dataclasses import replace
@@ -11,7 +11,7 @@ from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried
 from roundtrip.channels.secrets import Unsealable
 from roundtrip.channels.targets import BadTarget, Target, target
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
 from roundtrip.domain.watch.channels import HOST_ROWS, host_of
@@ -34,7 +34,7 @@ from .channels_schema import (
 )
 from .telegram_link import link_code
 
-ATTEMPTS_OF_MITE, ATTEMPTS_OF_HOST = 5, 30
+ATTEMPTS_OF_ACCOUNT, ATTEMPTS_OF_HOST = 5, 30
 """Tries of an account, and tries of everybody at a host that failed."""
 ATTEMPTS_WINDOW = timedelta(minutes=10)
 _SHOWN_OF_PATH = 12
@@ -42,12 +42,12 @@ _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
 _TEST = "This is a test: alerts will come here."
 
 
-async def list_channels(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[Channels]:
+async def list_channels(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Channels]:
     """The channels as they stand. Raises ServiceFull."""
     bot = None if ctx.outward.bot is None else await ctx.outward.bot.name(ctx.now_s())
     async with accounts(ctx) as connection:
-        found = await channels.of_mite(connection, mite.id)
-        code = None if bot is None else await link_code(ctx, connection, mite.id)
+        found = await channels.of_account(connection, account.id)
+        code = None if bot is None else await link_code(ctx, connection, account.id)
     link = None if bot is None else TelegramLink(bot, f"https://t.me/{bot}?start={code}")
     told = [present_channel(one) for one in found]
     failing = sum(one.state == "failing" for one in told)
@@ -64,25 +64,25 @@ def _count_text(count: int) -> str:
     return "No channel" if count == 0 else "One channel" if count == 1 else f"{count} channels"
 
 
-async def set_webhook(ctx: Context, params: WebhookParams, mite: Mite) -> UseCaseAnswer[WebhookSet]:
+async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> UseCaseAnswer[WebhookSet]:
     """Sends a test, and keeps the target where that arrives. Raises CallerFault (bad_input), LimitReached,
     ServiceFull."""
     aim = _parse_target(ctx, params.url)
     secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
     new = _new(ctx, aim, secret)
     async with accounts(ctx) as connection:
-        tried_at = await count_attempt(ctx, connection, mite, new)
-        await _room(connection, mite, new)
-    new = await send_test(ctx, mite, new)
+        tried_at = await count_attempt(ctx, connection, account, new)
+        await _room(connection, account, new)
+    new = await send_test(ctx, account, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.clear_attempt(connection, mite.id, host_of(new.shown), tried_at)
+        await channels.clear_attempt(connection, account.id, host_of(new.shown), tried_at)
         if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
             raise Unsealable("other channels were sealed with another key than the one that is set")
-        await channels.lock_mite(connection, mite.id)
-        same = await _room(connection, mite, new)
+        await channels.lock_account(connection, account.id)
+        same = await _room(connection, account, new)
         if same is None:
-            channel_id = await channels.add(connection, mite.id, new, now)
+            channel_id = await channels.add(connection, account.id, new, now)
         else:
             channel_id = same
             await channels.set_again(connection, channel_id, new, now)
@@ -135,35 +135,35 @@ def _mask_target(aim: Target) -> str:
 
 
 async def count_attempt(
-    ctx: Context, connection: asyncpg.Connection, mite: Mite, new: NewChannel
+    ctx: Context, connection: asyncpg.Connection, account: Account, new: NewChannel
 ) -> datetime:
     """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     host = host_of(new.shown)
-    await channels.lock_mite(connection, mite.id)
+    await channels.lock_account(connection, account.id)
     await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
-    known = await channels.of_mite(connection, mite.id)
+    known = await channels.of_account(connection, account.id)
     # Whose channel is well there is not kept out by strangers who fail.
     is_known = any(
         one.state == "live" and one.kind == new.kind and host_of(one.shown) == host for one in known
     )
-    most = (ATTEMPTS_OF_MITE, None if is_known else ATTEMPTS_OF_HOST)
-    until = await channels.attempt(connection, mite.id, host, most, ATTEMPTS_WINDOW, now)
+    most = (ATTEMPTS_OF_ACCOUNT, None if is_known else ATTEMPTS_OF_HOST)
+    until = await channels.attempt(connection, account.id, host, most, ATTEMPTS_WINDOW, now)
     if until is not None:
         wait_s = max(1, int((until - now).total_seconds() + 0.999))
         raise LimitReached(
             "rate_limited",
-            f"In ten minutes an account may try {ATTEMPTS_OF_MITE} targets, and {ATTEMPTS_OF_HOST} tries "
+            f"In ten minutes an account may try {ATTEMPTS_OF_ACCOUNT} targets, and {ATTEMPTS_OF_HOST} tries "
             "at one host may fail, whoever made them.",
             wait_s,
-            ATTEMPTS_OF_MITE,
+            ATTEMPTS_OF_ACCOUNT,
         )
     return now
 
 
-async def _room(connection: asyncpg.Connection, mite: Mite, new: NewChannel) -> int | None:
+async def _room(connection: asyncpg.Connection, account: Account, new: NewChannel) -> int | None:
     """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
-    known = await channels.of_mite(connection, mite.id)
+    known = await channels.of_account(connection, account.id)
     key = (new.kind, new.target_hash)
     same = next((one.id for one in known if (one.kind, one.target_hash) == key), None)
     if same is None and len(known) >= MOST_CHANNELS:
@@ -173,12 +173,12 @@ async def _room(connection: asyncpg.Connection, mite: Mite, new: NewChannel) -> 
     return same
 
 
-async def send_test(ctx: Context, mite: Mite, new: NewChannel) -> NewChannel:
+async def send_test(ctx: Context, account: Account, new: NewChannel) -> NewChannel:
     """The same, with what the answer told of it. Raises CallerFault (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
-    row = rows([Alert(0, Draft(mite.id, "test", None, now_s, _TEST))])
+    row = rows([Alert(0, Draft(account.id, "test", None, now_s, _TEST))])
     challenge = ctx.entropy().hex()[:32] if new.kind == "webhook" else None
-    message = Message(f"msg_{ctx.entropy().hex()[:32]}", mite.designation, "test", row, challenge)
+    message = Message(f"msg_{ctx.entropy().hex()[:32]}", account.designation, "test", row, challenge)
     try:
         reply = await send(ctx.outward, MessageTarget(new.kind, new.target, new.secret), message, now_s)
     except PostNotTried:
@@ -190,13 +190,15 @@ async def send_test(ctx: Context, mite: Mite, new: NewChannel) -> NewChannel:
     return replace(new, proven=message.is_echoed(reply), took_ms=reply.took_ms)
 
 
-async def remove_channel(ctx: Context, params: ChannelParams, mite: Mite) -> UseCaseAnswer[ChannelRemoved]:
+async def remove_channel(
+    ctx: Context, params: ChannelParams, account: Account
+) -> UseCaseAnswer[ChannelRemoved]:
     """Nothing is sent there any more, nor what waits. Raises CallerFault (bad_input), ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.lock_mite(connection, mite.id)
+        await channels.lock_account(connection, account.id)
         found = await channels.channel(connection, params.id, lock=True)
-        if found is None or found.mite_id != mite.id:
+        if found is None or found.account_id != account.id:
             raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
         removed = found.state != "removed"
         if removed:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import asyncpg
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached
 from roundtrip.domain.watch.channels import TOLD, DeliveryState, State
 from roundtrip.services.accounts.database import accounts
@@ -63,23 +63,23 @@ class Resent(msgspec.Struct, frozen=True, rename="camel"):
     id: int
 
 
-async def delivery_log(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[DeliveryLog]:
+async def delivery_log(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[DeliveryLog]:
     """The newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await deliveries.log_of_mite(connection, mite.id, MOST_SHOWN)
+        found = await deliveries.log_of_account(connection, account.id, MOST_SHOWN)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     rows = [_row(one, now) for one in found]
     return UseCaseAnswer(DeliveryLog(_text(rows), rows))
 
 
-async def resend(ctx: Context, params: ResendParams, mite: Mite) -> UseCaseAnswer[Resent]:
+async def resend(ctx: Context, params: ResendParams, account: Account) -> UseCaseAnswer[Resent]:
     """Has it sent once more, under the same webhook id and with the same rows. Raises CallerFault
     (bad_input), LimitReached, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.lock_mite(connection, mite.id)
-        _check(await deliveries.of_mite(connection, mite.id, params.id), params)
-        until = await deliveries.count_resend(connection, mite.id, RESENDS, RESENDS_WINDOW, now)
+        await channels.lock_account(connection, account.id)
+        _check(await deliveries.of_account(connection, account.id, params.id), params)
+        until = await deliveries.count_resend(connection, account.id, RESENDS, RESENDS_WINDOW, now)
         if until is not None:
             wait_s = max(1, int((until - now).total_seconds() + 0.999))
             raise LimitReached(

@@ -1,4 +1,4 @@
-"""How a chat with the Telegram bot becomes a channel: by a code that only the mite's key shows."""
+"""How a chat with the Telegram bot becomes a channel: by a code that only the account's key shows."""
 
 import hashlib
 import hmac
@@ -19,24 +19,24 @@ from roundtrip.store.delivery.channels import NewChannel
 WINDOW_S = 600
 _SECRET = "telegram"  # noqa: S105
 _CODE = re.compile(r"([1-9][0-9]{0,17})-([0-9a-f]{32})")
-_LINKED = "From now on alerts of {mite} come here. Remove the channel to end that."
+_LINKED = "From now on alerts of {account} come here. Remove the channel to end that."
 NO_CODE = "That code is not good, or no longer. Ask list_channels for a new link."
 _FULL = (
     f"There are {MOST_CHANNELS} channels already: remove one first, then ask list_channels for a new link."
 )
 
 
-async def link_code(ctx: Context, connection: asyncpg.Connection, mite_id: int) -> str:
+async def link_code(ctx: Context, connection: asyncpg.Connection, account_id: int) -> str:
     """Good for ten minutes at least and twenty at most, until a chat was linked by it."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
-    made = await channels.chats_linked(connection, mite_id)
-    return _code(secret, mite_id, made, int(ctx.now_s()) // WINDOW_S)
+    made = await channels.chats_linked(connection, account_id)
+    return _code(secret, account_id, made, int(ctx.now_s()) // WINDOW_S)
 
 
-def _code(secret: bytes, mite_id: int, made: int, window: int) -> str:
-    """``made``: how often the mite linked a chat: with the next the code is of no use any more."""
-    said = f"{mite_id} {made} {window}"
-    return f"{mite_id}-{hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()[:32]}"
+def _code(secret: bytes, account_id: int, made: int, window: int) -> str:
+    """``made``: how often the account linked a chat: with the next the code is of no use any more."""
+    said = f"{account_id} {made} {window}"
+    return f"{account_id}-{hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()[:32]}"
 
 
 async def link(ctx: Context, started: StartedChat) -> str:
@@ -49,17 +49,17 @@ async def _link_chat(ctx: Context, connection: asyncpg.Connection, started: Star
     found = _CODE.fullmatch(started.code)
     if found is None:
         return NO_CODE
-    mite_id = int(found[1])
+    account_id = int(found[1])
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
-    designation = await channels.lock_mite(connection, mite_id)
-    made = await channels.chats_linked(connection, mite_id)
+    designation = await channels.lock_account(connection, account_id)
+    made = await channels.chats_linked(connection, account_id)
     window = int(ctx.now_s()) // WINDOW_S
-    good = (_code(secret, mite_id, made, one) for one in (window, window - 1))
+    good = (_code(secret, account_id, made, one) for one in (window, window - 1))
     if designation is None or not any(hmac.compare_digest(started.code, one) for one in good):
         return NO_CODE
     new = NewChannel("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    known = await channels.of_mite(connection, mite_id)
+    known = await channels.of_account(connection, account_id)
     same = next((one for one in known if (one.kind, one.target) == (new.kind, new.target)), None)
     if same is not None:
         await channels.set_again(connection, same.id, new, now)
@@ -67,6 +67,6 @@ async def _link_chat(ctx: Context, connection: asyncpg.Connection, started: Star
     elif len(known) >= MOST_CHANNELS:
         return _FULL
     else:
-        await channels.add(connection, mite_id, new, now)
-    await channels.count_chat(connection, mite_id)
-    return _LINKED.format(mite=designation)
+        await channels.add(connection, account_id, new, now)
+    await channels.count_chat(connection, account_id)
+    return _LINKED.format(account=designation)

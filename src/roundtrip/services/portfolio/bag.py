@@ -8,7 +8,7 @@ import asyncpg
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
@@ -35,10 +35,10 @@ class BagValuation(Protocol):
     ) -> Awaitable[list[Valued]]: ...
 
 
-async def my_bag(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[MyBag]:
-    """Everything the mite's wallet holds by the index. What the node does not tell stands as null, and the
+async def my_bag(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyBag]:
+    """Everything the account's wallet holds by the index. What the node does not tell stands as null, and the
     text says so. Raises ServiceFull (busy)."""
-    return await bag_of(ctx, mite.wallet, worth)
+    return await bag_of(ctx, account.wallet, worth)
 
 
 async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCaseAnswer[MyBag]:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import asyncpg
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
@@ -36,16 +36,16 @@ class _AccountRead:
     symbols: dict[Address, str | None]
 
 
-async def practice_account(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[PracticeAccount]:
+async def practice_account(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeAccount]:
     """Nothing is written. Raises NodeFault, ServiceFull."""
     meter = Meter()
-    return UseCaseAnswer(await account(ctx, mite, worth, meter), meter=meter)
+    return UseCaseAnswer(await value_account(ctx, account, worth, meter), meter=meter)
 
 
-async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> PracticeAccount:
+async def value_account(ctx: Context, account: Account, valuing: Valuing, meter: Meter) -> PracticeAccount:
     """The account, its positions valued by ``valuing``. Raises as ``practice_account``."""
     head, at = ctx.heads.current(), moment(ctx)
-    found = await _read(ctx, mite, at, head.block.number)
+    found = await _read(ctx, account, at, head.block.number)
     kept = found.page.kept
     valued: list[Valued] = []
     if kept:
@@ -73,22 +73,22 @@ async def account(ctx: Context, mite: Mite, valuing: Valuing, meter: Meter) -> P
     )
 
 
-async def _read(ctx: Context, mite: Mite, at: datetime, block_number: int) -> _AccountRead:
+async def _read(ctx: Context, account: Account, at: datetime, block_number: int) -> _AccountRead:
     try:
         async with (
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            return await _read_account(connection, mite, at, block_number)
+            return await _read_account(connection, account, at, block_number)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
 async def _read_account(
-    connection: asyncpg.Connection, mite: Mite, at: datetime, block_number: int
+    connection: asyncpg.Connection, account: Account, at: datetime, block_number: int
 ) -> _AccountRead:
-    page = await read_page(connection, mite, None, at, block_number)
-    week = await store.week(connection, mite.id, _monday(at))
+    page = await read_page(connection, account, None, at, block_number)
+    week = await store.week(connection, account.id, _monday(at))
     return _AccountRead(
         page, week, await store.symbols(connection, [one.position.token for one in page.kept])
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Mite, agent_name
+from roundtrip.domain.accounts.account import MOST_AGENT_NAME, Account, agent_name
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.accounts.key_schema import AGENT_NAME_PATTERN
@@ -54,22 +54,21 @@ class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
     agent_name: str | None
 
 
-async def mark_as_agent(ctx: Context, params: AgentParams, mite: Mite) -> UseCaseAnswer[AgentMarked]:
+async def mark_as_agent(ctx: Context, params: AgentParams, account: Account) -> UseCaseAnswer[AgentMarked]:
     """Sets the tag or removes it, here and on this week's league at once. Raises CallerFault (bad_input),
     ServiceFull."""
     name, now = params.agents_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         if params.off:
-            marked = await league.untag(connection, mite.id, now)
+            marked = await league.untag(connection, account.id, now)
         else:
-            marked = await league.tag(connection, mite.id, name, now)
+            marked = await league.tag(connection, account.id, name, now)
     return UseCaseAnswer(AgentMarked(_text(marked), marked.designation, marked.is_agent, marked.agent_name))
 
 
-def _text(mite: Mite) -> str:
-    if not mite.is_agent:
-        return (
-            f"{mite.designation} has no agent tag: the league counts it among people. Nothing else changed."
-        )
-    called = f', called "{mite.agent_name}"' if mite.agent_name else ""
-    return f"{mite.designation} is tagged as an agent{called}, on the league, too. Nothing else changed."
+def _text(account: Account) -> str:
+    if not account.is_agent:
+        name = account.designation
+        return f"{name} has no agent tag: the league counts it among people. Nothing else changed."
+    called = f', called "{account.agent_name}"' if account.agent_name else ""
+    return f"{account.designation} is tagged as an agent{called}, on the league, too. Nothing else changed."

@@ -9,7 +9,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.practice import practice
@@ -49,23 +49,28 @@ MEANS = BuyPricing()
 
 
 async def practice_buy(
-    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None
+    ctx: Context, params: PracticeBuyParams, account: Account, once: str | None
 ) -> UseCaseAnswer[PracticeBought]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small), NodeFault and
     ServiceFull."""
     meter = Meter()
-    return UseCaseAnswer(await buy(ctx, params, mite, once, MEANS, meter), meter=meter)
+    return UseCaseAnswer(await buy(ctx, params, account, once, MEANS, meter), meter=meter)
 
 
 async def buy(
-    ctx: Context, params: PracticeBuyParams, mite: Mite, once: str | None, means: BuyPricing, meter: Meter
+    ctx: Context,
+    params: PracticeBuyParams,
+    account: Account,
+    once: str | None,
+    means: BuyPricing,
+    meter: Meter,
 ) -> PracticeBought:
     """The buy by these means. Raises as ``practice_buy``."""
     eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
     if eth_wei < practice.LEAST_WEI:
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
     named = once_for(once, "practice_buy", token, eth_wei)
-    asked = TradeRequest(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
+    asked = TradeRequest(account, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
     return await run_or_repeat(ctx, asked, twice(partial(_buy, ctx, asked, eth_wei, means, meter)))
 
 

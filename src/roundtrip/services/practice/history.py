@@ -5,7 +5,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
@@ -32,10 +32,10 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
     is_all: bool
 
 
-async def practice_history(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[PracticeHistory]:
+async def practice_history(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeHistory]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        closings = await store.closings(connection, mite.id, MOST + 1)
+        closings = await store.closings(connection, account.id, MOST + 1)
     shown = closings[:MOST]
     points = [ProfitPoint(one.at, eth_of(one.profit_wei), eth_of(one.total_wei)) for one in reversed(shown)]
     return UseCaseAnswer(PracticeHistory(_text(points), points, len(shown) == len(closings)))

@@ -54,7 +54,7 @@ class BestSell(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class LeagueRow(msgspec.Struct, frozen=True, rename="camel"):
-    """A mite and its week."""
+    """An account and its week."""
 
     rank: Annotated[int, msgspec.Meta(description="1 made the most profit.")]
     designation: Annotated[str, msgspec.Meta(description="What the account is called in public.")]
@@ -178,10 +178,12 @@ def _line(one: LeagueRank, tokens: dict[Address, Label]) -> str:
     best = ""
     if one.won:
         best = f"; its best was {quote_token(tokens[one.best_token])}, {eth_text(one.best_profit_wei)}"
-    return f"{_mite(one)} {made} {eth_text(abs(one.profit_wei))} in {one.sells} sells, {one.won} won{best}."
+    return (
+        f"{_account(one)} {made} {eth_text(abs(one.profit_wei))} in {one.sells} sells, {one.won} won{best}."
+    )
 
 
-def _mite(one: LeagueRank) -> str:
+def _account(one: LeagueRank) -> str:
     if not one.is_agent:
         return one.designation
     return f'{one.designation} (agent "{one.agent_name}")' if one.agent_name else f"{one.designation} (agent)"
@@ -197,5 +199,5 @@ def _too_few(who: Who, count: int) -> str:
 def _last_week(podium: tuple[LeagueRank, ...]) -> str:
     if not podium:
         return ""
-    first = ", ".join(f"{_mite(one)} {eth_text(one.profit_wei)}" for one in podium)
+    first = ", ".join(f"{_account(one)} {eth_text(one.profit_wei)}" for one in podium)
     return f"Last week's first: {first}."

@@ -10,7 +10,7 @@ from typing import TypeVar
 import asyncpg
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, RoundtripError, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.practice import practice
@@ -57,7 +57,7 @@ class TradeRequest:
     """A trade as it is asked for: whose, of which token, when; it is priced at this block or a later one.
     ``answer``: the type of what it is answered with."""
 
-    mite: Mite
+    account: Account
     token: Address
     at: datetime
     block_number: int
@@ -86,18 +86,18 @@ class AccountPage:
 
 
 async def read_page(
-    connection: asyncpg.Connection, mite: Mite, token: Address | None, at: datetime, block_number: int
+    connection: asyncpg.Connection, account: Account, token: Address | None, at: datetime, block_number: int
 ) -> AccountPage:
     """As it stands, whether it was written before or not."""
     now_s = int(at.timestamp())
-    found = await store.account(connection, mite.id) or practice.open_account(now_s)
-    kept = await store.open_positions(connection, mite.id)
+    found = await store.account(connection, account.id) or practice.open_account(now_s)
+    kept = await store.open_positions(connection, account.id)
     turned = practice.turn_week(found, [one.position for one in kept], now_s)
     gone = {one.token for one in turned.lost}
     left = tuple(one for one in kept if one.position.token not in gone)
     recent = RecentTrades()
     if token is not None:
-        recent = await store.recent(connection, mite.id, token, at - _AT_ONCE, block_number)
+        recent = await store.recent(connection, account.id, token, at - _AT_ONCE, block_number)
     own = next((one for one in left if one.position.token == token), None)
     return AccountPage(turned.account, left, own, recent, turned)
 
@@ -118,7 +118,7 @@ async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Stru
             answered = await _earlier_answer(connection, asked)
             if answered is not None:
                 return answered
-            return await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
+            return await read_page(connection, asked.account, asked.token, asked.at, asked.block_number)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
@@ -126,7 +126,7 @@ async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Stru
 async def _earlier_answer(connection: asyncpg.Connection, asked: TradeRequest) -> msgspec.Struct | None:
     if asked.once is None:
         return None
-    found = await store.repeat(connection, asked.mite.id, asked.once.key_hash)
+    found = await store.repeat(connection, asked.account.id, asked.once.key_hash)
     if found is None:
         return None
     if found.asked_hash != asked.once.asked_hash:
@@ -144,32 +144,34 @@ async def book_trade(ctx: Context, asked: TradeRequest, page: AccountPage, fill:
     of it fails. Raises ServiceFull (busy), Stale where what the price stood on is no more, and what ``fill``
     raises."""
     async with accounts(ctx) as connection:
-        await store.lock(connection, asked.mite.id, practice.open_account(int(asked.at.timestamp())))
+        await store.lock(connection, asked.account.id, practice.open_account(int(asked.at.timestamp())))
         answered = await _earlier_answer(connection, asked)
         if answered is not None:
             return answered  # type: ignore[return-value]
-        now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
+        now = await read_page(connection, asked.account, asked.token, asked.at, asked.block_number)
         if now.stands_on() != page.stands_on():
             raise StalePrice
-        await _write_turn(connection, asked.mite, now.turned, asked.at)
+        await _write_turn(connection, asked.account, now.turned, asked.at)
         answer = await fill(connection, now)
         if asked.once is not None:
             kept = Repeat(asked.once.asked_hash, msgspec.json.encode(answer))
-            await store.keep_repeat(connection, asked.mite.id, asked.once.key_hash, kept, asked.at)
+            await store.keep_repeat(connection, asked.account.id, asked.once.key_hash, kept, asked.at)
         return answer
 
 
-async def _write_turn(connection: asyncpg.Connection, mite: Mite, turned: MondayTurn, at: datetime) -> None:
+async def _write_turn(
+    connection: asyncpg.Connection, account: Account, turned: MondayTurn, at: datetime
+) -> None:
     """Writes what the last Monday did."""
     lost = {one.token for one in turned.lost}
     if lost:
-        for kept in await store.open_positions(connection, mite.id):
+        for kept in await store.open_positions(connection, account.id):
             if kept.position.token in lost:
                 gone, _ = practice.written_off(kept.position)
-                await store.keep_position(connection, mite.id, replace(kept, position=gone))
+                await store.keep_position(connection, account.id, replace(kept, position=gone))
     for trade in turned.trades:
-        await store.add_trade(connection, mite.id, trade, TradeNotes(), at)
-    await store.keep_account(connection, mite.id, turned.account)
+        await store.add_trade(connection, account.id, trade, TradeNotes(), at)
+    await store.keep_account(connection, account.id, turned.account)
 
 
 async def write(
@@ -181,9 +183,9 @@ async def write(
     told: TradeNotes,
 ) -> int:
     """Writes one trade and what it left; the trade's id."""
-    await store.keep_account(connection, asked.mite.id, account)
-    await store.keep_position(connection, asked.mite.id, kept)
-    return await store.add_trade(connection, asked.mite.id, trade, told, asked.at)
+    await store.keep_account(connection, asked.account.id, account)
+    await store.keep_position(connection, asked.account.id, kept)
+    return await store.add_trade(connection, asked.account.id, trade, told, asked.at)
 
 
 async def mark_stuck(ctx: Context, asked: TradeRequest) -> None:
@@ -203,11 +205,11 @@ async def _mark(
     ctx: Context, asked: TradeRequest, marked: Callable[[StoredPosition], StoredPosition]
 ) -> None:
     async with accounts(ctx) as connection:
-        await store.lock(connection, asked.mite.id, practice.open_account(int(asked.at.timestamp())))
-        now = await read_page(connection, asked.mite, asked.token, asked.at, asked.block_number)
-        await _write_turn(connection, asked.mite, now.turned, asked.at)
+        await store.lock(connection, asked.account.id, practice.open_account(int(asked.at.timestamp())))
+        now = await read_page(connection, asked.account, asked.token, asked.at, asked.block_number)
+        await _write_turn(connection, asked.account, now.turned, asked.at)
         if now.own is not None:
-            await store.keep_position(connection, asked.mite.id, marked(now.own))
+            await store.keep_position(connection, asked.account.id, marked(now.own))
 
 
 def _stuck(asked: TradeRequest, kept: StoredPosition) -> StoredPosition:

@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
@@ -59,20 +59,25 @@ MEANS = SellPricing()
 
 
 async def practice_sell(
-    ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None
+    ctx: Context, params: PracticeSellParams, account: Account, once: str | None
 ) -> UseCaseAnswer[PracticeSold]:
     """Raises CallerFault (bad_input, nothing_to_sell, too_small, would_fail), NodeFault, ServiceFull."""
     meter = Meter()
-    return UseCaseAnswer(await sell(ctx, params, mite, once, MEANS, meter), meter=meter)
+    return UseCaseAnswer(await sell(ctx, params, account, once, MEANS, meter), meter=meter)
 
 
 async def sell(
-    ctx: Context, params: PracticeSellParams, mite: Mite, once: str | None, means: SellPricing, meter: Meter
+    ctx: Context,
+    params: PracticeSellParams,
+    account: Account,
+    once: str | None,
+    means: SellPricing,
+    meter: Meter,
 ) -> PracticeSold:
     """The sell by these means. Raises as ``practice_sell``."""
     share, token = Decimal(repr(float(params.percent))), address(params.token)
     named = once_for(once, "practice_sell", token, share.normalize())
-    asked = TradeRequest(mite, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
+    asked = TradeRequest(account, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
     return await run_or_repeat(ctx, asked, twice(partial(_sell, ctx, asked, share, means, meter)))
 
 
@@ -139,7 +144,7 @@ async def _fill(
     kept = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
     counted = await means.count_sell(
         connection,
-        asked.mite,
+        asked.account,
         asked.token,
         trade.profit_wei,
         priced.block,

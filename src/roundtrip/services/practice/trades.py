@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.services.accounts.database import accounts
@@ -17,10 +17,10 @@ from .schema import PracticeTrades, TradeListed, eth_of, token_named
 MOST = 50
 
 
-async def practice_trades(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[PracticeTrades]:
+async def practice_trades(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeTrades]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await store.trades(connection, mite.id, MOST)
+        found = await store.trades(connection, account.id, MOST)
     return UseCaseAnswer(PracticeTrades(_text(found), [_present_trade(one) for one in found]))
 
 

@@ -105,11 +105,11 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. ``mite``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
+    """One message. ``account``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
     ``webhook.message`` has it."""
 
     webhook_id: str
-    mite: str
+    account: str
     kind: str
     rows: Sequence[Any]
     challenge: str | None = None
@@ -130,7 +130,7 @@ async def send(outward: Notifiers, to: MessageTarget, message: Message, now_s: i
         else:
             assert to.secret is not None
             body, headers = webhook.message(
-                outward.seal().unseal(to.secret), message.webhook_id, now_s, message.mite, message.kind,
+                outward.seal().unseal(to.secret), message.webhook_id, now_s, message.account, message.kind,
                 message.rows, message.challenge,
             )  # fmt: skip
     except Unsealable:

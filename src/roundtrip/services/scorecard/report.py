@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address, TxHash, parse_address
@@ -66,7 +66,7 @@ class Reported(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def report_verdict(
-    ctx: Context, params: ReportParams, mite: Mite, values: SellValuation = worth
+    ctx: Context, params: ReportParams, account: Account, values: SellValuation = worth
 ) -> UseCaseAnswer[Reported]:
     """Holds the transaction against what was said of the token, marks what it proves wrong, and keeps the
     rest as an open report, which changes no count: what came too early is weighed again. Raises CallerFault
@@ -75,10 +75,10 @@ async def report_verdict(
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with accounts(ctx) as connection:
-        before = await reports.find_report(connection, mite.id, token, tx_hash)
+        before = await reports.find_report(connection, account.id, token, tx_hash)
         if before is None:
             with _bound_reports():
-                await reports.check_room(connection, mite.id, day)
+                await reports.check_room(connection, account.id, day)
     if before is not None:
         return UseCaseAnswer(_answer(before, again=True))
     meter = Meter()
@@ -91,7 +91,7 @@ async def report_verdict(
     )
     async with accounts(ctx) as connection:
         with _bound_reports():
-            added = await reports.add_report(connection, mite.id, kept, now, day)
+            added = await reports.add_report(connection, account.id, kept, now, day)
         for one in weighed.wrong if added else ():
             await store.settle_by(connection, one, now)
         if added and next_at is not None:

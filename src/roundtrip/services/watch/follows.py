@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS
@@ -16,21 +16,23 @@ from roundtrip.store.watch import watches
 from .schema import FollowedWallet, FollowParams, Unfollowed
 
 
-async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> UseCaseAnswer[FollowedWallet]:
+async def follow_wallet(
+    ctx: Context, params: FollowParams, account: Account
+) -> UseCaseAnswer[FollowedWallet]:
     """Follows a wallet, or calls a followed one by another name. Raises CallerFault (bad_address, bad_input),
     ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         head = ctx.heads.last_number()
         # Not given again, it stays.
-        name = name or await _name(connection, mite, wallet)
+        name = name or await _name(connection, account, wallet)
         try:
-            await watches.add_follow(connection, mite.id, wallet, name, head, now)
+            await watches.add_follow(connection, account.id, wallet, name, head, now)
         except watches.TooManyWatches as many:
             raise CallerFault(
                 "bad_input", f"You follow {many.most} wallets, which is all you can: unfollow one first."
             ) from None
-        followed = {one.wallet: one for one in await watches.follows_of(connection, mite.id)}
+        followed = {one.wallet: one for one in await watches.follows_of(connection, account.id)}
     follow, follows = followed[wallet], len(followed)
     called = f', called "{follow.name}"' if follow.name else ""
     answer = FollowedWallet(
@@ -44,19 +46,19 @@ async def follow_wallet(ctx: Context, params: FollowParams, mite: Mite) -> UseCa
     return UseCaseAnswer(answer)
 
 
-async def unfollow_wallet(ctx: Context, params: WalletParams, mite: Mite) -> UseCaseAnswer[Unfollowed]:
+async def unfollow_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[Unfollowed]:
     """Follows a wallet no longer. Raises CallerFault (bad_address), ServiceFull."""
     wallet, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        was_followed = await watches.end_follow(connection, mite.id, wallet, now)
-        follows = len(await watches.follows_of(connection, mite.id))
+        was_followed = await watches.end_follow(connection, account.id, wallet, now)
+        follows = len(await watches.follows_of(connection, account.id))
     said = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
     return UseCaseAnswer(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
 
 
-async def _name(connection: asyncpg.Connection, mite: Mite, wallet: Address) -> str:
-    """As the mite calls the wallet by now; empty: it does not."""
-    follows = await watches.follows_of(connection, mite.id)
+async def _name(connection: asyncpg.Connection, account: Account, wallet: Address) -> str:
+    """As the account calls the wallet by now; empty: it does not."""
+    follows = await watches.follows_of(connection, account.id)
     return next((one.name for one in follows if one.wallet == wallet), "")
 
 

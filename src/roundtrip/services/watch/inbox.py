@@ -1,11 +1,11 @@
-"""What a mite was told."""
+"""What an account was told."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -29,11 +29,11 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
     rows: Annotated[list[AlertRow], msgspec.Meta(description=f"The newest {MOST_ROWS} at most.")]
 
 
-async def inbox(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[Inbox]:
-    """Every alert that was raised for the mite. Raises ServiceFull."""
+async def inbox(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Inbox]:
+    """Every alert that was raised for the account. Raises ServiceFull."""
     since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
     async with accounts(ctx) as connection:
-        alerts, total = await store.newest(connection, mite.id, since, MOST_ROWS)
+        alerts, total = await store.newest(connection, account.id, since, MOST_ROWS)
     shown, at_least, total = (
         rows(alerts, ctx.outward.public_url),
         total > store.MOST_COUNTED,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.channels import TOLD
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.services.accounts.database import accounts
@@ -44,11 +44,11 @@ class WatchAround(msgspec.Struct, frozen=True, rename="camel"):
     examples: list[RuleExample]
 
 
-async def watch_around(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[WatchAround]:
+async def watch_around(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[WatchAround]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        rules = await watches.rules_of(connection, mite.id)
-        found = await channels.of_mite(connection, mite.id)
+        rules = await watches.rules_of(connection, account.id)
+        found = await channels.of_account(connection, account.id)
         token = await newest_launch(connection)
     told = sum(one.state in TOLD for one in found)
     examples = ["follow buying", "any selling over 10 eth", "any launching over 1 eth"]

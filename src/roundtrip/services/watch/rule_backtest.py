@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alert_text import draft_alert
@@ -32,24 +32,26 @@ LONGEST_S = 8.0
 """It is to take two seconds of 24 million trades."""
 
 
-async def replay_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAnswer[RuleTested]:
+async def replay_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleTested]:
     """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
-    tested, _ = await tested_and_times(ctx, params, mite)
+    tested, _ = await tested_and_times(ctx, params, account)
     return UseCaseAnswer(tested)
 
 
-async def tested_and_times(ctx: Context, params: RuleParams, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
+async def tested_and_times(
+    ctx: Context, params: RuleParams, account: Account
+) -> tuple[RuleTested, Sequence[int]]:
     """The same, and when each hit that was counted was, seconds since 1970, the newest first."""
     rule = parse(params.rule)
-    with ctx.replays.one(mite.id):
-        return await _test_rule(ctx, rule, mite)
+    with ctx.replays.one(account.id):
+        return await _test_rule(ctx, rule, account)
 
 
-async def _test_rule(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, Sequence[int]]:
+async def _test_rule(ctx: Context, rule: Rule, account: Account) -> tuple[RuleTested, Sequence[int]]:
     async with reading(ctx) as (connection, stands):
         wallet = await wallet_of(connection, rule)
         notes = [await unseen_text(connection, rule)]
-        follows = frozenset(one.wallet for one in await watches.follows_of(connection, mite.id))
+        follows = frozenset(one.wallet for one in await watches.follows_of(connection, account.id))
         if rule.who.kind == "follow" and not follows:
             notes.append("You follow no wallet yet.")
         to = IndexedBlock(stands.block.number, stands.block.timestamp_s)
@@ -59,7 +61,7 @@ async def _test_rule(ctx: Context, rule: Rule, mite: Mite) -> tuple[RuleTested, 
         async with _in_time(connection):
             watch = Watch(rule, _wallets(rule, wallet, follows))
             found = await happenings.replay_rule(connection, ctx.contracts, watch, after_s, to)
-            last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], mite)
+            last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], account)
     tested = RuleTested(
         text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
         rule=rule.text(),
@@ -97,12 +99,12 @@ async def _in_time(connection: asyncpg.Connection) -> AsyncIterator[None]:
 
 
 async def _rows(
-    connection: asyncpg.Connection, rule: Rule, hits: Sequence[Happening], mite: Mite
+    connection: asyncpg.Connection, rule: Rule, hits: Sequence[Happening], account: Account
 ) -> list[HitRow]:
     """As they would have been told."""
     ids = await ids_of(connection, {one.token for one in hits})
     symbols = {label.address: label.symbol for label in (await labels(connection, ids.values())).values()}
-    source = AlertSource("rule", 0, mite.id, rule.text(), 0)
+    source = AlertSource("rule", 0, account.id, rule.text(), 0)
     alerts = [Alert(0, draft_alert(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
     shown = HitRow.__struct_fields__
     return [HitRow(**{name: getattr(row, name) for name in shown}) for row in rows(alerts)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import when
 
@@ -35,9 +35,9 @@ class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
     ]
 
 
-async def draw_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAnswer[RuleDrawn]:
+async def draw_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleDrawn]:
     """As ``test_rule``, with the hits by time. Raises CallerFault (bad_input), ServiceFull."""
-    tested, hits_s = await tested_and_times(ctx, params, mite)
+    tested, hits_s = await tested_and_times(ctx, params, account)
     from_s, to_s = int(tested.from_time.timestamp()), int(tested.to_time.timestamp())
     step_s = step_of(to_s - from_s)
     if tested.at_least:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.services.accounts.database import accounts
@@ -20,11 +20,11 @@ from .schema import FollowListed, RuleDropped, RuleIdParams, RuleListed, RuleMad
 _MOST_ID = 2**63 - 1
 
 
-async def list_rules(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer[RulesListed]:
-    """What is watched for a mite. Raises ServiceFull."""
+async def list_rules(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[RulesListed]:
+    """What is watched for an account. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        rules = await watches.rules_of(connection, mite.id)
-        follows = await watches.follows_of(connection, mite.id)
+        rules = await watches.rules_of(connection, account.id)
+        follows = await watches.follows_of(connection, account.id)
     answer = RulesListed(
         text=_list_text(len(rules), sum(one.hits for one in rules), len(follows)),
         rules=[_present_rule(one) for one in rules],
@@ -33,21 +33,21 @@ async def list_rules(ctx: Context, params: Nothing, mite: Mite) -> UseCaseAnswer
     return UseCaseAnswer(answer)
 
 
-async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAnswer[RuleMade]:
+async def create_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleMade]:
     """Sets a rule; one that stands already is given as it is. Raises CallerFault (bad_input), ServiceFull."""
     rule, now = parse(params.rule), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         wallet = await wallet_of(connection, rule)
         head = ctx.heads.last_number()
         try:
-            made_id = await watches.add_rule(connection, mite.id, rule, wallet, head, now)
+            made_id = await watches.add_rule(connection, account.id, rule, wallet, head, now)
         except watches.TooManyWatches as many:
             raise CallerFault(
                 "bad_input", f"You have {many.most} rules, which is all you can: delete one first."
             ) from None
-        (made,) = [one for one in await watches.rules_of(connection, mite.id) if one.id == made_id]
+        (made,) = [one for one in await watches.rules_of(connection, account.id) if one.id == made_id]
         said = [await unseen_text(connection, rule)]
-        if rule.who.kind == "follow" and not await watches.follows_of(connection, mite.id):
+        if rule.who.kind == "follow" and not await watches.follows_of(connection, account.id):
             said.append("You follow no wallet yet: follow_wallet is what it needs.")
     said.insert(
         0,
@@ -59,11 +59,11 @@ async def create_rule(ctx: Context, params: RuleParams, mite: Mite) -> UseCaseAn
     )
 
 
-async def delete_rule(ctx: Context, params: RuleIdParams, mite: Mite) -> UseCaseAnswer[RuleDropped]:
-    """Drops a rule. Raises CallerFault (bad_input) where the mite has none of that id, ServiceFull."""
+async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> UseCaseAnswer[RuleDropped]:
+    """Drops a rule. Raises CallerFault (bad_input) where the account has none of that id, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        if params.id > _MOST_ID or not await watches.end_rule(connection, mite.id, params.id, now):
+        if params.id > _MOST_ID or not await watches.end_rule(connection, account.id, params.id, now):
             raise CallerFault("bad_input", "You have no rule of that id: list_rules tells which you have.")
     return UseCaseAnswer(
         RuleDropped(f"Rule {params.id} is dropped: it tells of nothing any more.", params.id)

@@ -1,4 +1,4 @@
-"""The parameters and the answers of what a mite watches: follows and rules."""
+"""The parameters and the answers of what an account watches: follows and rules."""
 
 import re
 from datetime import datetime
@@ -124,7 +124,7 @@ class FollowListed(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class RulesListed(msgspec.Struct, frozen=True, rename="camel"):
-    """What is watched for a mite."""
+    """What is watched for an account."""
 
     text: AnswerText
     rules: Annotated[list[RuleListed], msgspec.Meta(description=f"At most {MOST_RULES}, the oldest first.")]

@@ -1,4 +1,4 @@
-"""Mites and their keys. Each function takes the caller's connection and ends no transaction."""
+"""Accounts and their keys. Each function takes the caller's connection and ends no transaction."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -7,16 +7,16 @@ from typing import Literal
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """A mite, how many keys it ever made, and when it was made. ``is_new``: in this transaction."""
+class AccountRecord:
+    """An account, how many keys it ever made, and when it was made. ``is_new``: in this transaction."""
 
-    mite: Mite
+    account: Account
     keys_made: int
     made_at: datetime
     is_new: bool = False
@@ -52,14 +52,14 @@ async def secret(connection: asyncpg.Connection, name: str, drawn: bytes) -> byt
 
 
 async def keys_made(connection: asyncpg.Connection, wallet: Address) -> int:
-    """How many keys a wallet ever made; 0 also where it is no mite."""
+    """How many keys a wallet ever made; 0 also where it is no account."""
     found: int | None = await connection.fetchval(
-        "SELECT keys_made FROM accounts.mite WHERE wallet = $1", as_bytes(wallet)
+        "SELECT keys_made FROM accounts.account WHERE wallet = $1", as_bytes(wallet)
     )
     return found or 0
 
 
-_MITE = "mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name"
+_ACCOUNT = "account.id, account.designation, account.wallet, account.is_agent, account.agent_name"
 
 
 async def lock_account(
@@ -68,17 +68,17 @@ async def lock_account(
     designations: Iterable[str],
     now: datetime,
     head: int = -1,
-) -> Account:
-    """The wallet's mite, made where it had none, and nobody else's to change until the transaction ends.
+) -> AccountRecord:
+    """The wallet's account, made where it had none, and nobody else's to change until the transaction ends.
     ``designations``: what a new one may be called, in order. ``head``: the newest block that is known: what
     happened before does not concern its bag. Raises RuntimeError where all are taken."""
     found = await _lock(connection, wallet)
     if found is not None:
         return found
     for designation in designations:
-        # Waits for whoever is just making the same mite, or another one of this name.
+        # Waits for whoever is just making the same account, or another one of this name.
         made = await connection.execute(
-            "INSERT INTO accounts.mite (wallet, designation, made_at, guarded_from)"
+            "INSERT INTO accounts.account (wallet, designation, made_at, guarded_from)"
             " VALUES ($1, $2, $3, greatest($4, (SELECT number FROM facts.cursor))) ON CONFLICT DO NOTHING",
             as_bytes(wallet),
             designation,
@@ -103,39 +103,40 @@ async def made_from(connection: asyncpg.Connection, address_hash: bytes, day: da
     return found
 
 
-async def _lock(connection: asyncpg.Connection, wallet: Address) -> Account | None:
+async def _lock(connection: asyncpg.Connection, wallet: Address) -> AccountRecord | None:
     row = await connection.fetchrow(
-        f"SELECT {_MITE}, mite.keys_made, mite.made_at FROM accounts.mite AS mite"  # noqa: S608
+        f"SELECT {_ACCOUNT}, account.keys_made, account.made_at FROM accounts.account AS account"  # noqa: S608
         " WHERE wallet = $1 FOR UPDATE",
         as_bytes(wallet),
     )
-    return None if row is None else Account(_mite(row), row["keys_made"], row["made_at"])
+    return None if row is None else AccountRecord(_account(row), row["keys_made"], row["made_at"])
 
 
-async def account(connection: asyncpg.Connection, mite_id: int) -> Account:
-    """A mite that there is."""
+async def read_account(connection: asyncpg.Connection, account_id: int) -> AccountRecord:
+    """An account that there is."""
     row = await connection.fetchrow(
-        f"SELECT {_MITE}, mite.keys_made, mite.made_at FROM accounts.mite AS mite WHERE id = $1",  # noqa: S608
-        mite_id,
+        f"SELECT {_ACCOUNT}, account.keys_made, account.made_at"  # noqa: S608
+        " FROM accounts.account AS account WHERE id = $1",
+        account_id,
     )
-    return Account(_mite(row), row["keys_made"], row["made_at"])
+    return AccountRecord(_account(row), row["keys_made"], row["made_at"])
 
 
 async def add_key(
     connection: asyncpg.Connection,
-    mite_id: int,
+    account_id: int,
     hashed: bytes,
     start: str,
     label: str,
     now: datetime,
     session_ends: datetime | None = None,
 ) -> None:
-    """One more key, which is live and counted; the mite is locked. ``session_ends``: it is a session's, until
-    then."""
+    """One more key, which is live and counted; the account is locked. ``session_ends``: it is a session's,
+    until then."""
     await connection.execute(
-        "INSERT INTO accounts.key (mite_id, hash, start, label, made_at, kind, expires_at)"
+        "INSERT INTO accounts.key (account_id, hash, start, label, made_at, kind, expires_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7)",
-        mite_id,
+        account_id,
         hashed,
         start,
         label,
@@ -143,95 +144,97 @@ async def add_key(
         "key" if session_ends is None else "session",
         session_ends,
     )
-    await connection.execute("UPDATE accounts.mite SET keys_made = keys_made + 1 WHERE id = $1", mite_id)
+    await connection.execute(
+        "UPDATE accounts.account SET keys_made = keys_made + 1 WHERE id = $1", account_id
+    )
 
 
-async def tag_agent(connection: asyncpg.Connection, mite_id: int, name: str | None) -> Mite:
-    """The mite is an agent from now on; a name that is None leaves the one it has."""
+async def tag_agent(connection: asyncpg.Connection, account_id: int, name: str | None) -> Account:
+    """The account is an agent from now on; a name that is None leaves the one it has."""
     row = await connection.fetchrow(
-        "UPDATE accounts.mite AS mite SET is_agent = true, agent_name = coalesce($2, agent_name)"  # noqa: S608
-        f" WHERE id = $1 RETURNING {_MITE}",
-        mite_id,
+        "UPDATE accounts.account AS account SET is_agent = true, agent_name = coalesce($2, agent_name)"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_ACCOUNT}",
+        account_id,
         name,
     )
-    return _mite(row)
+    return _account(row)
 
 
-async def untag_agent(connection: asyncpg.Connection, mite_id: int) -> Mite:
-    """The mite is no agent any more, and an agent's name goes with the tag."""
+async def untag_agent(connection: asyncpg.Connection, account_id: int) -> Account:
+    """The account is no agent any more, and an agent's name goes with the tag."""
     row = await connection.fetchrow(
-        "UPDATE accounts.mite AS mite SET is_agent = false, agent_name = NULL"  # noqa: S608
-        f" WHERE id = $1 RETURNING {_MITE}",
-        mite_id,
+        "UPDATE accounts.account AS account SET is_agent = false, agent_name = NULL"  # noqa: S608
+        f" WHERE id = $1 RETURNING {_ACCOUNT}",
+        account_id,
     )
-    return _mite(row)
+    return _account(row)
 
 
-def _mite(row: asyncpg.Record) -> Mite:
+def _account(row: asyncpg.Record) -> Account:
     wallet = as_address(row["wallet"])
-    return Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
+    return Account(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
 
 
-async def live_count(connection: asyncpg.Connection, mite_id: int) -> int:
-    """How many live keys a mite has."""
+async def live_count(connection: asyncpg.Connection, account_id: int) -> int:
+    """How many live keys an account has."""
     found: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.key WHERE mite_id = $1 AND revoked_at IS NULL AND kind = 'key'",
-        mite_id,
+        "SELECT count(*) FROM accounts.key WHERE account_id = $1 AND revoked_at IS NULL AND kind = 'key'",
+        account_id,
     )
     return found
 
 
 _KEYS = """
 SELECT key.id, key.kind, key.start, key.label, key.made_at, key.revoked_at, key.expires_at,
-    mite.designation, mite.wallet
-FROM accounts.key AS key JOIN accounts.mite AS mite ON mite.id = key.mite_id
+    account.designation, account.wallet
+FROM accounts.key AS key JOIN accounts.account AS account ON account.id = key.account_id
 """
 
 
-async def live_keys(connection: asyncpg.Connection, mite_id: int) -> list[Key]:
-    """Of one mite, the oldest first."""
-    of_it = "mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id"
-    return await _keys(connection, of_it, mite_id)
+async def live_keys(connection: asyncpg.Connection, account_id: int) -> list[Key]:
+    """Of one account, the oldest first."""
+    of_it = "account.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id"
+    return await _keys(connection, of_it, account_id)
 
 
-async def revoked_keys(connection: asyncpg.Connection, mite_id: int, most: int) -> list[Key]:
-    """Of one mite, the last revoked first; no sessions."""
-    of_it = "mite.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
+async def revoked_keys(connection: asyncpg.Connection, account_id: int, most: int) -> list[Key]:
+    """Of one account, the last revoked first; no sessions."""
+    of_it = "account.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
     return await _keys(
-        connection, f"{of_it} ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2", mite_id, most
+        connection, f"{of_it} ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2", account_id, most
     )
 
 
-async def live_sessions(connection: asyncpg.Connection, mite_id: int, now: datetime) -> list[Key]:
-    """Of one mite, the newest first."""
-    of_it = "mite.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
-    return await _keys(connection, f"{of_it} AND key.expires_at > $2 ORDER BY key.id DESC", mite_id, now)
+async def live_sessions(connection: asyncpg.Connection, account_id: int, now: datetime) -> list[Key]:
+    """Of one account, the newest first."""
+    of_it = "account.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
+    return await _keys(connection, f"{of_it} AND key.expires_at > $2 ORDER BY key.id DESC", account_id, now)
 
 
 async def session_id(
-    connection: asyncpg.Connection, mite_id: int, hashed: bytes, now: datetime
+    connection: asyncpg.Connection, account_id: int, hashed: bytes, now: datetime
 ) -> int | None:
-    """The number of a mite's live session of this hash; None: it has none such."""
+    """The number of an account's live session of this hash; None: it has none such."""
     found: int | None = await connection.fetchval(
-        "SELECT id FROM accounts.key WHERE mite_id = $1 AND hash = $2 AND kind = 'session'"
+        "SELECT id FROM accounts.key WHERE account_id = $1 AND hash = $2 AND kind = 'session'"
         " AND revoked_at IS NULL AND expires_at > $3",
-        mite_id,
+        account_id,
         hashed,
         now,
     )
     return found
 
 
-async def key_of(connection: asyncpg.Connection, mite_id: int, key_id: int) -> Key | None:
-    """A mite's key or session of this number; None: it is another's, or nobody's."""
-    found = await _keys(connection, "mite.id = $1 AND key.id = $2", mite_id, key_id)
+async def key_of(connection: asyncpg.Connection, account_id: int, key_id: int) -> Key | None:
+    """An account's key or session of this number; None: it is another's, or nobody's."""
+    found = await _keys(connection, "account.id = $1 AND key.id = $2", account_id, key_id)
     return found[0] if found else None
 
 
 async def every_key(connection: asyncpg.Connection, wallet: Address | None) -> list[Key]:
     """Of one wallet, or of all (None), the oldest first; revoked ones, too."""
     of_wallet = None if wallet is None else as_bytes(wallet)
-    return await _keys(connection, "$1::bytea IS NULL OR mite.wallet = $1 ORDER BY key.id", of_wallet)
+    return await _keys(connection, "$1::bytea IS NULL OR account.wallet = $1 ORDER BY key.id", of_wallet)
 
 
 async def keys_like(
@@ -256,14 +259,15 @@ async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> 
 
 
 async def end_sessions(
-    connection: asyncpg.Connection, mite_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
+    connection: asyncpg.Connection, account_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
 ) -> int:
-    """Ends a mite's sessions but the ``left`` newest, or only the one of this hash; how many were live."""
+    """Ends an account's sessions but the ``left`` newest, or only the one of this hash; how many were
+    live."""
     done: str = await connection.execute(
         "UPDATE accounts.key SET revoked_at = $2 WHERE id IN ("
-        "SELECT id FROM accounts.key WHERE mite_id = $1 AND kind = 'session' AND revoked_at IS NULL"
+        "SELECT id FROM accounts.key WHERE account_id = $1 AND kind = 'session' AND revoked_at IS NULL"
         " AND ($4::bytea IS NULL OR hash = $4) ORDER BY id DESC OFFSET $3)",
-        mite_id,
+        account_id,
         now,
         left,
         hashed,
@@ -271,21 +275,21 @@ async def end_sessions(
     return int(done.removeprefix("UPDATE "))
 
 
-async def calls_on(connection: asyncpg.Connection, mite_id: int, day: date) -> int:
-    """Calls of a mite that counted against its limit of one day of UTC."""
+async def calls_on(connection: asyncpg.Connection, account_id: int, day: date) -> int:
+    """Calls of an account that counted against its limit of one day of UTC."""
     found: int | None = await connection.fetchval(
-        "SELECT calls FROM accounts.day WHERE mite_id = $1 AND day = $2", mite_id, day
+        "SELECT calls FROM accounts.day WHERE account_id = $1 AND day = $2", account_id, day
     )
     return found or 0
 
 
 async def calls_by_day(
-    connection: asyncpg.Connection, mite_id: int, last: date, days: int
+    connection: asyncpg.Connection, account_id: int, last: date, days: int
 ) -> list[tuple[date, int]]:
     """The same of so many days up to ``last``, the oldest first; days without a call, too."""
     rows = await connection.fetch(
-        "SELECT day, calls FROM accounts.day WHERE mite_id = $1 AND day > $2 AND day <= $3",
-        mite_id,
+        "SELECT day, calls FROM accounts.day WHERE account_id = $1 AND day > $2 AND day <= $3",
+        account_id,
         last - timedelta(days=days),
         last,
     )

@@ -1,7 +1,7 @@
 """Counted calls, by minute and by day, and whose a key is: one statement for everybody who came meanwhile.
 
-Days are exact whoever writes: of several calls of a mite exactly as many get in as the day has left. A key
-that was revoked before the statement began is dead.
+Days are exact whoever writes: of several calls of an account exactly as many get in as the day has left. A
+key that was revoked before the statement began is dead.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from datetime import date
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.store.server.hex import as_address
 
 KEPT_MS = 120_000
@@ -37,56 +37,56 @@ class RefundedCall:
 
     caller: str | None
     taken_ms: int
-    mite_id: int | None = None
+    account_id: int | None = None
     day: date | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
     """Whose the key is; ``has_room``: the day had a place for the call, which was counted. ``may_pay``: it
-    had none, and the mite paid for calls before: whether a credit is left, ``holds.hold`` says."""
+    had none, and the account paid for calls before: whether a credit is left, ``holds.hold`` says."""
 
-    mite: Mite
+    account: Account
     has_room: bool
     may_pay: bool = False
 
 
-# live: calls whose key is. turn: which of a mite's calls it is. counted: the days, in an order in which
+# live: calls whose key is. turn: which of an account's calls it is. counted: the days, in an order in which
 # writers do not wait for each other in a circle.
 _WRITE = """
 WITH asked AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::date[], $5::int[])
         WITH ORDINALITY AS asked (caller, taken_ms, hash, day, per_day, place)
 ), live AS MATERIALIZED (
-    SELECT asked.place, asked.day, asked.per_day, key.mite_id,
-        row_number() OVER (PARTITION BY key.mite_id, asked.day ORDER BY asked.place) AS turn
+    SELECT asked.place, asked.day, asked.per_day, key.account_id,
+        row_number() OVER (PARTITION BY key.account_id, asked.day ORDER BY asked.place) AS turn
     FROM asked JOIN accounts.key AS key ON key.hash = asked.hash AND key.revoked_at IS NULL
         AND (key.expires_at IS NULL OR key.expires_at > to_timestamp(asked.taken_ms / 1000.0))
 ), back AS MATERIALIZED (
     SELECT * FROM unnest($6::text[], $7::bigint[], $8::bigint[], $9::date[])
-        AS back (caller, taken_ms, mite_id, day)
+        AS back (caller, taken_ms, account_id, day)
 ), change AS MATERIALIZED (
-    SELECT mite_id, day, sum(wanted)::int AS wanted, sum(back)::int AS back, max(per_day) AS per_day
+    SELECT account_id, day, sum(wanted)::int AS wanted, sum(back)::int AS back, max(per_day) AS per_day
     FROM (
-        SELECT mite_id, day, 1 AS wanted, 0 AS back, per_day FROM live WHERE day IS NOT NULL
+        SELECT account_id, day, 1 AS wanted, 0 AS back, per_day FROM live WHERE day IS NOT NULL
         UNION ALL
-        SELECT mite_id, day, 0, 1, 0 FROM back WHERE day IS NOT NULL
-    ) AS each GROUP BY mite_id, day
+        SELECT account_id, day, 0, 1, 0 FROM back WHERE day IS NOT NULL
+    ) AS each GROUP BY account_id, day
 ), counted AS (
-    INSERT INTO accounts.day AS had (mite_id, day, calls, granted)
-    SELECT mite_id, day, least(wanted, per_day), least(wanted, per_day)
-    FROM change ORDER BY mite_id, day
-    ON CONFLICT (mite_id, day) DO UPDATE SET (calls, granted) = (
+    INSERT INTO accounts.day AS had (account_id, day, calls, granted)
+    SELECT account_id, day, least(wanted, per_day), least(wanted, per_day)
+    FROM change ORDER BY account_id, day
+    ON CONFLICT (account_id, day) DO UPDATE SET (calls, granted) = (
         SELECT left_of.calls + left_of.granted, left_of.granted FROM (
             SELECT kept.calls, greatest(0, least(change.wanted, change.per_day - kept.calls)) AS granted
             FROM change, LATERAL (SELECT greatest(0, had.calls - change.back) AS calls) AS kept
-            WHERE change.mite_id = had.mite_id AND change.day = had.day
+            WHERE change.account_id = had.account_id AND change.day = had.day
         ) AS left_of
     )
-    RETURNING mite_id, day, granted
+    RETURNING account_id, day, granted
 ), told AS MATERIALIZED (
-    SELECT live.place, live.mite_id, live.day IS NULL OR live.turn <= counted.granted AS has_room
-    FROM live LEFT JOIN counted ON counted.mite_id = live.mite_id AND counted.day = live.day
+    SELECT live.place, live.account_id, live.day IS NULL OR live.turn <= counted.granted AS has_room
+    FROM live LEFT JOIN counted ON counted.account_id = live.account_id AND counted.day = live.day
 ), kept AS (
     INSERT INTO accounts.call (caller, taken_ms, calls)
     SELECT asked.caller, asked.taken_ms, 1 FROM asked LEFT JOIN told ON told.place = asked.place
@@ -94,11 +94,12 @@ WITH asked AS MATERIALIZED (
     UNION ALL
     SELECT back.caller, back.taken_ms, -1 FROM back WHERE back.caller IS NOT NULL
 )
-SELECT told.place, told.has_room, mite.id, mite.designation, mite.wallet, mite.is_agent, mite.agent_name,
+SELECT told.place, told.has_room, account.id, account.designation, account.wallet, account.is_agent,
+    account.agent_name,
     CASE WHEN told.has_room THEN false
-        ELSE EXISTS (SELECT FROM accounts.balance AS balance WHERE balance.mite_id = told.mite_id)
+        ELSE EXISTS (SELECT FROM accounts.balance AS balance WHERE balance.account_id = told.account_id)
     END AS may_pay
-FROM told JOIN accounts.mite AS mite ON mite.id = told.mite_id
+FROM told JOIN accounts.account AS account ON account.id = told.account_id
 """
 
 
@@ -130,14 +131,14 @@ async def write(
         [call.per_day for call in calls],
         [call.caller for call in handed_back],
         [call.taken_ms for call in handed_back],
-        [call.mite_id for call in handed_back],
+        [call.account_id for call in handed_back],
         [call.day for call in handed_back],
     )
     found: list[LiveKey | None] = [None] * len(calls)
     for row in rows:
         wallet = as_address(row["wallet"])
-        mite = Mite(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
-        found[row["place"] - 1] = LiveKey(mite, row["has_room"], row["may_pay"])
+        account = Account(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
+        found[row["place"] - 1] = LiveKey(account, row["has_room"], row["may_pay"])
     return found
 
 

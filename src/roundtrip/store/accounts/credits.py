@@ -62,30 +62,31 @@ async def paid_to(connection: asyncpg.Connection) -> list[PayToSpan]:
     return [PayToSpan(as_address(row["address"]), row["from_block"], row["to_block"]) for row in rows]
 
 
-async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, mite_id: int | None) -> bool:
-    """Whether a transaction was counted for this mite; None: for anybody."""
+async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, account_id: int | None) -> bool:
+    """Whether a transaction was counted for this account; None: for anybody."""
     found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM accounts.payment WHERE tx_hash = $1 AND mite_id = coalesce($2, mite_id))",
+        "SELECT EXISTS (SELECT FROM accounts.payment WHERE tx_hash = $1 AND account_id = coalesce($2, "
+        "account_id))",
         as_bytes(tx_hash),
-        mite_id,
+        account_id,
     )
     return found
 
 
 async def redeem(
-    connection: asyncpg.Connection, mite_id: int, payment: CreditPayment, credited: int, now: datetime
+    connection: asyncpg.Connection, account_id: int, payment: CreditPayment, credited: int, now: datetime
 ) -> int | None:
-    """Adds what a payment buys, once for ever, and gives the mite's balance, as ``balance``. None: it was
+    """Adds what a payment buys, once for ever, and gives the account's balance, as ``balance``. None: it was
     counted before, or is by somebody who was just faster. Needs a transaction."""
-    # Calls of the mite wait for its balance: a process that stands still here keeps it from them no longer.
+    # Calls of the account wait for its balance: a process that stands still holds it for two seconds at most.
     await connection.execute("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")
     # Waits for whoever is just counting the same one, and is nothing if that one is done.
     is_first = await connection.fetchval(
         "INSERT INTO accounts.payment"
-        " (tx_hash, mite_id, amount_raw, credited, block_number, block_hash, redeemed_at)"
+        " (tx_hash, account_id, amount_raw, credited, block_number, block_hash, redeemed_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
         as_bytes(payment.tx_hash),
-        mite_id,
+        account_id,
         payment.amount_raw,
         credited,
         payment.block_number,
@@ -95,21 +96,22 @@ async def redeem(
     if not is_first:
         return None
     await connection.execute(
-        "INSERT INTO accounts.balance AS had (mite_id, credits) VALUES ($1, $2)"
-        " ON CONFLICT (mite_id) DO UPDATE SET credits = had.credits + excluded.credits",
-        mite_id,
+        "INSERT INTO accounts.balance AS had (account_id, credits) VALUES ($1, $2)"
+        " ON CONFLICT (account_id) DO UPDATE SET credits = had.credits + excluded.credits",
+        account_id,
         credited,
     )
-    return await balance(connection, mite_id, int(now.timestamp() * 1000))
+    return await balance(connection, account_id, int(now.timestamp() * 1000))
 
 
-async def balance(connection: asyncpg.Connection, mite_id: int, now_ms: int) -> int:
-    """Credits that a mite has: with those held by calls that nobody has any more. ``now_ms``: since 1970."""
+async def balance(connection: asyncpg.Connection, account_id: int, now_ms: int) -> int:
+    """Credits that an account has: with those held by calls that nobody has any more. ``now_ms``: since
+    1970."""
     found: int | None = await connection.fetchval(
         "SELECT credits + (SELECT count(*) FROM accounts.hold AS held"
-        " WHERE held.mite_id = had.mite_id AND held.until_ms <= $2)"
-        " FROM accounts.balance AS had WHERE mite_id = $1",
-        mite_id,
+        " WHERE held.account_id = had.account_id AND held.until_ms <= $2)"
+        " FROM accounts.balance AS had WHERE account_id = $1",
+        account_id,
         now_ms,
     )
     return found or 0

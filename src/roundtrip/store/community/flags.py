@@ -50,7 +50,7 @@ class NewFlag:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFlag:
-    """A flag that is not settled. ``by``: the mite's wallet; None: a control. ``seen_s``: of runs, when it
+    """A flag that is not settled. ``by``: the account's wallet; None: a control. ``seen_s``: of runs, when it
     first paid enough."""
 
     id: int
@@ -90,7 +90,7 @@ class FlagReview:
 
 
 class TooManyFlags(Exception):
-    """The mite has as many flags as it may have."""
+    """The account has as many flags as it may have."""
 
     def __init__(self, why: Literal["open", "day", "same"]) -> None:
         super().__init__(why)
@@ -98,15 +98,15 @@ class TooManyFlags(Exception):
 
 
 async def check_room(
-    connection: asyncpg.Connection, mite_id: int, token: Address, kind: Kind, day: datetime
+    connection: asyncpg.Connection, account_id: int, token: Address, kind: Kind, day: datetime
 ) -> None:
-    """Raises Full where a mite may not flag so now. ``day``: when the day of UTC began."""
+    """Raises Full where an account may not flag so now. ``day``: when the day of UTC began."""
     row = await connection.fetchrow(
         "SELECT count(*) FILTER (WHERE state IN ('open', 'seen')) AS open,"
         " count(*) FILTER (WHERE made_at >= $2) AS today,"
         " count(*) FILTER (WHERE state IN ('open', 'seen') AND token = $3 AND kind = $4) AS same"
-        " FROM accounts.flag WHERE mite_id = $1",
-        mite_id,
+        " FROM accounts.flag WHERE account_id = $1",
+        account_id,
         day,
         as_bytes(token),
         kind,
@@ -121,31 +121,35 @@ async def check_room(
 
 async def add(
     connection: asyncpg.Connection,
-    mite_id: int,
+    account_id: int,
     new: NewFlag,
     control: NewFlag | None,
     now: datetime,
     day: datetime,
 ) -> int:
-    """Makes a flag, with its control, and gives its id. Raises Full. Of one mite that flags twice at once one
-    waits for the other."""
-    await connection.execute("SELECT FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id)
-    await check_room(connection, mite_id, new.token, new.kind, day)
-    flag_id = await _insert(connection, new, now, mite_id, None)
+    """Makes a flag, with its control, and gives its id. Raises Full. Of one account that flags twice at once
+    one waits for the other."""
+    await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
+    await check_room(connection, account_id, new.token, new.kind, day)
+    flag_id = await _insert(connection, new, now, account_id, None)
     if control is not None:
         await _insert(connection, control, now, None, flag_id)
     return flag_id
 
 
 async def _insert(
-    connection: asyncpg.Connection, new: NewFlag, now: datetime, mite_id: int | None, control_of: int | None
+    connection: asyncpg.Connection,
+    new: NewFlag,
+    now: datetime,
+    account_id: int | None,
+    control_of: int | None,
 ) -> int:
     basis, slot = new.basis, new.basis.slot
     flag_id: int = await connection.fetchval(
-        "INSERT INTO accounts.flag (mite_id, control_of, token, kind, made_at, at_s, block_number, ends_s,"
+        "INSERT INTO accounts.flag (account_id, control_of, token, kind, made_at, at_s, block_number, ends_s,"
         " held_raw, slot_layout, slot_base, pool, liquidity, deployer_raw)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id",
-        mite_id,
+        account_id,
         control_of,
         as_bytes(new.token),
         new.kind,
@@ -166,8 +170,8 @@ async def _insert(
 async def waiting(connection: asyncpg.Connection, most: int) -> list[WaitingFlag]:
     """Flags that are not settled, controls among them: those that nobody looked at for longest first."""
     rows = await connection.fetch(
-        "SELECT flag.*, mite.wallet FROM accounts.flag AS flag"
-        " LEFT JOIN accounts.mite AS mite ON mite.id = flag.mite_id"
+        "SELECT flag.*, account.wallet FROM accounts.flag AS flag"
+        " LEFT JOIN accounts.account AS account ON account.id = flag.account_id"
         " WHERE flag.state IN ('open', 'seen') ORDER BY flag.looked_at NULLS FIRST, flag.id LIMIT $1",
         most,
     )
@@ -243,7 +247,7 @@ class PublicFlag:
     symbol: str | None
     name: str | None
     kind: Kind
-    mite_id: int
+    account_id: int
     designation: str
     is_agent: bool
     made_at: datetime
@@ -255,8 +259,8 @@ class PublicFlag:
 
 
 _SHOWN = """
-SELECT flag.*, mite.designation, mite.is_agent, token.symbol, token.name
-FROM accounts.flag AS flag JOIN accounts.mite AS mite ON mite.id = flag.mite_id
+SELECT flag.*, account.designation, account.is_agent, token.symbol, token.name
+FROM accounts.flag AS flag JOIN accounts.account AS account ON account.id = flag.account_id
 LEFT JOIN facts.token AS token ON token.token = flag.token
 """
 
@@ -294,7 +298,7 @@ def _read_shown(row: asyncpg.Record) -> PublicFlag:
         row["symbol"],
         row["name"],
         cast(Kind, row["kind"]),
-        row["mite_id"],
+        row["account_id"],
         row["designation"],
         row["is_agent"],
         row["made_at"],
@@ -308,31 +312,31 @@ def _read_shown(row: asyncpg.Record) -> PublicFlag:
 
 _SCORES = """
 WITH own AS MATERIALIZED (
-    SELECT id, mite_id, kind, state FROM accounts.flag WHERE mite_id = ANY($1::bigint[])
+    SELECT id, account_id, kind, state FROM accounts.flag WHERE account_id = ANY($1::bigint[])
 ), score AS (
-    SELECT mite_id, count(*) FILTER (WHERE state = 'proved') AS proved,
+    SELECT account_id, count(*) FILTER (WHERE state = 'proved') AS proved,
         count(*) FILTER (WHERE state IN ('proved', 'failed')) AS decided,
         array_agg(DISTINCT kind) FILTER (WHERE state IN ('proved', 'failed')) AS kinds
-    FROM own GROUP BY mite_id
+    FROM own GROUP BY account_id
 ), chance AS (
-    SELECT own.mite_id, count(*) FILTER (WHERE control.state = 'proved') AS proved, count(*) AS decided
+    SELECT own.account_id, count(*) FILTER (WHERE control.state = 'proved') AS proved, count(*) AS decided
     FROM own JOIN accounts.flag AS control ON control.control_of = own.id
-    WHERE control.state IN ('proved', 'failed') GROUP BY own.mite_id
+    WHERE control.state IN ('proved', 'failed') GROUP BY own.account_id
 )
-SELECT score.mite_id, score.proved, score.decided, chance.proved AS by_chance, chance.decided AS drawn,
+SELECT score.account_id, score.proved, score.decided, chance.proved AS by_chance, chance.decided AS drawn,
     score.kinds
-FROM score LEFT JOIN chance USING (mite_id)
+FROM score LEFT JOIN chance USING (account_id)
 """
 _CHANCE = """
 SELECT kind, count(*) FILTER (WHERE state = 'proved') AS proved, count(*) AS decided
-FROM accounts.flag WHERE mite_id IS NULL AND state IN ('proved', 'failed') GROUP BY kind
+FROM accounts.flag WHERE account_id IS NULL AND state IN ('proved', 'failed') GROUP BY kind
 """
 
 
-async def scores(connection: asyncpg.Connection, mite_ids: Collection[int]) -> dict[int, FlagScore]:
-    """Of these mites; who flagged nothing has an empty one."""
-    found = dict.fromkeys(mite_ids, FlagScore())
-    rows = await connection.fetch(_SCORES, list(mite_ids))
+async def scores(connection: asyncpg.Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
+    """Of these accounts; who flagged nothing has an empty one."""
+    found = dict.fromkeys(account_ids, FlagScore())
+    rows = await connection.fetch(_SCORES, list(account_ids))
     of_all: dict[str, tuple[int, int]] = {}
     if any(row["drawn"] is None and row["decided"] for row in rows):
         of_all = {row[0]: (row[1], row[2]) for row in await connection.fetch(_CHANCE)}
@@ -341,7 +345,7 @@ async def scores(connection: asyncpg.Connection, mite_ids: Collection[int]) -> d
         if drawn is None:
             of_kinds = [of_all.get(kind, (0, 0)) for kind in row["kinds"] or ()]
             by_chance, drawn = (sum(part) for part in zip(*of_kinds, strict=True)) if of_kinds else (0, 0)
-        found[row["mite_id"]] = FlagScore(row["proved"], row["decided"], by_chance, drawn)
+        found[row["account_id"]] = FlagScore(row["proved"], row["decided"], by_chance, drawn)
     return found
 
 

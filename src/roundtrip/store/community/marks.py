@@ -1,4 +1,4 @@
-"""Names and marks that mites give wallets. Each function takes the caller's connection and ends no
+"""Names and marks that accounts give wallets. Each function takes the caller's connection and ends no
 transaction."""
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from roundtrip.store.server.hex import as_address, as_bytes
 
 
 class TooManyMarks(Exception):
-    """The mite has marked as many wallets as it may."""
+    """The account has marked as many wallets as it may."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnWalletMark:
-    """How a mite calls and marks a wallet."""
+    """How an account calls and marks a wallet."""
 
     name: str | None
     mark: Mark | None
@@ -26,28 +26,28 @@ class OwnWalletMark:
 
 async def put(
     connection: asyncpg.Connection,
-    mite_id: int,
+    account_id: int,
     wallet: Address,
     name: str | None,
     mark: Mark | None,
     now: datetime,
 ) -> OwnWalletMark:
     """What is given takes the place of what was; None leaves it. One of both is given. Raises TooMany."""
-    await connection.execute("SELECT FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id)
+    await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
     many: bool = await connection.fetchval(
-        "SELECT count(*) >= $3 AND NOT bool_or(wallet = $2) FROM accounts.mark WHERE mite_id = $1",
-        mite_id,
+        "SELECT count(*) >= $3 AND NOT bool_or(wallet = $2) FROM accounts.mark WHERE account_id = $1",
+        account_id,
         as_bytes(wallet),
         MOST_MARKS,
     )
     if many:
         raise TooManyMarks
     row = await connection.fetchrow(
-        "INSERT INTO accounts.mark AS mark (mite_id, wallet, name, name_key, mark, made_at)"
-        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (mite_id, wallet) DO UPDATE SET"
+        "INSERT INTO accounts.mark AS mark (account_id, wallet, name, name_key, mark, made_at)"
+        " VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (account_id, wallet) DO UPDATE SET"
         " name = coalesce(excluded.name, mark.name), name_key = coalesce(excluded.name_key, mark.name_key),"
         " mark = coalesce(excluded.mark, mark.mark), made_at = excluded.made_at RETURNING name, mark.mark",
-        mite_id,
+        account_id,
         as_bytes(wallet),
         name,
         None if name is None else name_key(name),
@@ -57,38 +57,40 @@ async def put(
     return OwnWalletMark(row["name"], cast(Mark | None, row["mark"]))
 
 
-async def take_back(connection: asyncpg.Connection, mite_id: int, wallet: Address) -> bool:
+async def take_back(connection: asyncpg.Connection, account_id: int, wallet: Address) -> bool:
     """Whether there was one."""
     done: str = await connection.execute(
-        "DELETE FROM accounts.mark WHERE mite_id = $1 AND wallet = $2", mite_id, as_bytes(wallet)
+        "DELETE FROM accounts.mark WHERE account_id = $1 AND wallet = $2", account_id, as_bytes(wallet)
     )
     return done != "DELETE 0"
 
 
-async def count(connection: asyncpg.Connection, mite_id: int) -> int:
-    """How many wallets a mite has marked."""
-    found: int = await connection.fetchval("SELECT count(*) FROM accounts.mark WHERE mite_id = $1", mite_id)
+async def count(connection: asyncpg.Connection, account_id: int) -> int:
+    """How many wallets an account has marked."""
+    found: int = await connection.fetchval(
+        "SELECT count(*) FROM accounts.mark WHERE account_id = $1", account_id
+    )
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class StoredMark:
-    """What a mite said of a wallet, and when it said so last."""
+    """What an account said of a wallet, and when it said so last."""
 
     wallet: Address
     own: OwnWalletMark
     made_at: datetime
 
 
-async def of_mite(
-    connection: asyncpg.Connection, mite_id: int, wallet: Address | None, most: int
+async def of_account(
+    connection: asyncpg.Connection, account_id: int, wallet: Address | None, most: int
 ) -> list[StoredMark]:
     """Of one wallet, or (None) of all, what was said last first."""
     rows = await connection.fetch(
         "SELECT wallet, name, mark, made_at FROM accounts.mark"
-        " WHERE mite_id = $1 AND ($2::bytea IS NULL OR wallet = $2)"
+        " WHERE account_id = $1 AND ($2::bytea IS NULL OR wallet = $2)"
         " ORDER BY made_at DESC, wallet LIMIT $3",
-        mite_id,
+        account_id,
         None if wallet is None else as_bytes(wallet),
         most,
     )

@@ -1,4 +1,4 @@
-"""A mite's own flags. Each function takes the caller's connection and ends no transaction."""
+"""An account's own flags. Each function takes the caller's connection and ends no transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 @dataclass(frozen=True, slots=True)
 class OwnFlag:
-    """A flag as its mite sees it. ``symbol``, ``name``: a stranger's words. ``at_s``, ``ends_s`` and
+    """A flag as its account sees it. ``symbol``, ``name``: a stranger's words. ``at_s``, ``ends_s`` and
     ``settled_s`` are of the chain's clock. ``by``, ``tx_hash``, ``wei``: what proved it, as in
     ``calls.Proof``."""
 
@@ -36,37 +36,37 @@ _OWN = """
 SELECT flag.id, flag.token, flag.kind, flag.state, flag.at_s, flag.ends_s, flag.settled_s, flag.settled_by,
     flag.settled_tx, flag.settled_wei, token.symbol, token.name
 FROM accounts.flag AS flag LEFT JOIN facts.token AS token ON token.token = flag.token
-WHERE flag.mite_id = $1
+WHERE flag.account_id = $1
 """
 
 
-async def waiting(connection: asyncpg.Connection, mite_id: int) -> list[OwnFlag]:
-    """Those that wait, the latest first: a mite has few."""
+async def waiting(connection: asyncpg.Connection, account_id: int) -> list[OwnFlag]:
+    """Those that wait, the latest first: an account has few."""
     rows = await connection.fetch(
         f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
-        mite_id,
+        account_id,
     )
     return [_flag(row) for row in rows]
 
 
 async def list_settled(
-    connection: asyncpg.Connection, mite_id: int, token: Address | None, most: int
+    connection: asyncpg.Connection, account_id: int, token: Address | None, most: int
 ) -> list[OwnFlag]:
     """Those that wait no more, of a token or (None) of all, the last settled first."""
     rows = await connection.fetch(
         f"{_OWN} AND ($2::bytea IS NULL OR flag.token = $2) AND flag.state IN ('proved', 'failed', 'void')"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
-        mite_id,
+        account_id,
         None if token is None else as_bytes(token),
         most,
     )
     return [_flag(row) for row in rows]
 
 
-async def made_since(connection: asyncpg.Connection, mite_id: int, day: datetime) -> int:
+async def made_since(connection: asyncpg.Connection, account_id: int, day: datetime) -> int:
     """How many it made from then on."""
     found: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.flag WHERE mite_id = $1 AND made_at >= $2", mite_id, day
+        "SELECT count(*) FROM accounts.flag WHERE account_id = $1 AND made_at >= $2", account_id, day
     )
     return found
 

@@ -23,12 +23,13 @@ _KIN = is_kin("by.id", "by", "of", by_exchange="(exchange.funder_id IS NOT NULL)
 # $1 made_before, $2 at_s, $3 young_s, $4 most_funded, $5 how many people
 _COUNT = f"""
 WITH giver AS MATERIALIZED (
-    SELECT mite.id AS mite_id, own.id, origin.first_s, origin.funder_id, origin.funded_s,
+    SELECT account.id AS account_id, own.id, origin.first_s, origin.funder_id, origin.funded_s,
         his.first_s AS funder_first_s
-    FROM accounts.mite AS mite JOIN facts.address AS own ON own.address = mite.wallet
+    FROM accounts.account AS account JOIN facts.address AS own ON own.address = account.wallet
     LEFT JOIN facts.origin AS origin ON origin.wallet_id = own.id
     LEFT JOIN facts.origin AS his ON his.wallet_id = origin.funder_id
-    WHERE mite.made_at <= $1 AND EXISTS (SELECT FROM accounts.mark AS mark WHERE mark.mite_id = mite.id)
+    WHERE account.made_at <= $1 AND EXISTS (SELECT FROM accounts.mark AS mark
+        WHERE mark.account_id = account.id)
         AND EXISTS (SELECT FROM facts.position AS position WHERE position.wallet_id = own.id)
 ), exchange AS MATERIALIZED (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM giver WHERE funder_id IS NOT NULL) AS funder
@@ -44,7 +45,7 @@ WITH giver AS MATERIALIZED (
 ), marked AS MATERIALIZED (
     SELECT mark.wallet, target.id AS deployer_id, origin.funder_id AS paid_by, origin.funded_s AS paid_s
     FROM (
-        SELECT mark.wallet FROM accounts.mark AS mark JOIN by ON by.mite_id = mark.mite_id
+        SELECT mark.wallet FROM accounts.mark AS mark JOIN by ON by.account_id = mark.account_id
         GROUP BY mark.wallet HAVING count(DISTINCT by.purse) >= $5
     ) AS mark
     LEFT JOIN facts.address AS target ON target.address = mark.wallet
@@ -52,7 +53,7 @@ WITH giver AS MATERIALIZED (
 ), given AS (
     SELECT mark.wallet, mark.name, mark.name_key, mark.mark, by.purse
     FROM marked AS of JOIN accounts.mark AS mark ON mark.wallet = of.wallet
-    JOIN by ON by.mite_id = mark.mite_id LEFT JOIN exchange ON exchange.funder_id = by.funder_id
+    JOIN by ON by.account_id = mark.account_id LEFT JOIN exchange ON exchange.funder_id = by.funder_id
     WHERE NOT {_KIN}
 ), said AS MATERIALIZED (
     SELECT wallet, 'name' AS what, name_key AS key, mode() WITHIN GROUP (ORDER BY name COLLATE "C") AS said,
@@ -86,7 +87,7 @@ async def count(
     fairness: Fairness = FAIRNESS,
     timeout_s: float = COUNTING_S,
 ) -> None:
-    """Writes what is public, by the chain's time ``at_s``, of mites made before, in place of all that was:
+    """Writes what is public, by the chain's time ``at_s``, of accounts made before, in place of all that was:
     what stays as it is is not touched. In a transaction. Raises TimeoutError."""
     await connection.execute(
         "SELECT set_config('work_mem', $1, true), set_config('plan_cache_mode', 'force_custom_plan', true)",

@@ -1,4 +1,4 @@
-"""Where mites are told. Each function takes the caller's connection and ends no transaction."""
+"""Where accounts are told. Each function takes the caller's connection and ends no transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class Channel:
     wanted there; None: not yet. ``answers_ms``: how long answers take."""
 
     id: int
-    mite_id: int
+    account_id: int
     kind: ChannelKind
     target: bytes
     shown: str
@@ -74,16 +74,16 @@ class NewChannel:
 
 
 _CHANNEL = (
-    "id, mite_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
+    "id, account_id, kind, target, shown, secret, state, made_at, failing_since, failures, delivered_at,"
     " last_error, rests_until, dropped_to, target_hash, host, proven_at, answers_ms"
 )
 
 
-async def of_mite(connection: asyncpg.Connection, mite_id: int) -> list[Channel]:
+async def of_account(connection: asyncpg.Connection, account_id: int) -> list[Channel]:
     """Those that are not removed, the oldest first."""
     rows = await connection.fetch(
-        f"SELECT {_CHANNEL} FROM accounts.channel WHERE mite_id = $1 AND state <> 'removed' ORDER BY id",  # noqa: S608
-        mite_id,
+        f"SELECT {_CHANNEL} FROM accounts.channel WHERE account_id = $1 AND state <> 'removed' ORDER BY id",  # noqa: S608
+        account_id,
     )
     return [Channel(**dict(row)) for row in rows]
 
@@ -99,22 +99,22 @@ async def channel(connection: asyncpg.Connection, channel_id: int, *, lock: bool
     return None if row is None else Channel(**dict(row))
 
 
-async def lock_mite(connection: asyncpg.Connection, mite_id: int) -> str | None:
-    """Nobody else changes which channels the mite has until the transaction ends; what it is called. None:
-    there is no such mite."""
+async def lock_account(connection: asyncpg.Connection, account_id: int) -> str | None:
+    """Nobody else changes which channels the account has until the transaction ends; what it is called. None:
+    there is no such account."""
     found: str | None = await connection.fetchval(
-        "SELECT designation FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id
+        "SELECT designation FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id
     )
     return found
 
 
-async def add(connection: asyncpg.Connection, mite_id: int, new: NewChannel, now: datetime) -> int:
-    """Its number; the mite is locked, and something arrived there just now."""
+async def add(connection: asyncpg.Connection, account_id: int, new: NewChannel, now: datetime) -> int:
+    """Its number; the account is locked, and something arrived there just now."""
     found: int = await connection.fetchval(
-        "INSERT INTO accounts.channel (mite_id, kind, target, shown, secret, state, made_at, delivered_at,"
+        "INSERT INTO accounts.channel (account_id, kind, target, shown, secret, state, made_at, delivered_at,"
         " target_hash, host, proven_at, answers_ms)"
         " VALUES ($1, $2, $3, $4, $5, 'live', $6, $6, $7, $8, $9, $10) RETURNING id",
-        mite_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash, new.host,
+        account_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash, new.host,
         now if new.is_proven else None, new.took_ms,
     )  # fmt: skip
     return found
@@ -220,18 +220,19 @@ async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -
     return state
 
 
-async def chats_linked(connection: asyncpg.Connection, mite_id: int) -> int:
-    """How often a chat was linked to a mite, the same one again counted; 0 also where there is none such."""
+async def chats_linked(connection: asyncpg.Connection, account_id: int) -> int:
+    """How often a chat was linked to an account, the same one again counted; 0 also where there is none
+    such."""
     found: int | None = await connection.fetchval(
-        "SELECT chats_linked FROM accounts.mite WHERE id = $1", mite_id
+        "SELECT chats_linked FROM accounts.account WHERE id = $1", account_id
     )
     return found or 0
 
 
-async def count_chat(connection: asyncpg.Connection, mite_id: int) -> None:
-    """A chat was linked; the mite is locked."""
+async def count_chat(connection: asyncpg.Connection, account_id: int) -> None:
+    """A chat was linked; the account is locked."""
     await connection.execute(
-        "UPDATE accounts.mite SET chats_linked = chats_linked + 1 WHERE id = $1", mite_id
+        "UPDATE accounts.account SET chats_linked = chats_linked + 1 WHERE id = $1", account_id
     )
 
 
@@ -260,45 +261,47 @@ _HOST_LOCK = 4663_0012
 
 async def attempt(
     connection: asyncpg.Connection,
-    mite_id: int,
+    account_id: int,
     host: str,
     most: tuple[int, int | None],
     window: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """Counts one more target that is tried to be set; the mite is locked. ``most``: so many of a mite, and
-    so many that failed of a host (None: of that any number), in any ``window``; one fails until
+    """Counts one more target that is tried to be set; the account is locked. ``most``: so many of an account,
+    and so many that failed of a host (None: of that any number), in any ``window``; one fails until
     ``clear_attempt``. None: there was room; else when there is, and it is not counted."""
     await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
     # The newest of those that leave no room: when it is over, there is room.
     blocking = await connection.fetchval(
         "SELECT max(made_at) FROM ("
-        " (SELECT made_at FROM accounts.channel_attempt WHERE mite_id = $1 AND made_at > $3"
+        " (SELECT made_at FROM accounts.channel_attempt WHERE account_id = $1 AND made_at > $3"
         "  ORDER BY made_at DESC OFFSET $4 LIMIT 1)"
         " UNION ALL"
         " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
         "  AND failed AND $6"
         "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
-        mite_id, host, now - window, most[0] - 1, (most[1] or 1) - 1, most[1] is not None,
+        account_id, host, now - window, most[0] - 1, (most[1] or 1) - 1, most[1] is not None,
     )  # fmt: skip
     if blocking is not None:
         until: datetime = blocking + window
         return until
     await connection.execute(
-        "INSERT INTO accounts.channel_attempt (mite_id, host, made_at) VALUES ($1, $2, $3)",
-        mite_id,
+        "INSERT INTO accounts.channel_attempt (account_id, host, made_at) VALUES ($1, $2, $3)",
+        account_id,
         host,
         now,
     )
     return None
 
 
-async def clear_attempt(connection: asyncpg.Connection, mite_id: int, host: str, made_at: datetime) -> None:
+async def clear_attempt(
+    connection: asyncpg.Connection, account_id: int, host: str, made_at: datetime
+) -> None:
     """The attempt of then did not fail."""
     await connection.execute(
         "UPDATE accounts.channel_attempt SET failed = false"
-        " WHERE mite_id = $1 AND host = $2 AND made_at = $3",
-        mite_id, host, made_at,
+        " WHERE account_id = $1 AND host = $2 AND made_at = $3",
+        account_id, host, made_at,
     )  # fmt: skip
 
 

@@ -58,9 +58,9 @@ class DeliveryTry:
 async def wish(
     connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
 ) -> None:
-    """A delivery of these to every channel of their mites that is not off, in the caller's transaction: rows
-    of one mite and kind together, as many as a message of the channel holds. ``retracted``: it takes back
-    what they said."""
+    """A delivery of these to every channel of their accounts that is not off, in the caller's transaction:
+    rows of one account and kind together, as many as a message of the channel holds. ``retracted``: it takes
+    back what they said."""
     await wish_and_run(connection, alerts, now, retracted)
 
 
@@ -75,11 +75,11 @@ async def wish_and_run(
     each takes the jobs' rows in the same order, and none waits for another in a circle."""
     groups: dict[tuple[int, str], list[int]] = {}
     for alert in alerts:
-        groups.setdefault((alert.draft.mite_id, alert.draft.kind), []).append(alert.id)
+        groups.setdefault((alert.draft.account_id, alert.draft.kind), []).append(alert.id)
     found = await connection.fetch(
-        "SELECT id, mite_id, kind FROM accounts.channel WHERE mite_id = ANY ($1) AND state = ANY ($2)"
+        "SELECT id, account_id, kind FROM accounts.channel WHERE account_id = ANY ($1) AND state = ANY ($2)"
         " ORDER BY id",
-        sorted({mite_id for mite_id, _ in groups}),
+        sorted({account_id for account_id, _ in groups}),
         list(TOLD),
     )
     messages = [
@@ -90,8 +90,8 @@ async def wish_and_run(
             ids[some.start : some.stop],
         )
         for channel in found
-        for (mite_id, kind), ids in groups.items()
-        if mite_id == channel["mite_id"]
+        for (account_id, kind), ids in groups.items()
+        if account_id == channel["account_id"]
         for some in messages_of(len(ids), MOST_ROWS[channel["kind"]])
     ]
     await connection.executemany(
@@ -138,7 +138,7 @@ UPDATE jobs.job AS job SET
                      AND kind IN ('bag_guard', 'service') AND next_at <= $1) THEN 'urgent'
         WHEN channel.proven_at IS NULL THEN 'unproven'
         ELSE 'normal' END,
-    owner = coalesce(channel.mite_id, 0),
+    owner = coalesce(channel.account_id, 0),
     host = coalesce(channel.host, '')
 FROM due LEFT JOIN accounts.channel AS channel ON channel.id = due.channel_id
 WHERE job.id = due.id
@@ -273,10 +273,10 @@ async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> lis
     return found
 
 
-async def log_of_mite(connection: asyncpg.Connection, mite_id: int, most: int) -> list[asyncpg.Record]:
-    """The newest of all channels of a mite, removed ones too, the newest first: each with kind, shown target
-    and state of its channel and until when that rests, how often it was tried in all, and when, status and
-    error of its last try."""
+async def log_of_account(connection: asyncpg.Connection, account_id: int, most: int) -> list[asyncpg.Record]:
+    """The newest of all channels of an account, removed ones too, the newest first: each with kind, shown
+    target and state of its channel and until when that rests, how often it was tried in all, and when, status
+    and error of its last try."""
     found: list[asyncpg.Record] = await connection.fetch(
         "SELECT delivery.*, channel.kind AS channel_kind, channel.shown, channel.state AS channel_state,"
         " channel.rests_until, tried.number, tried.tried_at, tried.status, tried.error,"
@@ -286,36 +286,40 @@ async def log_of_mite(connection: asyncpg.Connection, mite_id: int, most: int) -
         " AS delivery LEFT JOIN LATERAL"
         " (SELECT * FROM accounts.delivery_try WHERE delivery_id = delivery.id"
         "  ORDER BY number DESC LIMIT 1) AS tried ON true"
-        " WHERE channel.mite_id = $1 ORDER BY delivery.id DESC LIMIT $2",
-        mite_id,
+        " WHERE channel.account_id = $1 ORDER BY delivery.id DESC LIMIT $2",
+        account_id,
         most,
     )
     return found
 
 
-async def of_mite(connection: asyncpg.Connection, mite_id: int, delivery_id: int) -> asyncpg.Record | None:
+async def of_account(
+    connection: asyncpg.Connection, account_id: int, delivery_id: int
+) -> asyncpg.Record | None:
     """State and ``ended_at`` of a delivery with its channel's state, locked; None: it is none of the
-    mite's."""
+    account's."""
     return await connection.fetchrow(
         "SELECT delivery.state, delivery.ended_at, channel.state AS channel_state"
         " FROM accounts.delivery JOIN accounts.channel ON channel.id = channel_id"
-        " WHERE delivery.id = $1 AND channel.mite_id = $2 FOR UPDATE OF delivery",
+        " WHERE delivery.id = $1 AND channel.account_id = $2 FOR UPDATE OF delivery",
         delivery_id,
-        mite_id,
+        account_id,
     )
 
 
 async def count_resend(
-    connection: asyncpg.Connection, mite_id: int, most: int, window: timedelta, now: datetime
+    connection: asyncpg.Connection, account_id: int, most: int, window: timedelta, now: datetime
 ) -> datetime | None:
-    """Counts one more message that its owner has sent again; the mite is locked. None: there was room among
-    ``most`` in ``window``; else when there is, and it is not counted."""
+    """Counts one more message that its owner has sent again; the account is locked. None: there was room
+    among ``most`` in ``window``; else when there is, and it is not counted."""
     await connection.execute("DELETE FROM accounts.resend WHERE made_at <= $1", now - window)
     blocking: datetime | None = await connection.fetchval(
-        "SELECT made_at FROM accounts.resend WHERE mite_id = $1 ORDER BY made_at DESC OFFSET $2 LIMIT 1",
-        mite_id, most - 1,
+        "SELECT made_at FROM accounts.resend WHERE account_id = $1 ORDER BY made_at DESC OFFSET $2 LIMIT 1",
+        account_id, most - 1,
     )  # fmt: skip
     if blocking is not None:
         return blocking + window
-    await connection.execute("INSERT INTO accounts.resend (mite_id, made_at) VALUES ($1, $2)", mite_id, now)
+    await connection.execute(
+        "INSERT INTO accounts.resend (account_id, made_at) VALUES ($1, $2)", account_id, now
+    )
     return None

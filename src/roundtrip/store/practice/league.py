@@ -8,7 +8,7 @@ from decimal import Decimal
 
 import asyncpg
 
-from roundtrip.domain.accounts.account import Mite
+from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.practice import league
@@ -35,8 +35,8 @@ class LeagueEligibility:
 
 @dataclass(frozen=True, slots=True)
 class LeagueRank:
-    """One rank of a board: a mite and what its sells of the week came to. ``best_token``: of the sell with
-    the most profit."""
+    """One rank of a board: an account and what its sells of the week came to. ``best_token``: of the sell
+    with the most profit."""
 
     designation: str
     is_agent: bool
@@ -50,7 +50,7 @@ class LeagueRank:
 
 @dataclass(frozen=True, slots=True)
 class LeagueCounts:
-    """How many mites of a week are on the board, and how many have too few sells for it."""
+    """How many accounts of a week are on the board, and how many have too few sells for it."""
 
     on_board: int
     too_few: int
@@ -61,7 +61,7 @@ class LeagueCounts:
 
 async def count_sell(
     connection: asyncpg.Connection,
-    mite: Mite,
+    account: Account,
     token: Address,
     profit_wei: int,
     block: BlockRef,
@@ -74,14 +74,14 @@ async def count_sell(
     timeout_s: float = LOOKING_S,
 ) -> LeagueEligibility:
     """Adds a practice sell, priced at ``block`` on ``venue`` (the address of a pool or curve, or a v4 pool's
-    id), to the mite's week where it counts; in the transaction that books it, and near its end: the mite's
-    own tag waits from here on. Each call adds one sell. ``bought_at``: where what was sold was bought, which
-    may be the buyer's to make as well; None: there."""
+    id), to the account's week where it counts; in the transaction that books it, and near its end: the
+    account's own tag waits from here on. Each call adds one sell. ``bought_at``: where what was sold was
+    bought, which may be the buyer's to make as well; None: there."""
     sold = _SoldToken(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
-    why_not = await _why_not(connection, mite.wallet, sold, contracts, fairness, timeout_s)
+    why_not = await _why_not(connection, account.wallet, sold, contracts, fairness, timeout_s)
     if why_not is not None:
         return LeagueEligibility(False, why_not)
-    await _add(connection, mite.id, token, profit_wei, int(now.timestamp()))
+    await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
     return LeagueEligibility(True)
 
 
@@ -138,10 +138,10 @@ async def _why_not(
 # A tag that is just being set is waited for: the row has it, or whoever sets it finds the row.
 _ADD = """
 INSERT INTO accounts.league_week AS week (
-    week_s, mite_id, is_agent, profit_wei, sells, won, best_token, best_profit_wei, last_s
-) SELECT $1, mite.id, mite.is_agent, $3::numeric, 1, ($3::numeric > 0)::int, $4, $3::numeric, $5
-FROM accounts.mite AS mite WHERE mite.id = $2 FOR SHARE
-ON CONFLICT (week_s, mite_id) DO UPDATE SET
+    week_s, account_id, is_agent, profit_wei, sells, won, best_token, best_profit_wei, last_s
+) SELECT $1, account.id, account.is_agent, $3::numeric, 1, ($3::numeric > 0)::int, $4, $3::numeric, $5
+FROM accounts.account AS account WHERE account.id = $2 FOR SHARE
+ON CONFLICT (week_s, account_id) DO UPDATE SET
     profit_wei = week.profit_wei + excluded.profit_wei,
     sells = week.sells + 1,
     won = week.won + excluded.won,
@@ -154,10 +154,10 @@ RETURNING week.sells, week.is_agent
 
 
 async def _add(
-    connection: asyncpg.Connection, mite_id: int, token: Address, profit_wei: int, now_s: int
+    connection: asyncpg.Connection, account_id: int, token: Address, profit_wei: int, now_s: int
 ) -> None:
     week_s = monday_s(now_s)
-    row = await connection.fetchrow(_ADD, week_s, mite_id, Decimal(profit_wei), as_bytes(token), now_s)
+    row = await connection.fetchrow(_ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s)
     # Most sells change neither number, and wait for nobody.
     if row["sells"] == 1:
         await connection.execute(_NEWCOMER, week_s, row["is_agent"], 0, 1)
@@ -180,29 +180,29 @@ WHERE week_s = $1 AND is_agent = $2
 # --- a tag -----------------------------------------------------------------------------------------
 
 
-async def tag(connection: asyncpg.Connection, mite_id: int, name: str | None, now: datetime) -> Mite:
-    """The mite is an agent from now on, also on this week's board; a name that is None leaves the one it
+async def tag(connection: asyncpg.Connection, account_id: int, name: str | None, now: datetime) -> Account:
+    """The account is an agent from now on, also on this week's board; a name that is None leaves the one it
     has."""
-    mite = await accounts.tag_agent(connection, mite_id, name)
-    await _tag_week(connection, mite, now)
-    return mite
+    account = await accounts.tag_agent(connection, account_id, name)
+    await _tag_week(connection, account, now)
+    return account
 
 
-async def untag(connection: asyncpg.Connection, mite_id: int, now: datetime) -> Mite:
-    """The mite is no agent from now on, and has no agent's name, also on this week's board."""
-    mite = await accounts.untag_agent(connection, mite_id)
-    await _tag_week(connection, mite, now)
-    return mite
+async def untag(connection: asyncpg.Connection, account_id: int, now: datetime) -> Account:
+    """The account is no agent from now on, and has no agent's name, also on this week's board."""
+    account = await accounts.untag_agent(connection, account_id)
+    await _tag_week(connection, account, now)
+    return account
 
 
-async def _tag_week(connection: asyncpg.Connection, mite: Mite, now: datetime) -> None:
+async def _tag_week(connection: asyncpg.Connection, account: Account, now: datetime) -> None:
     week_s = monday_s(int(now.timestamp()))
     sells = await connection.fetchval(
         "UPDATE accounts.league_week SET is_agent = $3"
-        " WHERE week_s = $1 AND mite_id = $2 AND is_agent <> $3 RETURNING sells",
+        " WHERE week_s = $1 AND account_id = $2 AND is_agent <> $3 RETURNING sells",
         week_s,
-        mite.id,
-        mite.is_agent,
+        account.id,
+        account.is_agent,
     )
     if sells is None:
         return
@@ -211,13 +211,13 @@ async def _tag_week(connection: asyncpg.Connection, mite: Mite, now: datetime) -
         "SELECT FROM accounts.league_count WHERE week_s = $1 ORDER BY is_agent FOR UPDATE", week_s
     )
     on_board = int(sells >= LEAST_SELLS)
-    await connection.execute(_COUNT, week_s, not mite.is_agent, -on_board, on_board - 1)
-    await connection.execute(_NEWCOMER, week_s, mite.is_agent, on_board, 1 - on_board)
+    await connection.execute(_COUNT, week_s, not account.is_agent, -on_board, on_board - 1)
+    await connection.execute(_NEWCOMER, week_s, account.is_agent, on_board, 1 - on_board)
 
 
 # --- a board ---------------------------------------------------------------------------------------
 
-_ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.mite_id"
+_ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.account_id"
 # An index is of three sells: what is written otherwise does not find it.
 _IN = f"week.sells >= {LEAST_SELLS}"
 
@@ -225,10 +225,10 @@ _IN = f"week.sells >= {LEAST_SELLS}"
 async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int) -> tuple[LeagueRank, ...]:
     """The first ``most`` ranks of a week, as ``domain/practice/league.py`` puts them in order."""
     rows = await connection.fetch(
-        "SELECT week.*, mite.designation, mite.agent_name FROM ("  # noqa: S608
+        "SELECT week.*, account.designation, account.agent_name FROM ("  # noqa: S608
         f"  SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}"
         f"  ORDER BY {_ORDER} LIMIT $2"
-        f") AS week JOIN accounts.mite AS mite ON mite.id = week.mite_id ORDER BY {_ORDER}",
+        f") AS week JOIN accounts.account AS account ON account.id = week.account_id ORDER BY {_ORDER}",
         week_s,
         most,
     )

@@ -99,36 +99,38 @@ class Repeat:
 # --- accounts --------------------------------------------------------------------------------------
 
 
-async def account(connection: asyncpg.Connection, mite_id: int) -> PracticePurse | None:
+async def account(connection: asyncpg.Connection, account_id: int) -> PracticePurse | None:
     """None: it did nothing yet."""
-    row = await connection.fetchrow("SELECT * FROM accounts.practice_account WHERE mite_id = $1", mite_id)
+    row = await connection.fetchrow(
+        "SELECT * FROM accounts.practice_account WHERE account_id = $1", account_id
+    )
     return None if row is None else _account(row)
 
 
-async def lock(connection: asyncpg.Connection, mite_id: int, first: PracticePurse) -> PracticePurse:
+async def lock(connection: asyncpg.Connection, account_id: int, first: PracticePurse) -> PracticePurse:
     """The account, made as ``first`` where there was none, and nobody else's to change until the transaction
     ends."""
     await connection.execute(
-        "INSERT INTO accounts.practice_account (mite_id, eth_wei, given_wei, week_s, apart_wei)"
+        "INSERT INTO accounts.practice_account (account_id, eth_wei, given_wei, week_s, apart_wei)"
         " VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING",
-        mite_id,
+        account_id,
         first.eth_wei,
         first.given_wei,
         first.week_s,
         first.apart_wei,
     )
     row = await connection.fetchrow(
-        "SELECT * FROM accounts.practice_account WHERE mite_id = $1 FOR UPDATE", mite_id
+        "SELECT * FROM accounts.practice_account WHERE account_id = $1 FOR UPDATE", account_id
     )
     return _account(row)
 
 
-async def keep_account(connection: asyncpg.Connection, mite_id: int, kept: PracticePurse) -> None:
+async def keep_account(connection: asyncpg.Connection, account_id: int, kept: PracticePurse) -> None:
     """As it is from now on."""
     await connection.execute(
         "UPDATE accounts.practice_account SET eth_wei = $2, given_wei = $3, week_s = $4, apart_wei = $5"
-        " WHERE mite_id = $1",
-        mite_id,
+        " WHERE account_id = $1",
+        account_id,
         kept.eth_wei,
         kept.given_wei,
         kept.week_s,
@@ -143,28 +145,28 @@ def _account(row: asyncpg.Record) -> PracticePurse:
 # --- positions -------------------------------------------------------------------------------------
 
 
-async def open_positions(connection: asyncpg.Connection, mite_id: int) -> list[StoredPosition]:
+async def open_positions(connection: asyncpg.Connection, account_id: int) -> list[StoredPosition]:
     """The oldest first."""
     rows = await connection.fetch(
-        "SELECT * FROM accounts.practice_position WHERE mite_id = $1 AND state = 'open'"
+        "SELECT * FROM accounts.practice_position WHERE account_id = $1 AND state = 'open'"
         " ORDER BY opened_at, token",
-        mite_id,
+        account_id,
     )
     return [_read_position(row) for row in rows]
 
 
-async def keep_position(connection: asyncpg.Connection, mite_id: int, kept: StoredPosition) -> None:
+async def keep_position(connection: asyncpg.Connection, account_id: int, kept: StoredPosition) -> None:
     """As it is from now on."""
     position, slot = kept.position, kept.slot
     await connection.execute(
-        "INSERT INTO accounts.practice_position (mite_id, token, state, held_raw, cost_wei, decimals,"
+        "INSERT INTO accounts.practice_position (account_id, token, state, held_raw, cost_wei, decimals,"
         " slot_layout, slot_base, opened_at, bought_at, at, failed_at, stuck_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
-        " ON CONFLICT (mite_id, token) DO UPDATE SET state = excluded.state, held_raw = excluded.held_raw,"
+        " ON CONFLICT (account_id, token) DO UPDATE SET state = excluded.state, held_raw = excluded.held_raw,"
         " cost_wei = excluded.cost_wei, decimals = excluded.decimals, slot_layout = excluded.slot_layout,"
         " slot_base = excluded.slot_base, opened_at = excluded.opened_at, bought_at = excluded.bought_at,"
         " at = excluded.at, failed_at = excluded.failed_at, stuck_at = excluded.stuck_at",
-        mite_id,
+        account_id,
         as_bytes(position.token),
         position.state,
         position.held_raw,
@@ -205,15 +207,16 @@ def _read_position(row: asyncpg.Record) -> StoredPosition:
 
 
 async def add_trade(
-    connection: asyncpg.Connection, mite_id: int, trade: PracticeTrade, told: TradeNotes, now: datetime
+    connection: asyncpg.Connection, account_id: int, trade: PracticeTrade, told: TradeNotes, now: datetime
 ) -> int:
     """One more line; its id."""
     block = told.block
     made: int = await connection.fetchval(
-        "INSERT INTO accounts.practice_trade (mite_id, token, side, token_raw, eth_wei, cost_wei, profit_wei,"
+        "INSERT INTO accounts.practice_trade (account_id, token, side, token_raw, eth_wei, cost_wei, "
+        "profit_wei,"
         " block_number, block_hash, venue, made_at, sells_back, counted, why_not)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id",
-        mite_id,
+        account_id,
         None if trade.token is None else as_bytes(trade.token),
         trade.side,
         trade.token_raw,
@@ -232,15 +235,15 @@ async def add_trade(
 
 
 async def recent(
-    connection: asyncpg.Connection, mite_id: int, token: Address, since: datetime, block_number: int
+    connection: asyncpg.Connection, account_id: int, token: Address, since: datetime, block_number: int
 ) -> RecentTrades:
     """What was bought and sold of a token later than ``since``, or priced at this block or a later one."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought,"
         " coalesce(sum(token_raw) FILTER (WHERE side = 'sell'), 0) AS sold"
-        " FROM accounts.practice_trade WHERE mite_id = $1 AND token = $2"
+        " FROM accounts.practice_trade WHERE account_id = $1 AND token = $2"
         " AND (made_at > $3 OR block_number >= $4)",
-        mite_id,
+        account_id,
         as_bytes(token),
         since,
         block_number,
@@ -248,15 +251,15 @@ async def recent(
     return RecentTrades(int(row["bought"]), int(row["sold"]))
 
 
-async def trades(connection: asyncpg.Connection, mite_id: int, most: int) -> list[KeptTrade]:
+async def trades(connection: asyncpg.Connection, account_id: int, most: int) -> list[KeptTrade]:
     """The newest first."""
     rows = await connection.fetch(
         "SELECT trade.*, token.symbol, coalesce(position.decimals, 0) AS decimals"
         " FROM accounts.practice_trade AS trade"
-        " LEFT JOIN accounts.practice_position AS position USING (mite_id, token)"
+        " LEFT JOIN accounts.practice_position AS position USING (account_id, token)"
         " LEFT JOIN facts.token AS token USING (token)"
-        " WHERE trade.mite_id = $1 ORDER BY trade.id DESC LIMIT $2",
-        mite_id,
+        " WHERE trade.account_id = $1 ORDER BY trade.id DESC LIMIT $2",
+        account_id,
         most,
     )
     return [_trade(row) for row in rows]
@@ -271,13 +274,13 @@ class PracticeClosing:
     total_wei: int
 
 
-async def closings(connection: asyncpg.Connection, mite_id: int, most: int) -> list[PracticeClosing]:
+async def closings(connection: asyncpg.Connection, account_id: int, most: int) -> list[PracticeClosing]:
     """The newest first."""
     rows = await connection.fetch(
         "SELECT made_at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
-        " FROM accounts.practice_trade WHERE mite_id = $1 AND profit_wei IS NOT NULL"
+        " FROM accounts.practice_trade WHERE account_id = $1 AND profit_wei IS NOT NULL"
         " ORDER BY id DESC LIMIT $2",
-        mite_id,
+        account_id,
         most,
     )
     return [PracticeClosing(row["made_at"], int(row["profit_wei"]), int(row["total_wei"])) for row in rows]
@@ -305,12 +308,12 @@ def _trade(row: asyncpg.Record) -> KeptTrade:
     )
 
 
-async def week(connection: asyncpg.Connection, mite_id: int, since: datetime) -> WeekResult:
+async def week(connection: asyncpg.Connection, account_id: int, since: datetime) -> WeekResult:
     """What sells took since then."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(profit_wei), 0) AS profit, count(*) AS sells FROM accounts.practice_trade"
-        " WHERE mite_id = $1 AND side = 'sell' AND made_at >= $2",
-        mite_id,
+        " WHERE account_id = $1 AND side = 'sell' AND made_at >= $2",
+        account_id,
         since,
     )
     return WeekResult(int(row["profit"]), row["sells"])
@@ -328,24 +331,24 @@ async def symbols(connection: asyncpg.Connection, tokens: list[Address]) -> dict
 # --- repeats ---------------------------------------------------------------------------------------
 
 
-async def repeat(connection: asyncpg.Connection, mite_id: int, key_hash: bytes) -> Repeat | None:
+async def repeat(connection: asyncpg.Connection, account_id: int, key_hash: bytes) -> Repeat | None:
     """What a request of this name was answered; None: there was none."""
     row = await connection.fetchrow(
-        "SELECT asked_hash, answer FROM accounts.practice_repeat WHERE mite_id = $1 AND key_hash = $2",
-        mite_id,
+        "SELECT asked_hash, answer FROM accounts.practice_repeat WHERE account_id = $1 AND key_hash = $2",
+        account_id,
         key_hash,
     )
     return None if row is None else Repeat(row["asked_hash"], row["answer"])
 
 
 async def keep_repeat(
-    connection: asyncpg.Connection, mite_id: int, key_hash: bytes, kept: Repeat, now: datetime
+    connection: asyncpg.Connection, account_id: int, key_hash: bytes, kept: Repeat, now: datetime
 ) -> None:
     """For whoever asks by this name again; the account is locked, and there was none."""
     await connection.execute(
-        "INSERT INTO accounts.practice_repeat (mite_id, key_hash, asked_hash, answer, made_at)"
+        "INSERT INTO accounts.practice_repeat (account_id, key_hash, asked_hash, answer, made_at)"
         " VALUES ($1, $2, $3, $4, $5)",
-        mite_id,
+        account_id,
         key_hash,
         kept.asked_hash,
         kept.answer,
@@ -356,7 +359,7 @@ async def keep_repeat(
 async def forget_repeats(connection: asyncpg.Connection, before: datetime) -> bool:
     """Takes away what is older; whether there was more of it than is taken away at once."""
     done: str = await connection.execute(
-        "DELETE FROM accounts.practice_repeat WHERE (mite_id, key_hash) IN (SELECT mite_id, key_hash"
+        "DELETE FROM accounts.practice_repeat WHERE (account_id, key_hash) IN (SELECT account_id, key_hash"
         " FROM accounts.practice_repeat WHERE made_at < $1 LIMIT $2)",
         before,
         _MOST_FORGOTTEN,

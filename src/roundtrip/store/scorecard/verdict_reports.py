@@ -9,17 +9,17 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 
 MOST_A_DAY = 5
-"""Reports of a mite in a day of UTC."""
+"""Reports of an account in a day of UTC."""
 
 
 class TooManyReports(Exception):
-    """The mite has reported as often as it may today."""
+    """The account has reported as often as it may today."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictReport:
-    """What a mite reported of a token, and what came of it. ``why_open`` None: it is proved. ``again_at``:
-    when it is weighed again; None: it is not."""
+    """What an account reported of a token, and what came of it. ``why_open`` None: it is proved.
+    ``again_at``: when it is weighed again; None: it is not."""
 
     token: Address
     tx_hash: TxHash
@@ -39,22 +39,24 @@ class WaitingReport:
     tries: int
 
 
-async def check_room(connection: asyncpg.Connection, mite_id: int, day: datetime) -> None:
+async def check_room(connection: asyncpg.Connection, account_id: int, day: datetime) -> None:
     """Raises TooMany. ``day``: when the day of UTC began."""
     today: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.verdict_report WHERE mite_id = $1 AND made_at >= $2", mite_id, day
+        "SELECT count(*) FROM accounts.verdict_report WHERE account_id = $1 AND made_at >= $2",
+        account_id,
+        day,
     )
     if today >= MOST_A_DAY:
         raise TooManyReports
 
 
 async def find_report(
-    connection: asyncpg.Connection, mite_id: int, token: Address, tx_hash: TxHash
+    connection: asyncpg.Connection, account_id: int, token: Address, tx_hash: TxHash
 ) -> VerdictReport | None:
-    """What the mite reported of that already."""
+    """What the account reported of that already."""
     row = await connection.fetchrow(
-        "SELECT * FROM accounts.verdict_report WHERE mite_id = $1 AND token = $2 AND tx_hash = $3",
-        mite_id,
+        "SELECT * FROM accounts.verdict_report WHERE account_id = $1 AND token = $2 AND tx_hash = $3",
+        account_id,
         as_bytes(token),
         as_bytes(tx_hash),
     )
@@ -64,18 +66,18 @@ async def find_report(
 
 
 async def add_report(
-    connection: asyncpg.Connection, mite_id: int, report: VerdictReport, now: datetime, day: datetime
+    connection: asyncpg.Connection, account_id: int, report: VerdictReport, now: datetime, day: datetime
 ) -> bool:
-    """Keeps a report; False: the mite had made it already. Raises TooMany. Of one mite that reports twice at
-    once one waits for the other."""
-    await connection.execute("SELECT FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id)
-    await check_room(connection, mite_id, day)
+    """Keeps a report; False: the account had made it already. Raises TooMany. Of one account that reports
+    twice at once one waits for the other."""
+    await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
+    await check_room(connection, account_id, day)
     state = "proved" if report.why_open is None else "open"
     done: str = await connection.execute(
-        "INSERT INTO accounts.verdict_report (mite_id, token, tx_hash, note, state, why_open, evidence_id,"
+        "INSERT INTO accounts.verdict_report (account_id, token, tx_hash, note, state, why_open, evidence_id,"
         " made_at, again_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)"
-        " ON CONFLICT (mite_id, token, tx_hash) DO NOTHING",
-        mite_id, as_bytes(report.token), as_bytes(report.tx_hash), report.note, state, report.why_open,
+        " ON CONFLICT (account_id, token, tx_hash) DO NOTHING",
+        account_id, as_bytes(report.token), as_bytes(report.tx_hash), report.note, state, report.why_open,
         report.evidence_id, now, report.again_at,
     )  # fmt: skip
     return done == "INSERT 0 1"

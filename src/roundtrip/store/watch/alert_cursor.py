@@ -35,7 +35,7 @@ class MinuteKey(NamedTuple):
     kind: Kind
     source_id: int
     minute: int
-    mite_id: int
+    account_id: int
 
 
 @dataclass(slots=True)
@@ -154,7 +154,7 @@ async def minutes(
     rows = await connection.fetch(
         "SELECT counted.* FROM accounts.alert_minute AS counted"
         " JOIN unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[])"
-        " AS given (kind, source_id, minute, mite_id) USING (kind, source_id, minute, mite_id)",
+        " AS given (kind, source_id, minute, account_id) USING (kind, source_id, minute, account_id)",
         *_columns(list(keys)),
     )
     return _read_counts(rows)
@@ -168,9 +168,9 @@ async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, Mi
     found = [counts[key] for key in keys]
     await connection.execute(
         "INSERT INTO accounts.alert_minute AS counted"
-        " (kind, source_id, minute, mite_id, raised, beyond, told) SELECT * FROM"
+        " (kind, source_id, minute, account_id, raised, beyond, told) SELECT * FROM"
         " unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::int[])"
-        " ON CONFLICT (kind, source_id, minute, mite_id) DO UPDATE SET raised = excluded.raised,"
+        " ON CONFLICT (kind, source_id, minute, account_id) DO UPDATE SET raised = excluded.raised,"
         " beyond = excluded.beyond, told = excluded.told",
         *_columns(keys),
         [one.raised for one in found],
@@ -187,7 +187,7 @@ async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[Minu
 
 @dataclass(frozen=True, slots=True)
 class UntoldMinute:
-    """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the mite
+    """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the account
     calls the wallet, empty where it does not; of a bag BAG; None: it was ended. ``wallet``: of a follow;
     ``token``: of a bag."""
 
@@ -204,14 +204,14 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
         "SELECT counted.*, coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
         " AS name, follow.wallet, token.address AS token FROM ("
         "SELECT * FROM accounts.alert_minute WHERE minute < $1 AND beyond > told"
-        " ORDER BY minute, kind, source_id, mite_id LIMIT $2) AS counted"
+        " ORDER BY minute, kind, source_id, account_id LIMIT $2) AS counted"
         " LEFT JOIN accounts.rule AS rule ON counted.kind = 'rule' AND rule.id = counted.source_id"
         " AND rule.ended_at IS NULL"
         " LEFT JOIN accounts.follow AS follow ON counted.kind = 'follow' AND follow.id = counted.source_id"
         " AND follow.ended_at IS NULL"
         " LEFT JOIN facts.address AS token ON counted.kind = 'bag_guard'"
         " AND token.id = abs(counted.source_id)"
-        " ORDER BY counted.minute, counted.kind, counted.source_id, counted.mite_id",
+        " ORDER BY counted.minute, counted.kind, counted.source_id, counted.account_id",
         before_minute,
         most,
         BAG,
@@ -243,13 +243,13 @@ def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int]
         [key.kind for key in keys],
         [key.source_id for key in keys],
         [key.minute for key in keys],
-        [key.mite_id for key in keys],
+        [key.account_id for key in keys],
     )
 
 
 def _read_counts(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, MinuteCount]:
     return {
-        MinuteKey(row["kind"], row["source_id"], row["minute"], row["mite_id"]): MinuteCount(
+        MinuteKey(row["kind"], row["source_id"], row["minute"], row["account_id"]): MinuteCount(
             row["raised"], row["beyond"], row["told"]
         )
         for row in rows

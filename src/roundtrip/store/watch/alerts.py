@@ -1,4 +1,4 @@
-"""What mites were told. Each function takes the caller's connection and ends no transaction."""
+"""What accounts were told. Each function takes the caller's connection and ends no transaction."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ MOST_FORGOTTEN = 10_000
 MOST_COUNTED = 10_000
 
 _PUT = """
-INSERT INTO accounts.alert (id, mite_id, kind, source_id, verb, who, wallet, token, eth_wei, micro_usd,
+INSERT INTO accounts.alert (id, account_id, kind, source_id, verb, who, wallet, token, eth_wei, micro_usd,
     share_ppm, tx_hash, block_number, log_index, at_s, rule, said, more, made_at)
 OVERRIDING SYSTEM VALUE
 SELECT given.*, $19 FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::text[],
@@ -37,7 +37,7 @@ async def put(connection: asyncpg.Connection, drafts: Sequence[Draft], now: date
     rows = await connection.fetch(
         _PUT,
         [number for number, _ in numbered],
-        [one.mite_id for one in drafts],
+        [one.account_id for one in drafts],
         [one.kind for one in drafts],
         [one.source_id for one in drafts],
         [one.verb for one in drafts],
@@ -73,20 +73,20 @@ async def alerts(connection: asyncpg.Connection, ids: Collection[int]) -> list[A
 
 
 async def newest(
-    connection: asyncpg.Connection, mite_id: int, since: datetime, most: int
+    connection: asyncpg.Connection, account_id: int, since: datetime, most: int
 ) -> tuple[list[Alert], int]:
-    """A mite's since then, the newest first, ``most`` of them; and how many there are: more than MOST_COUNTED
-    are given as one more."""
+    """An account's since then, the newest first, ``most`` of them; and how many there are: more than
+    MOST_COUNTED are given as one more."""
     rows = await connection.fetch(
-        f"{_ALERT} WHERE alert.mite_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
-        mite_id,
+        f"{_ALERT} WHERE alert.account_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
+        account_id,
         since,
         most,
     )
     total: int = await connection.fetchval(
         "SELECT count(*) FROM"
-        " (SELECT FROM accounts.alert WHERE mite_id = $1 AND made_at >= $2 LIMIT $3) AS counted",
-        mite_id,
+        " (SELECT FROM accounts.alert WHERE account_id = $1 AND made_at >= $2 LIMIT $3) AS counted",
+        account_id,
         since,
         MOST_COUNTED + 1,
     )
@@ -128,7 +128,7 @@ async def forget(connection: asyncpg.Connection, before: datetime) -> bool:
 def _alert(row: asyncpg.Record) -> Alert:
     tx_hash, eth_wei, micro_usd = row["tx_hash"], row["eth_wei"], row["micro_usd"]
     draft = Draft(
-        mite_id=row["mite_id"],
+        account_id=row["account_id"],
         kind=row["kind"],
         source_id=row["source_id"],
         at_s=row["at_s"],

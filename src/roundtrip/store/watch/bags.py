@@ -1,4 +1,4 @@
-"""Who holds what among mites, and what holders were told of its verdict. Each function takes the caller's
+"""Who holds what among accounts, and what holders were told of its verdict. Each function takes the caller's
 connection and ends no transaction."""
 
 from collections import deque
@@ -22,10 +22,10 @@ MOST_CHECKS = 50
 
 
 class BagHolder(NamedTuple):
-    """A mite whose wallet holds a token. ``from_number``: what happens in later blocks is told to it.
+    """An account whose wallet holds a token. ``from_number``: what happens in later blocks is told to it.
     ``token_number``: the token's in facts.address."""
 
-    mite_id: int
+    account_id: int
     wallet: Address
     from_number: int
     token_number: int
@@ -77,19 +77,19 @@ async def sold_up_to(connection: asyncpg.Connection, sales: Sequence[Happening])
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
 """In one transfer: what index transfer_given has (schema/0016)."""
 MOST_GIVEN = 5_000
-"""Of one token: of all there is no more than a thousand can have a thousandth at a time. The oldest mites
+"""Of one token: of all there is no more than a thousand can have a thousandth at a time. The oldest accounts
 first."""
 _TOKENS = (
     "unnest($1::bytea[], $2::int[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
     " AS given (token, block_number, log_index, at_s, last_s, nth)"
 )
 _TRADED = f"""
-SELECT given.nth, held.token_id, mite.id, mite.wallet, mite.guarded_from,
+SELECT given.nth, held.token_id, account.id, account.wallet, account.guarded_from,
     (held.held_raw + later.sold_raw - later.bought_raw)::text AS held_raw
 FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
 JOIN facts.position AS held ON held.token_id = token.id
 JOIN facts.address AS wallet ON wallet.id = held.wallet_id
-JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+JOIN accounts.account AS account ON account.wallet = wallet.address
 CROSS JOIN LATERAL ({_LATER}) AS later
 WHERE held.held_raw > 0 OR held.last_s >= given.at_s
 """  # noqa: S608
@@ -101,7 +101,7 @@ CROSS JOIN LATERAL (
         SELECT DISTINCT to_id FROM facts.transfer AS transfer
         WHERE transfer.token_id = token.id AND transfer.amount_raw >= {_LARGE_RAW} OFFSET 0
     ) AS large JOIN facts.address AS wallet ON wallet.id = large.to_id
-    JOIN accounts.mite AS mite ON mite.wallet = wallet.address ORDER BY mite.id LIMIT {MOST_GIVEN}
+    JOIN accounts.account AS account ON account.wallet = wallet.address ORDER BY account.id LIMIT {MOST_GIVEN}
 ) AS of
 """  # noqa: S608
 _MOVED = f"""
@@ -111,7 +111,7 @@ WITH side AS (
     UNION ALL SELECT from_id, token_id, at_s, block_number, log_index, -amount_raw
     FROM facts.transfer WHERE from_id = ANY($6::int[])
 )
-SELECT given.nth, token.id AS token_id, mite.id, mite.wallet, mite.guarded_from,
+SELECT given.nth, token.id AS token_id, account.id, account.wallet, account.guarded_from,
     (coalesce(sum(side.raw) FILTER (WHERE side.at_s <= given.at_s
         AND (side.block_number, side.log_index) < (given.block_number, given.log_index)), 0)
     )::text AS held_raw
@@ -119,40 +119,40 @@ FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
 JOIN facts.launch AS launch ON launch.token_id = token.id
 JOIN side ON side.token_id = token.id
 JOIN facts.address AS wallet ON wallet.id = side.wallet_id
-JOIN accounts.mite AS mite ON mite.wallet = wallet.address
-GROUP BY given.nth, token.id, mite.id
+JOIN accounts.account AS account ON account.wallet = wallet.address
+GROUP BY given.nth, token.id, account.id
 """  # noqa: S608
 
 
 _TRADES_SINCE = f"""
-SELECT given.nth, mite.id, trade.block_number, trade.log_index,
+SELECT given.nth, account.id, trade.block_number, trade.log_index,
     (CASE WHEN trade.buys THEN trade.token_raw ELSE -trade.token_raw END)::text AS raw
 FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
 JOIN facts.pool AS pool ON pool.token_id = token.id
 JOIN facts.trade AS trade ON trade.pool_id = pool.id
 JOIN facts.address AS wallet ON wallet.id = trade.trader_id
-JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+JOIN accounts.account AS account ON account.wallet = wallet.address
 WHERE trade.at_s BETWEEN $6 AND $7 AND trade.at_s BETWEEN given.at_s AND given.last_s
     AND (trade.block_number, trade.log_index) > (given.block_number, given.log_index)
 """  # noqa: S608
 _MOVES_SINCE = f"""
-SELECT given.nth, mite.id, transfer.block_number, transfer.log_index,
+SELECT given.nth, account.id, transfer.block_number, transfer.log_index,
     (CASE WHEN side.gets THEN transfer.amount_raw ELSE -transfer.amount_raw END)::text AS raw
 FROM {_TOKENS} JOIN facts.address AS token ON token.address = given.token
 JOIN facts.transfer AS transfer ON transfer.token_id = token.id
 CROSS JOIN LATERAL (VALUES (transfer.to_id, true), (transfer.from_id, false)) AS side (id, gets)
 JOIN facts.address AS wallet ON wallet.id = side.id
-JOIN accounts.mite AS mite ON mite.wallet = wallet.address
+JOIN accounts.account AS account ON account.wallet = wallet.address
 WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND given.last_s
     AND (transfer.block_number, transfer.log_index) >= (given.block_number, given.log_index)
 """  # noqa: S608
 
 
 async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> list[list[BagHolder]]:
-    """Which mites held the token of each of these just then, by mite: what they had bought and not sold, or
-    enough that they had been given of a launchpad's token, in one transfer at least once, within the days of
-    which transfers are kept. Told by what they have now and what they traded since: who later sells more than
-    he bought had been given it elsewhere, and held it then, though nobody could know.
+    """Which accounts held the token of each of these just then, by account: what they had bought and not
+    sold, or enough that they had been given of a launchpad's token, in one transfer at least once, within the
+    days of which transfers are kept. Told by what they have now and what they traded since: who later sells
+    more than he bought had been given it elsewhere, and held it then, though nobody could know.
 
     Each token is asked for once, at the first of these; the others are told by what moved between them."""
     found: list[list[BagHolder]] = [[] for _ in of]
@@ -171,19 +171,19 @@ async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> li
             changed = [ledger.to(of[place].spot[:2]) for ledger, _ in ledgers]
             if held is None or any(changed):
                 enough = {
-                    mite: ledger.who[mite]
+                    account: ledger.who[account]
                     for ledger, least_raw in ledgers
-                    for mite, raw in ledger.held.items()
+                    for account, raw in ledger.held.items()
                     if raw >= least_raw
                 }
-                held = [enough[mite] for mite in sorted(enough)]
+                held = [enough[account] for account in sorted(enough)]
             found[place] = held
     return found
 
 
 class _BagLedger:
-    """What mites have of one token by one kind of fact, as it goes on. ``since``: what changes it, with the
-    first place at which it counts."""
+    """What accounts have of one token by one kind of fact, as it goes on. ``since``: what changes it, with
+    the first place at which it counts."""
 
     def __init__(self) -> None:
         self.who: dict[int, BagHolder] = {}
@@ -194,9 +194,9 @@ class _BagLedger:
         """Goes on to there; whether anything changed."""
         changed = False
         while self.since and self.since[0][0] <= spot:
-            _, mite, raw = self.since.popleft()
-            if mite in self.who:
-                self.held[mite] += raw
+            _, account, raw = self.since.popleft()
+            if account in self.who:
+                self.held[account] += raw
                 changed = True
         return changed
 
@@ -246,13 +246,13 @@ def _columns_of(
 
 async def turn_back(connection: asyncpg.Connection, number: int) -> None:
     """A reorganisation went back to that block: what comes instead of the later ones is news to everybody."""
-    await connection.execute("UPDATE accounts.mite SET guarded_from = $1 WHERE guarded_from > $1", number)
+    await connection.execute("UPDATE accounts.account SET guarded_from = $1 WHERE guarded_from > $1", number)
 
 
 async def holders_now(
     connection: asyncpg.Connection, tokens: Sequence[Address]
 ) -> dict[Address, list[BagHolder]]:
-    """The same of these tokens, as they are held now; those that no mite holds are left out."""
+    """The same of these tokens, as they are held now; those that no account holds are left out."""
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
     found = await holders(connection, ends)
@@ -267,11 +267,11 @@ _LAST = 2**31 - 1
 
 _HELD = f"""
 WITH wallet AS MATERIALIZED (
-    SELECT mite.id AS mite_id, address.id FROM accounts.mite AS mite
-    JOIN facts.address AS address ON address.address = mite.wallet
+    SELECT account.id AS account_id, address.id FROM accounts.account AS account
+    JOIN facts.address AS address ON address.address = account.wallet
 ), given AS (
-    SELECT got.mite_id, got.id, got.token_id FROM (
-        SELECT DISTINCT wallet.mite_id, wallet.id, transfer.token_id
+    SELECT got.account_id, got.id, got.token_id FROM (
+        SELECT DISTINCT wallet.account_id, wallet.id, transfer.token_id
         FROM wallet JOIN facts.transfer AS transfer ON transfer.to_id = wallet.id
         WHERE transfer.amount_raw >= {_LARGE_RAW}
     ) AS got WHERE NOT EXISTS (
@@ -282,24 +282,24 @@ WITH wallet AS MATERIALIZED (
     - (SELECT coalesce(sum(amount_raw), 0) FROM facts.transfer AS one
         WHERE one.from_id = got.id AND one.token_id = got.token_id) >= {_LARGE_RAW}
 ), held AS (
-    SELECT wallet.mite_id, traded.token_id, false AS is_given FROM wallet CROSS JOIN LATERAL (
+    SELECT wallet.account_id, traded.token_id, false AS is_given FROM wallet CROSS JOIN LATERAL (
         SELECT token_id FROM facts.position WHERE wallet_id = wallet.id AND held_raw > 0
         ORDER BY token_id DESC LIMIT $1
     ) AS traded
-    UNION ALL SELECT mite_id, token_id, true FROM (
-        SELECT given.*, row_number() OVER (PARTITION BY mite_id ORDER BY token_id DESC) AS place FROM given
+    UNION ALL SELECT account_id, token_id, true FROM (
+        SELECT given.*, row_number() OVER (PARTITION BY account_id ORDER BY token_id DESC) AS place FROM given
     ) AS one WHERE place <= $2
 )
-SELECT mite_id, address, is_given FROM held JOIN facts.address AS address ON address.id = held.token_id
-ORDER BY address, mite_id
+SELECT account_id, address, is_given FROM held JOIN facts.address AS address ON address.id = held.token_id
+ORDER BY address, account_id
 """  # noqa: S608
 
 
-async def held_by_mites(connection: asyncpg.Connection) -> list[BagHolding]:
-    """What mites' wallets hold, of each wallet the newest tokens that it bought and the newest that it was
-    given, by token. With many mites it takes seconds."""
+async def held_by_accounts(connection: asyncpg.Connection) -> list[BagHolding]:
+    """What accounts' wallets hold, of each wallet the newest tokens that it bought and the newest that it was
+    given, by token. With many accounts it takes seconds."""
     rows = await connection.fetch(_HELD, GUARD.most_held, GUARD.most_given)
-    return [BagHolding(row["mite_id"], as_address(row["address"]), row["is_given"]) for row in rows]
+    return [BagHolding(row["account_id"], as_address(row["address"]), row["is_given"]) for row in rows]
 
 
 # --- verdicts --------------------------------------------------------------------------------------

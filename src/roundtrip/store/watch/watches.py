@@ -1,5 +1,5 @@
-"""What mites watch: standing rules and followed wallets. Each function takes the caller's connection and ends
-no transaction."""
+"""What accounts watch: standing rules and followed wallets. Each function takes the caller's connection and
+ends no transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ ENDED_KEPT = timedelta(days=1)
 
 
 class TooManyWatches(Exception):
-    """The mite has as many as it may have."""
+    """The account has as many as it may have."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"there may be {most}")
@@ -43,7 +43,7 @@ class KeptRule:
 
 @dataclass(frozen=True, slots=True)
 class KeptFollow:
-    """A wallet that is followed, as the mite calls it. ``from_number``: as of a rule."""
+    """A wallet that is followed, as the account calls it. ``from_number``: as of a rule."""
 
     id: int
     wallet: Address
@@ -69,10 +69,10 @@ _REWOUND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Those that are no longer kept were undone long ago."""
 
 
-async def _hold(connection: asyncpg.Connection, mite_id: int) -> None:
-    """Nobody else changes what the mite watches until the transaction ends. What it is told meanwhile does
+async def _hold(connection: asyncpg.Connection, account_id: int) -> None:
+    """Nobody else changes what the account watches until the transaction ends. What it is told meanwhile does
     not wait for that."""
-    await connection.execute("SELECT FROM accounts.mite WHERE id = $1 FOR NO KEY UPDATE", mite_id)
+    await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
 
 
 async def _next_change(connection: asyncpg.Connection) -> int:
@@ -87,18 +87,18 @@ async def _next_change(connection: asyncpg.Connection) -> int:
 
 async def add_rule(
     connection: asyncpg.Connection,
-    mite_id: int,
+    account_id: int,
     rule: Rule,
     wallet: Address | None,
     head: int,
     now: datetime,
 ) -> int:
-    """The new rule's id, or that of the same one where the mite has it. Facts count of blocks that are later
-    than the index's last and than ``head``, the newest that is known otherwise: an index that is still far
-    from it reads history. Raises TooMany."""
-    await _hold(connection, mite_id)
+    """The new rule's id, or that of the same one where the account has it. Facts count of blocks that are
+    later than the index's last and than ``head``, the newest that is known otherwise: an index that is still
+    far from it reads history. Raises TooMany."""
+    await _hold(connection, account_id)
     live = await connection.fetch(
-        "SELECT id, said FROM accounts.rule WHERE mite_id = $1 AND ended_at IS NULL", mite_id
+        "SELECT id, said FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL", account_id
     )
     there: dict[str, int] = {row["said"]: row["id"] for row in live}
     if rule.text() in there:
@@ -107,11 +107,11 @@ async def add_rule(
         raise TooManyWatches(MOST_RULES)
     who_address = rule.who.address
     made: int = await connection.fetchval(
-        "INSERT INTO accounts.rule (mite_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
+        "INSERT INTO accounts.rule (account_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
         " from_number, rewound, made_at, change) VALUES"
         f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEXED}), {_REWOUND}, $11, $12)"
         " RETURNING id",
-        mite_id,
+        account_id,
         rule.text(),
         rule.who.kind,
         None if who_address is None else as_bytes(who_address),
@@ -128,10 +128,10 @@ async def add_rule(
     return made
 
 
-async def rules_of(connection: asyncpg.Connection, mite_id: int) -> list[KeptRule]:
-    """A mite's live rules, the oldest first."""
+async def rules_of(connection: asyncpg.Connection, account_id: int) -> list[KeptRule]:
+    """An account's live rules, the oldest first."""
     rows = await connection.fetch(
-        "SELECT * FROM accounts.rule WHERE mite_id = $1 AND ended_at IS NULL ORDER BY id", mite_id
+        "SELECT * FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id", account_id
     )
     return [
         KeptRule(row["id"], _rule(row), _wallet(row), row["hits"], row["from_number"], row["made_at"])
@@ -139,13 +139,13 @@ async def rules_of(connection: asyncpg.Connection, mite_id: int) -> list[KeptRul
     ]
 
 
-async def end_rule(connection: asyncpg.Connection, mite_id: int, rule_id: int, now: datetime) -> bool:
-    """It is told of no more. False: the mite has no such rule."""
+async def end_rule(connection: asyncpg.Connection, account_id: int, rule_id: int, now: datetime) -> bool:
+    """It is told of no more. False: the account has no such rule."""
     done: str = await connection.execute(
         "UPDATE accounts.rule SET ended_at = $3, change = $4"
-        " WHERE id = $1 AND mite_id = $2 AND ended_at IS NULL",
+        " WHERE id = $1 AND account_id = $2 AND ended_at IS NULL",
         rule_id,
-        mite_id,
+        account_id,
         now,
         await _next_change(connection),
     )
@@ -168,7 +168,7 @@ def _wallet(row: asyncpg.Record) -> Address | None:
 
 async def add_follow(
     connection: asyncpg.Connection,
-    mite_id: int,
+    account_id: int,
     wallet: Address,
     name: str,
     head: int,
@@ -176,9 +176,9 @@ async def add_follow(
 ) -> int:
     """The new follow's id, or that of the one that there is, which has the new name then. ``head``: as of a
     rule. Raises TooMany."""
-    await _hold(connection, mite_id)
+    await _hold(connection, account_id)
     live = await connection.fetch(
-        "SELECT id, wallet, name FROM accounts.follow WHERE mite_id = $1 AND ended_at IS NULL", mite_id
+        "SELECT id, wallet, name FROM accounts.follow WHERE account_id = $1 AND ended_at IS NULL", account_id
     )
     for row in live:
         if as_address(row["wallet"]) == wallet:
@@ -189,9 +189,9 @@ async def add_follow(
     if len(live) >= MOST_FOLLOWS:
         raise TooManyWatches(MOST_FOLLOWS)
     made: int = await connection.fetchval(
-        "INSERT INTO accounts.follow (mite_id, wallet, name, from_number, rewound, made_at, change)"  # noqa: S608
+        "INSERT INTO accounts.follow (account_id, wallet, name, from_number, rewound, made_at, change)"  # noqa: S608
         f" VALUES ($1, $2, $3, greatest($4, {_INDEXED}), {_REWOUND}, $5, $6) RETURNING id",
-        mite_id,
+        account_id,
         as_bytes(wallet),
         name,
         head,
@@ -209,10 +209,10 @@ async def _rename(connection: asyncpg.Connection, follow_id: int, name: str) -> 
     )
 
 
-async def follows_of(connection: asyncpg.Connection, mite_id: int) -> list[KeptFollow]:
-    """Whom a mite follows, the oldest first."""
+async def follows_of(connection: asyncpg.Connection, account_id: int) -> list[KeptFollow]:
+    """Whom an account follows, the oldest first."""
     rows = await connection.fetch(
-        "SELECT * FROM accounts.follow WHERE mite_id = $1 AND ended_at IS NULL ORDER BY id", mite_id
+        "SELECT * FROM accounts.follow WHERE account_id = $1 AND ended_at IS NULL ORDER BY id", account_id
     )
     return [
         KeptFollow(row["id"], as_address(row["wallet"]), row["name"], row["from_number"], row["made_at"])
@@ -220,13 +220,13 @@ async def follows_of(connection: asyncpg.Connection, mite_id: int) -> list[KeptF
     ]
 
 
-async def end_follow(connection: asyncpg.Connection, mite_id: int, wallet: Address, now: datetime) -> bool:
-    """It is followed no more. False: the mite did not follow it."""
+async def end_follow(connection: asyncpg.Connection, account_id: int, wallet: Address, now: datetime) -> bool:
+    """It is followed no more. False: the account did not follow it."""
     done: str = await connection.execute(
         "UPDATE accounts.follow SET ended_at = $3, change = $4"
-        " WHERE wallet = $1 AND mite_id = $2 AND ended_at IS NULL",
+        " WHERE wallet = $1 AND account_id = $2 AND ended_at IS NULL",
         as_bytes(wallet),
-        mite_id,
+        account_id,
         now,
         await _next_change(connection),
     )
@@ -242,11 +242,11 @@ async def hold(connection: asyncpg.Connection) -> None:
 
 
 _RULE_FIELDS = (
-    "'rule' AS kind, id, mite_id, said AS name, from_number, ended_at, change, wallet,"
+    "'rule' AS kind, id, account_id, said AS name, from_number, ended_at, change, wallet,"
     " who, who_address, verb, unit, over_raw, token"
 )
 _FOLLOW_FIELDS = (
-    "'follow' AS kind, id, mite_id, name, from_number, ended_at, change, wallet,"
+    "'follow' AS kind, id, account_id, name, from_number, ended_at, change, wallet,"
     " NULL::text AS who, NULL::bytea AS who_address, NULL::text AS verb, NULL::text AS unit,"
     " NULL::numeric AS over_raw, NULL::bytea AS token"
 )
@@ -272,7 +272,7 @@ async def changes_since(
 
 
 def _change(row: asyncpg.Record) -> WatchChange:
-    source = AlertSource(row["kind"], row["id"], row["mite_id"], row["name"], row["from_number"])
+    source = AlertSource(row["kind"], row["id"], row["account_id"], row["name"], row["from_number"])
     rule = _rule(row) if row["kind"] == "rule" else None
     return WatchChange(row["change"], source, rule, _wallet(row), row["ended_at"] is None)
 

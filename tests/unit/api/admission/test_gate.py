@@ -19,7 +19,7 @@ from roundtrip.api.request.callers import CallerRequest, Callers
 from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from support.counting import Counts as Ledger
-from support.counting import Wall, hashed, key_of, mite
+from support.counting import Wall, account, hashed, key_of
 
 HOME = "address:203.0.113.7"
 ALLOWANCES = Allowances(CallAllowance(3), CallAllowance(5, 8), CallAllowance(7, 200))
@@ -40,7 +40,9 @@ class Seconds:
 class House:
     """A gate over counts that outlive it."""
 
-    ledger: Ledger = field(default_factory=lambda: Ledger(live={hashed("k"): mite(1), hashed("l"): mite(1)}))
+    ledger: Ledger = field(
+        default_factory=lambda: Ledger(live={hashed("k"): account(1), hashed("l"): account(1)})
+    )
     wall: Wall = field(default_factory=Wall)
     clock: Seconds = field(default_factory=Seconds)
     holders: set[Address] = field(default_factory=set)
@@ -97,14 +99,14 @@ async def flushed() -> None:
 # --- keys ------------------------------------------------------------------------------------------
 
 
-async def test_a_key_counts_for_its_mite_and_not_for_its_address(house: House) -> None:
+async def test_a_key_counts_for_its_account_and_not_for_its_address(house: House) -> None:
     found = await house.ask()
-    assert (found.mite, found.allowance) == (mite(1), ALLOWANCES.key)
+    assert (found.account, found.allowance) == (account(1), ALLOWANCES.key)
     assert [await house.left() for _ in range(4)] == [3, 2, 1, 0]
     assert await house.left(KEYLESS) == 2
 
 
-async def test_all_keys_of_a_mite_count_together(house: House) -> None:
+async def test_all_keys_of_an_account_count_together(house: House) -> None:
     assert [await house.left(CallerRequest(HOME, key_of(key))) for key in "klklk"] == [4, 3, 2, 1, 0]
     assert await house.refused(CallerRequest("address:elsewhere", key_of("l"))) == ("rate_limited", 60, 0)
 
@@ -139,8 +141,8 @@ async def test_a_revoked_key_is_told_so_when_its_minute_and_its_day_are_over(hou
 
 async def test_a_key_that_was_made_just_now_is_live(house: House) -> None:
     assert (await house.refused(CallerRequest(HOME, key_of("new"))))[0] == "bad_key"
-    house.ledger.live[hashed("new")] = mite(2)
-    assert (await house.ask(CallerRequest(HOME, key_of("new")))).mite == mite(2)
+    house.ledger.live[hashed("new")] = account(2)
+    assert (await house.ask(CallerRequest(HOME, key_of("new")))).account == account(2)
 
 
 async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: House) -> None:
@@ -148,12 +150,12 @@ async def test_what_is_never_counted_is_not_and_looks_at_no_key(house: House) ->
         assert (await house.ask(asking, "never")).ticket is None
     assert house.ledger.writes == 0
     found = await house.ask(KEYED, "never", needs_key=True)
-    assert (found.mite, found.ticket) == (mite(1), None)
+    assert (found.account, found.ticket) == (account(1), None)
     assert (house.day(), sum(house.ledger.minute.values())) == (0, 0)
 
 
 async def test_a_holder_has_its_own_limits(house: House) -> None:
-    house.holders.add(mite(1).wallet)
+    house.holders.add(account(1).wallet)
     assert (await house.ask()).allowance == ALLOWANCES.holder
     assert await house.left() == 5
 
@@ -181,8 +183,8 @@ async def test_what_counts_by_the_minute_only_leaves_the_day_alone(house: House)
 
 
 async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: House) -> None:
-    house.holders.add(mite(1).wallet)
-    house.ledger.days[mite(1).id, datetime.fromtimestamp(house.wall.ms / 1000, UTC).date()] = 196
+    house.holders.add(account(1).wallet)
+    house.ledger.days[account(1).id, datetime.fromtimestamp(house.wall.ms / 1000, UTC).date()] = 196
     asked = [house.ask(CallerRequest(HOME, key_of(key))) for key in "klklkl"]
     came = await asyncio.gather(*asked, return_exceptions=True)
     assert sum(isinstance(one, Admitted) for one in came) == 4
@@ -212,7 +214,7 @@ async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house:
 
 
 async def test_everybody_who_comes_meanwhile_is_counted_by_one_statement(house: House) -> None:
-    house.holders.add(mite(1).wallet)
+    house.holders.add(account(1).wallet)
     await house.ask()
     before = house.ledger.writes
     await asyncio.gather(*(house.ask(asking) for asking in [KEYED, KEYLESS] * 3))
@@ -332,16 +334,16 @@ async def test_made_up_keys_cost_an_address_so_many_questions_and_no_more(house:
     assert await house.refused(CallerRequest(HOME, key_of("made up"))) == ("rate_limited", 60, 0)
     assert await house.refused() == ("rate_limited", 60, 0)
     assert house.ledger.writes == before
-    assert (await house.ask(CallerRequest("address:elsewhere", key_of("k")))).mite == mite(1)
-    assert (await house.ask()).mite == mite(1)
+    assert (await house.ask(CallerRequest("address:elsewhere", key_of("k")))).account == account(1)
+    assert (await house.ask()).account == account(1)
     house.wall.ms += 60_000
     assert (await house.refused(CallerRequest(HOME, key_of("made up"))))[0] == "bad_key"
 
 
 async def test_live_keys_use_up_no_look_ups(house: House) -> None:
     for n in range(100):
-        house.ledger.live[hashed(f"live {n}")] = mite(100 + n)
-        assert (await house.ask(CallerRequest(HOME, key_of(f"live {n}")))).mite == mite(100 + n)
+        house.ledger.live[hashed(f"live {n}")] = account(100 + n)
+        assert (await house.ask(CallerRequest(HOME, key_of(f"live {n}")))).account == account(100 + n)
 
 
 async def test_made_up_keys_wait_among_the_callers_without_one(
@@ -415,7 +417,7 @@ class GateAgainstModel(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.loop = asyncio.new_event_loop()
-        live = {hashed(key): mite(owner) for key, owner in (("k", 1), ("l", 1), ("m", 2))}
+        live = {hashed(key): account(owner) for key, owner in (("k", 1), ("l", 1), ("m", 2))}
         self.house = House(Ledger(live=live), Wall(MIDNIGHT_MS - 200_000))
         self.minute: dict[str, list[int]] = defaultdict(list)
         self.days: dict[tuple[int, int], int] = defaultdict(int)
@@ -450,7 +452,7 @@ class GateAgainstModel(RuleBasedStateMachine):
     def call(self, key: str | None, counts: Counts) -> None:
         now = self.house.wall.ms
         owner = None if key is None else self.owner[key]
-        caller = HOME if owner is None else f"mite:{owner}"
+        caller = HOME if owner is None else f"account:{owner}"
         allowance = ALLOWANCES.anonymous if owner is None else ALLOWANCES.key
         day = (owner, now // 86_400_000) if owner is not None and counts == "day" else None
         code, wait_s = self.model(caller, allowance.per_minute, now)
@@ -564,19 +566,19 @@ async def test_a_call_that_is_handed_back_is_handed_back_to_the_network(house: H
 async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:
     bound = replace(ALLOWANCES, address=AddressAllowance(keyed=4))
     house.gate.allowances = bound
-    house.ledger.live |= {hashed(f"k{n}"): mite(n) for n in range(10, 16)}
+    house.ledger.live |= {hashed(f"k{n}"): account(n) for n in range(10, 16)}
     for n in range(10, 14):
         await house.ask(asking_from("203.0.113.5", f"k{n}"))
     code, wait_s, _ = await house.refused(asking_from("203.0.113.5", "k14"))
     assert (code, wait_s) == ("rate_limited", 60)
-    assert (await house.ask(asking_from("203.0.113.6", "k14"))).mite == mite(14)
+    assert (await house.ask(asking_from("203.0.113.6", "k14"))).account == account(14)
 
 
 async def test_the_services_own_machine_is_bounded_only_where_that_is_set(house: House) -> None:
     house.gate.allowances = replace(ALLOWANCES, address=AddressAllowance(keyed=1))
     for host in ("127.0.0.1", "::1"):
         for n in range(2):
-            house.ledger.live[hashed(f"{host}{n}")] = mite(100 + n)
+            house.ledger.live[hashed(f"{host}{n}")] = account(100 + n)
             await house.ask(asking_from(host, f"{host}{n}"))
     house.gate.allowances = replace(ALLOWANCES, address=AddressAllowance(keyed=1, loopback=True))
     await house.ask(asking_from("127.0.0.2", "k"))

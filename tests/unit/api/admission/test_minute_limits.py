@@ -168,9 +168,9 @@ def test_of_too_many_callers_nobodys_minute_is_forgotten(
     for caller in ("a", "b", "c"):
         limits.take(caller, 5)
     wall.ms += 59_999
-    assert [limits.take(caller, 5).remaining for caller in ("d", "e", "mite:1", "a")] == [4, 3, 4, 3]
+    assert [limits.take(caller, 5).remaining for caller in ("d", "e", "account:1", "a")] == [4, 3, 4, 3]
     wall.ms += 1
-    assert [limits.take(caller, 5).remaining for caller in ("f", "mite:1", "a")] == [4, 3, 3]
+    assert [limits.take(caller, 5).remaining for caller in ("f", "account:1", "a")] == [4, 3, 3]
 
 
 def test_calls_that_are_known_late_count_from_when_they_were(limits: MinuteLimits, wall: Wall) -> None:

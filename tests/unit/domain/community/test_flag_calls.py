@@ -1,4 +1,4 @@
-"""Flags: their life against a model of it, what proves them, and what they say of a mite."""
+"""Flags: their life against a model of it, what proves them, and what they say of an account."""
 
 import math
 from typing import get_args
@@ -197,13 +197,13 @@ def test_the_level_counts_what_proved_right(proved: int) -> None:
 
 
 @given(proved=st.integers(1, 10**6))
-def test_a_mite_that_is_never_right_by_chance_is_ahead_of_it(proved: int) -> None:
+def test_an_account_that_is_never_right_by_chance_is_ahead_of_it(proved: int) -> None:
     assert FlagScore(proved, proved, 0, 1).is_ahead
     assert FlagScore(proved, 2 * proved, 0, 9).is_ahead
 
 
 @given(proved=st.integers(0, 1000), wrong=st.integers(0, 1000))
-def test_a_mite_that_is_right_as_often_as_chance_is_not_ahead_of_it(proved: int, wrong: int) -> None:
+def test_an_account_that_is_right_as_often_as_chance_is_not_ahead_of_it(proved: int, wrong: int) -> None:
     decided = proved + wrong
     score = FlagScore(proved, decided, proved, decided)
     assert score.accuracy == score.base_rate

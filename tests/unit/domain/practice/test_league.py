@@ -50,24 +50,24 @@ def test_losses_count_and_the_first_of_equal_sells_is_the_best() -> None:
 
 
 def test_three_sells_are_an_entry() -> None:
-    few, enough = ONE._replace(mite_id=2, sells=2, profit_wei=999), ONE
+    few, enough = ONE._replace(account_id=2, sells=2, profit_wei=999), ONE
     assert board([few, enough], "all") == [enough]
 
 
 def test_the_most_profit_is_first_then_fewer_sells_then_who_was_done_earlier_then_the_older_account() -> None:
     ranked = [
-        ONE._replace(profit_wei=101, sells=9, last_s=9999, mite_id=9),
-        ONE._replace(mite_id=8, last_s=2000),
-        ONE._replace(mite_id=3, sells=4, last_s=10),
-        ONE._replace(mite_id=4, sells=4, last_s=11),
-        ONE._replace(mite_id=5, sells=4, last_s=11),
-        ONE._replace(profit_wei=-1, mite_id=1),
+        ONE._replace(profit_wei=101, sells=9, last_s=9999, account_id=9),
+        ONE._replace(account_id=8, last_s=2000),
+        ONE._replace(account_id=3, sells=4, last_s=10),
+        ONE._replace(account_id=4, sells=4, last_s=11),
+        ONE._replace(account_id=5, sells=4, last_s=11),
+        ONE._replace(profit_wei=-1, account_id=1),
     ]
     assert board(reversed(ranked), "all") == ranked
 
 
 def test_a_board_is_of_all_of_agents_or_of_people() -> None:
-    person, agent = ONE, ONE._replace(mite_id=2, is_agent=True)
+    person, agent = ONE, ONE._replace(account_id=2, is_agent=True)
     assert board([person, agent], "all") == [person, agent]
     assert board([person, agent], "agents") == [agent]
     assert board([person, agent], "people") == [person]

@@ -82,7 +82,7 @@ def test_worth_is_said_in_what_is_known_first(
 
 def test_a_row_of_a_follow_and_of_a_rule() -> None:
     follow = draft_alert(AlertSource("follow", 5, 9, "whale", 0), happening())
-    assert (follow.mite_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
+    assert (follow.account_id, follow.kind, follow.source_id, follow.who) == (9, "follow", 5, "whale")
     assert (follow.rule, follow.said) == (None, f"whale bought 1.234 eth of {TOKEN}.")
     unnamed = draft_alert(AlertSource("follow", 5, 9, "", 0), happening())
     assert (unnamed.who, unnamed.said) == (WALLET, f"{WALLET} bought 1.234 eth of {TOKEN}.")
@@ -114,7 +114,7 @@ def test_how_many_more_is_said() -> None:
 def test_a_holder_is_told_that_it_holds_the_token(given: Happening, sentence: str) -> None:
     draft = draft_alert(AlertSource("bag_guard", 3, 3, "bag guard", 0), given)
     assert draft.said == sentence
-    assert (draft.kind, draft.source_id, draft.mite_id, draft.rule) == ("bag_guard", 3, 3, None)
+    assert (draft.kind, draft.source_id, draft.account_id, draft.rule) == ("bag_guard", 3, 3, None)
     assert draft.who == ("deployer" if given.verb == "selling" else WALLET)
 
 

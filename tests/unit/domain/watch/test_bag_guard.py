@@ -210,8 +210,8 @@ def a_token(number: int) -> Address:
     return Address(f"0x{number:040x}")
 
 
-def test_mites_take_turns_and_what_was_given_comes_last() -> None:
-    many, few, bare = ([a_token(100 * mite + n) for n in range(20)] for mite in (1, 2, 3))
+def test_accounts_take_turns_and_what_was_given_comes_last() -> None:
+    many, few, bare = ([a_token(100 * account + n) for n in range(20)] for account in (1, 2, 3))
     held = [BagHolding(1, token, False) for token in many]
     held += [BagHolding(2, few[0], False), BagHolding(2, few[1], True), BagHolding(3, bare[0], True)]
     checked = {token: START + timedelta(seconds=place) for place, token in enumerate([*many[1:], *few])}

@@ -14,15 +14,15 @@ from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Over, Rule, 
 from support.ruled import HAPPENINGS, TOKENS, WALLETS, happening, rules
 
 ANY, FOLLOW = Who("any"), Who("follow")
-IDS, MITES, NUMBERS = st.integers(1, 9), st.integers(1, 3), st.integers(0, 5)
+IDS, ACCOUNTS, NUMBERS = st.integers(1, 9), st.integers(1, 3), st.integers(0, 5)
 
 
-def a_rule(id_: int, mite_id: int = 1, from_number: int = 0) -> AlertSource:
-    return AlertSource("rule", id_, mite_id, f"rule {id_}", from_number)
+def a_rule(id_: int, account_id: int = 1, from_number: int = 0) -> AlertSource:
+    return AlertSource("rule", id_, account_id, f"rule {id_}", from_number)
 
 
-def a_follow(id_: int, mite_id: int = 1, from_number: int = 0) -> AlertSource:
-    return AlertSource("follow", id_, mite_id, f"name{id_}", from_number)
+def a_follow(id_: int, account_id: int = 1, from_number: int = 0) -> AlertSource:
+    return AlertSource("follow", id_, account_id, f"name{id_}", from_number)
 
 
 def told(index: RuleIndex, seen: Happening) -> list[tuple[str, int]]:
@@ -46,7 +46,7 @@ class Model:
             wallets = frozenset() if wallet is None else frozenset({wallet})
             if written.who.kind == "follow":
                 counting = (each for each in self.follows.values() if each[0].from_number < number)
-                wallets = frozenset(whom for each, whom in counting if each.mite_id == source.mite_id)
+                wallets = frozenset(whom for each, whom in counting if each.account_id == source.account_id)
             watch = Watch(written, None if written.who.kind == "any" else wallets)
             if source.from_number < number and watch.matches(seen):
                 hits.append(source)
@@ -68,37 +68,37 @@ class IndexAgainstModel(RuleBasedStateMachine):
         self.patch.undo()
 
     @initialize(
-        many=st.lists(st.tuples(rules(), MITES, NUMBERS), max_size=9), weight=st.sampled_from((0, 1, 99))
+        many=st.lists(st.tuples(rules(), ACCOUNTS, NUMBERS), max_size=9), weight=st.sampled_from((0, 1, 99))
     )
     def begin(self, many: list[tuple[Rule, int, int]], weight: int) -> None:
         # From whichever side the index starts.
         self.patch.setattr(rule_index, "_A_FOLLOWER", weight)
-        for id_, (written, mite_id, from_number) in enumerate(many, 1):
-            self.add_rule(id_, mite_id, from_number, written, WALLETS[id_ % 3])
+        for id_, (written, account_id, from_number) in enumerate(many, 1):
+            self.add_rule(id_, account_id, from_number, written, WALLETS[id_ % 3])
 
     @rule(
         id_=IDS,
-        mite_id=MITES,
+        account_id=ACCOUNTS,
         from_number=NUMBERS,
         written=rules(),
         meant=st.none() | st.sampled_from(WALLETS),
     )
     def add_rule(
-        self, id_: int, mite_id: int, from_number: int, written: Rule, meant: Address | None
+        self, id_: int, account_id: int, from_number: int, written: Rule, meant: Address | None
     ) -> None:
         wallet = written.who.address if written.who.kind == "wallet" else meant
         wallet = None if written.who.kind in ("any", "follow") else wallet
-        source = a_rule(id_, mite_id, from_number)
+        source = a_rule(id_, account_id, from_number)
         self.index.add_rule(source, written, wallet)
         self.model.rules[id_] = source, written, wallet
 
-    @rule(id_=IDS, mite_id=MITES, from_number=NUMBERS, wallet=st.sampled_from(WALLETS))
-    def add_follow(self, id_: int, mite_id: int, from_number: int, wallet: Address) -> None:
-        source = a_follow(id_, mite_id, from_number)
+    @rule(id_=IDS, account_id=ACCOUNTS, from_number=NUMBERS, wallet=st.sampled_from(WALLETS))
+    def add_follow(self, id_: int, account_id: int, from_number: int, wallet: Address) -> None:
+        source = a_follow(id_, account_id, from_number)
         self.index.add_follow(source, wallet)
         follows = self.model.follows
         for other, (each, whom) in list(follows.items()):
-            if (each.mite_id, whom) == (mite_id, wallet):
+            if (each.account_id, whom) == (account_id, wallet):
                 del follows[other]
         follows[id_] = source, wallet
 
@@ -167,11 +167,11 @@ def test_a_rule_about_follows_counts_from_where_both_count(crowd: int) -> None:
         index = RuleIndex()
         index.add_rule(a_rule(1, 1, from_number=5), Rule(FOLLOW, "moving"), None)
         index.add_follow(a_follow(1, 1, from_number=8), WALLETS[0])
-        for mite_id in range(2, 2 + crowd):
+        for account_id in range(2, 2 + crowd):
             if rules_too:
-                index.add_rule(a_rule(mite_id, mite_id), Rule(FOLLOW, "moving"), None)
+                index.add_rule(a_rule(account_id, account_id), Rule(FOLLOW, "moving"), None)
             else:
-                index.add_follow(a_follow(mite_id, mite_id), WALLETS[0])
+                index.add_follow(a_follow(account_id, account_id), WALLETS[0])
         at = [told(index, happening("moving", block_number=number)) for number in (5, 6, 8, 9)]
         assert at == [[], [], [], [("rule", 1)]]
         index.add_follow(a_follow(1, 1, from_number=2), WALLETS[0])
@@ -187,7 +187,7 @@ def test_a_follow_tells_of_trades_and_launches_only() -> None:
     assert told(index, happening(block_number=9)) == []
 
 
-def test_a_mite_follows_a_wallet_once() -> None:
+def test_an_account_follows_a_wallet_once() -> None:
     index = RuleIndex()
     index.add_follow(a_follow(1), WALLETS[0])
     index.add_follow(a_follow(2), WALLETS[0])
@@ -223,13 +223,13 @@ class Counted(AlertSource):
     looks = 0
 
     def __getattribute__(self, name: str) -> object:
-        if name in ("from_number", "mite_id"):
+        if name in ("from_number", "account_id"):
             Counted.looks += 1
         return super().__getattribute__(name)
 
 
 def counted(source: AlertSource) -> Counted:
-    return Counted(source.kind, source.id, source.mite_id, source.name, source.from_number)
+    return Counted(source.kind, source.id, source.account_id, source.name, source.from_number)
 
 
 @pytest.mark.parametrize("who", [ANY, FOLLOW, Who("wallet", WALLETS[0])])
@@ -238,8 +238,8 @@ def test_only_those_it_is_about_are_looked_at(who: Who) -> None:
     index = RuleIndex()
     for id_ in range(1000):
         rule = Rule(who, "moving", Over("eth", id_))
-        index.add_rule(counted(a_rule(id_, mite_id=id_)), rule, who.address)
-        index.add_follow(counted(a_follow(id_, mite_id=id_)), WALLETS[0])
+        index.add_rule(counted(a_rule(id_, account_id=id_)), rule, who.address)
+        index.add_follow(counted(a_follow(id_, account_id=id_)), WALLETS[0])
     Counted.looks = 0
     assert len(told(index, happening("moving", eth_wei=10))) == 10
     assert 10 <= Counted.looks <= 30
@@ -248,8 +248,8 @@ def test_only_those_it_is_about_are_looked_at(who: Who) -> None:
 def test_whom_few_follow_costs_few_whatever_others_want_of_theirs() -> None:
     index = RuleIndex()
     for id_ in range(1000):
-        index.add_rule(counted(a_rule(id_, mite_id=id_)), Rule(FOLLOW, "moving"), None)
-    index.add_follow(a_follow(1, mite_id=7), WALLETS[0])
+        index.add_rule(counted(a_rule(id_, account_id=id_)), Rule(FOLLOW, "moving"), None)
+    index.add_follow(a_follow(1, account_id=7), WALLETS[0])
     Counted.looks = 0
     assert told(index, happening("moving")) == [("rule", 7)]
     assert 1 <= Counted.looks <= 3

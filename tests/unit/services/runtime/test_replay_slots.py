@@ -8,7 +8,7 @@ from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.services.runtime.replay_slots import Replays
 
 
-def test_a_mite_tries_one_rule_at_once() -> None:
+def test_an_account_tries_one_rule_at_once() -> None:
     replays = Replays(most=5)
     with replays.one(1):
         with pytest.raises(ServiceFull, match="Another rule of yours"), replays.one(1):
