@@ -20,7 +20,7 @@ from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
 from roundtrip.services.check.index_facts import load_known_venues
 from roundtrip.services.lookup.look_up import find
-from roundtrip.services.lookup.look_up_schema import LookUpParams
+from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams

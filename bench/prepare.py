@@ -33,10 +33,14 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
-from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams
-from roundtrip.services.trade.simulate import simulate
-from roundtrip.services.trade.simulate_schema import CallParams, SimulateParams
+from roundtrip.services.trade.prepare import (
+    PrepareBuyParams,
+    PreparedTrade,
+    PrepareSellParams,
+    prepare_buy,
+    prepare_sell,
+)
+from roundtrip.services.trade.simulate import CallParams, SimulateParams, simulate
 from roundtrip.store.server.postgres import EmbeddedPostgres
 
 VENUES = {"v3": "plain", "v4": "v4_eth", "curve": "curve", "graduated": "graduated"}

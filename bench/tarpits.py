@@ -38,8 +38,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
-from roundtrip.services.delivery.channels import set_webhook
-from roundtrip.services.delivery.channels_schema import WebhookParams
+from roundtrip.services.delivery.channels import WebhookParams, set_webhook
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Notifiers
 from roundtrip.store.accounts import accounts

@@ -2,8 +2,7 @@
 
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.lookup.explain import explain
-from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation
+from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
 from roundtrip.services.runtime.context import Context
 from support.mining import by_hand
 from support.wallet import Step, Wallet, calldata

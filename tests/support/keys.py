@@ -16,7 +16,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.accounts import sessions
-from roundtrip.services.accounts.key_schema import KeyParams
+from roundtrip.services.accounts.issue_key import KeyParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts, call_counts

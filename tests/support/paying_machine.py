@@ -11,8 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
-from roundtrip.services.accounts.credits import redeem_payment
-from roundtrip.services.accounts.credits_schema import PaymentParams
+from roundtrip.services.accounts.credits import PaymentParams, redeem_payment
 from roundtrip.services.runtime.context import Context
 
 from .counting import Wall

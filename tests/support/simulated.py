@@ -10,8 +10,7 @@ from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.trade.simulate import simulate
-from roundtrip.services.trade.simulate_schema import SimulateParams
+from roundtrip.services.trade.simulate import SimulateParams, simulate
 from support.wallet import Step, calldata
 
 APPROVE = "approve(address,uint256)"

@@ -20,8 +20,7 @@ from roundtrip.services.holders.sources import source
 from roundtrip.services.runtime import newest_block
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import is_newest, reach
-from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
-from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PrepareSellParams
+from roundtrip.services.trade.prepare import PrepareBuyParams, PrepareSellParams, prepare_buy, prepare_sell
 from support.faulty_node import FaultyNode
 from support.fixtures import PROJECT
 from support.made_index import MadeIndex

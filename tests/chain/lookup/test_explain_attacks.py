@@ -6,7 +6,7 @@ from eth_abi.abi import encode
 
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
-from roundtrip.services.lookup.explain_schema import Explanation
+from roundtrip.services.lookup.explain import Explanation
 from roundtrip.services.runtime.context import Context
 from roundtrip.venues.account_events import APPROVAL
 from roundtrip.venues.erc20 import TRANSFER_TOPIC

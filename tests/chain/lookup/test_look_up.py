@@ -14,7 +14,7 @@ from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.lookup.look_up import find
-from roundtrip.services.lookup.look_up_schema import LookUpAnswer, LookUpParams
+from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from support.faulty_node import ANSWER_FAULTS, FaultyNode

@@ -8,7 +8,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.lookup.look_up import find
-from roundtrip.services.lookup.look_up_schema import LookUpParams
+from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history

@@ -27,8 +27,7 @@ from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
-from roundtrip.services.portfolio.bag import bag_of
-from roundtrip.services.portfolio.schema import BagRow, MyBag
+from roundtrip.services.portfolio.bag import BagRow, MyBag, bag_of
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued

@@ -18,7 +18,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
-from roundtrip.services.wallets.history_schema import LaunchRow, WalletHistory
+from roundtrip.services.wallets.history_answer import LaunchRow, WalletHistory
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin, keep_older
 from roundtrip.store.server import jobs
 from roundtrip.store.wallets.wallets import MOST_ROWS

@@ -7,7 +7,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import MOST_MARKS
 from roundtrip.services.accounts.profile import my_mite
 from roundtrip.services.lookup.look_up import find
-from roundtrip.services.lookup.look_up_schema import LookUpParams
+from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
 from roundtrip.store.community.public_names import MOST_SAID

@@ -11,7 +11,7 @@ import pytest
 from roundtrip.console.pages.account_sections.bag import warnings
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
-from roundtrip.services.practice.history import MOST
+from roundtrip.services.practice.trades import MOST_CLOSINGS
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice.practice import closings
 from support.console_account import Account, signed_in
@@ -139,13 +139,13 @@ async def test_what_sells_took_adds_up_exactly(me: Account) -> None:
 
 
 async def test_of_many_the_newest_are_drawn_on_top_of_all_before(me: Account) -> None:
-    await closed(me, *[10**18] * (MOST + 3))
+    await closed(me, *[10**18] * (MOST_CLOSINGS + 3))
     page = await me.get("/account/practice")
-    assert points(page) == [str(one) for one in range(4, MOST + 4)]
-    assert f"The newest {MOST} are drawn." in page
+    assert points(page) == [str(one) for one in range(4, MOST_CLOSINGS + 4)]
+    assert f"The newest {MOST_CLOSINGS} are drawn." in page
     async with me.ctx.pool.acquire() as connection:
         assert [one.total_wei // 10**18 for one in await closings(connection, me.account_id, 2)] == [
-            MOST + 3, MOST + 2
+            MOST_CLOSINGS + 3, MOST_CLOSINGS + 2
         ]  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.watch.rule_chart import MOST_BARS, bars_of, step_of
+from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
 from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts

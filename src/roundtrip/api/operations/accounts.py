@@ -1,9 +1,13 @@
 """Accounts: a key for a signature, what a key's account is, and calls that it pays for."""
 
-from roundtrip.services.accounts.credits import credits_status, redeem_payment
-from roundtrip.services.accounts.credits_schema import CreditsStatus, PaymentParams, Redeemed
-from roundtrip.services.accounts.issue_key import make_key, text_to_sign
-from roundtrip.services.accounts.key_schema import KeyMade, KeyParams, TextToSign
+from roundtrip.services.accounts.credits import (
+    CreditsStatus,
+    PaymentParams,
+    Redeemed,
+    credits_status,
+    redeem_payment,
+)
+from roundtrip.services.accounts.issue_key import KeyMade, KeyParams, TextToSign, make_key, text_to_sign
 from roundtrip.services.accounts.profile import MyMite, my_mite
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams

@@ -1,7 +1,6 @@
 """What the key's own wallet holds."""
 
-from roundtrip.services.portfolio.bag import my_bag
-from roundtrip.services.portfolio.schema import MyBag
+from roundtrip.services.portfolio.bag import MyBag, my_bag
 from roundtrip.services.support.index_reader import Nothing
 
 from .operation import AnyOperation, Operation

@@ -1,12 +1,14 @@
 """Channels: where the account of a key is told of alerts."""
 
-from roundtrip.services.delivery.channels import list_channels, remove_channel, set_webhook
-from roundtrip.services.delivery.channels_schema import (
+from roundtrip.services.delivery.channels import (
     ChannelParams,
     ChannelRemoved,
     Channels,
     WebhookParams,
     WebhookSet,
+    list_channels,
+    remove_channel,
+    set_webhook,
 )
 from roundtrip.services.support.index_reader import Nothing
 

@@ -1,9 +1,8 @@
 """What is asked about anything: a transaction, a word."""
 
-from roundtrip.services.lookup.explain import explain
-from roundtrip.services.lookup.explain_schema import ExplainParams, Explanation
+from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
 from roundtrip.services.lookup.look_up import find, shared_as
-from roundtrip.services.lookup.look_up_schema import LookUpAnswer, LookUpParams
+from roundtrip.services.lookup.look_up_answer import LookUpAnswer, LookUpParams
 
 from .operation import AnyOperation, Operation
 

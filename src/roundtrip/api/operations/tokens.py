@@ -4,10 +4,9 @@ from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
 from roundtrip.services.check.proof_schema import CheckProof
 from roundtrip.services.check.schema import Check, CheckParams
-from roundtrip.services.holders.handlers import launch_bundle, smart_money, token_holders
+from roundtrip.services.holders.handlers import SmartMoney, launch_bundle, smart_money, token_holders
 from roundtrip.services.holders.launch_bundle import LaunchBundle
 from roundtrip.services.holders.schema import Holders, HoldersParams, TokenHolders
-from roundtrip.services.holders.smart_money import SmartMoney
 
 from .operation import AnyOperation, Operation
 

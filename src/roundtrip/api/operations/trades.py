@@ -1,9 +1,13 @@
 """What is about to be signed."""
 
-from roundtrip.services.trade.prepare import prepare_buy, prepare_sell
-from roundtrip.services.trade.prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams
-from roundtrip.services.trade.simulate import simulate
-from roundtrip.services.trade.simulate_schema import SimulateParams, Simulation
+from roundtrip.services.trade.prepare import (
+    PrepareBuyParams,
+    PreparedTrade,
+    PrepareSellParams,
+    prepare_buy,
+    prepare_sell,
+)
+from roundtrip.services.trade.simulate import SimulateParams, Simulation, simulate
 
 from .operation import AnyOperation, Operation
 

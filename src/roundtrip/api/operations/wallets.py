@@ -2,9 +2,8 @@
 
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history
-from roundtrip.services.wallets.history_schema import WalletHistory
-from roundtrip.services.wallets.linked import linked_wallets
-from roundtrip.services.wallets.linked_schema import LinkedWallets
+from roundtrip.services.wallets.history_answer import WalletHistory
+from roundtrip.services.wallets.linked import LinkedWallets, linked_wallets
 
 from .operation import AnyOperation, Operation
 

@@ -7,10 +7,9 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from roundtrip.chain.blocks.adaptive_width import Width
+from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, asks_too_much
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
-
-from .adaptive_width import Width
-from .spans import BlockTooLarge, HistoryPruned, asks_too_much
 
 MOST_TRIES = 8
 """Of one block in a row, with waits of about ten seconds in all: then the caller is told."""
@@ -125,3 +124,10 @@ def _narrow(width: Width, blocks: int, fault: NodeFault | ServiceFull) -> None:
 
 def _wait_s(failures: int) -> float:
     return min(MOST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(failures - 1, 16))
+
+
+def between(below: int, above: int, most: int) -> list[int]:
+    """Up to ``most`` numbers above the one and below the other, evenly, in order."""
+    gap = above - below
+    count = min(most, gap - 1)
+    return [below + gap * part // (count + 1) for part in range(1, count + 1)]

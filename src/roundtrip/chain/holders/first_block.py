@@ -11,7 +11,7 @@ from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.block_ranges import between
 from roundtrip.chain.blocks.full_blocks import (
     FullBlock,
     UnreadableBlock,

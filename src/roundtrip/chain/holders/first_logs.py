@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.block_ranges import between
 from roundtrip.chain.blocks.spans import SpanRefused, ask, read_refs
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import concern

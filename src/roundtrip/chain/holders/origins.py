@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.block_ranges import between
 from roundtrip.chain.blocks.state_witness import (
     AccountState,
     Answer,

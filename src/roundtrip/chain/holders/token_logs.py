@@ -21,8 +21,7 @@ from itertools import pairwise
 import msgspec
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.blocks.bisect_points import between
-from roundtrip.chain.blocks.block_ranges import ranges
+from roundtrip.chain.blocks.block_ranges import between, ranges
 from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, SpanRefused, ask, no_logs, read_ref
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError, RpcNode

@@ -4,7 +4,7 @@ from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.page_request import Visit, after_sign_in
-from roundtrip.services.accounts.key_schema import KeyParams, TextToSign
+from roundtrip.services.accounts.issue_key import KeyParams, TextToSign
 from roundtrip.services.accounts.sessions import (
     LIFETIME_S,
     SessionBegun,

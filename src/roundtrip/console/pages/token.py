@@ -14,7 +14,7 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.flags import FLAGS
 from roundtrip.services.check.card import CardParams, KeptCard, check_card
-from roundtrip.services.holders.page import HoldersPage, holders_page
+from roundtrip.services.holders.handlers import HoldersPage, holders_page
 
 _ROWS = {row.name: row for row in OPERATIONS}
 # By the query string alone a tool's door would have it.

@@ -10,9 +10,9 @@ from typing import Literal
 from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, TxHash
 
 from .book import HolderBook, HolderColumns, LaunchBuys
-from .concentration import evenness, largest
 from .deployer import Maker
 from .launch_groups import BuyerGroup, groups, join_groups
+from .ranking import evenness, largest
 
 TOP = 10
 FRESH_S = 3 * 86_400

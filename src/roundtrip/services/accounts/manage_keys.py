@@ -16,8 +16,7 @@ from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts.accounts import Key
 
 from .database import accounts
-from .issue_key import make_key, to_sign
-from .key_schema import MOST_LABEL, KeyParams, TextToSign
+from .issue_key import MOST_LABEL, KeyParams, TextToSign, make_key, to_sign
 from .sessions import SessionParams
 
 MOST_REVOKED = 20

@@ -15,7 +15,7 @@ from roundtrip.store.accounts import credits as credits_store
 from roundtrip.store.community import flags as calls
 
 from .database import accounts, allowance_of
-from .key_schema import Limits, limits
+from .issue_key import Limits, limits
 
 
 class KeyListed(msgspec.Struct, frozen=True, rename="camel"):

@@ -13,8 +13,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 
 from .database import accounts
-from .issue_key import lock_account, signed_in, to_sign
-from .key_schema import KeyParams, MiteNamed, TextToSign, present_account
+from .issue_key import KeyParams, MiteNamed, TextToSign, lock_account, present_account, signed_in, to_sign
 
 LIFETIME_S = 14 * 86_400
 MOST_SESSIONS = 10

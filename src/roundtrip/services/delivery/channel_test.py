@@ -13,8 +13,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
 
-from .channels import count_attempt, send_test
-from .channels_schema import ChannelParams, ChannelRow, present_channel
+from .channels import ChannelParams, ChannelRow, count_attempt, present_channel, send_test
 
 
 class ChannelTested(msgspec.Struct, frozen=True, rename="camel"):

@@ -17,11 +17,22 @@ from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.wallets import look_up
 
 from .entities import KnownEntities, Question, pool_question, token_question
-from .explain import explain
-from .explain_schema import ExplainParams
+from .explain import ExplainParams, explain
 from .look_up_address import what_address
-from .look_up_schema import MOST_CHARACTERS, BearersAnswer, LookUpAnswer, LookUpParams, TransactionAnswer
-from .look_up_text import BY_ADDRESS, label_of, launch_part, launch_text, look_up_answer, on_day, pool_found
+from .look_up_answer import (
+    BY_ADDRESS,
+    MOST_CHARACTERS,
+    BearersAnswer,
+    LookUpAnswer,
+    LookUpParams,
+    TransactionAnswer,
+    label_of,
+    launch_part,
+    launch_text,
+    look_up_answer,
+    on_day,
+    pool_found,
+)
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
 """An address or thirty-two bytes, as people copy them."""

@@ -6,20 +6,10 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
-from roundtrip.services.runtime.context import Context
-from roundtrip.services.support.index_reader import present_token, reading, when
-from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
-from roundtrip.store.index.deployers import DeployerLaunches
-from roundtrip.store.index.origins import StoredOrigin
-from roundtrip.store.index.tokens import Label
-from roundtrip.store.wallets import look_up
-from roundtrip.store.wallets.look_up import LaunchFound
-
-from .entities import KnownEntities, token_question
-from .explain_steps_text import StepsText
-from .look_up_schema import LookUpAnswer, WalletAnswer
-from .look_up_text import (
+from roundtrip.services.lookup.look_up_answer import (
     BY_ADDRESS,
+    LookUpAnswer,
+    WalletAnswer,
     asset_text,
     count_text,
     label_of,
@@ -30,6 +20,17 @@ from .look_up_text import (
     pool_found,
     quote_of,
 )
+from roundtrip.services.runtime.context import Context
+from roundtrip.services.support.index_reader import present_token, reading, when
+from roundtrip.store.index import addresses, cursor, deployers, origins, tokens
+from roundtrip.store.index.deployers import DeployerLaunches
+from roundtrip.store.index.origins import StoredOrigin
+from roundtrip.store.index.tokens import Label
+from roundtrip.store.wallets import look_up
+from roundtrip.store.wallets.look_up import LaunchFound
+
+from .entities import KnownEntities, token_question
+from .explain_text import StepsText
 
 _NOBODYS: dict[Address, str] = {
     ZERO_ADDRESS: "It is the zero address, which is nobody's: what is sent there is lost.",

@@ -7,22 +7,31 @@ from datetime import UTC, datetime
 import asyncpg
 
 from roundtrip.chain.rpc.client import Meter
+from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.domain.practice import practice
+from roundtrip.services.practice.ledger import AccountPage, moment, read_page
+from roundtrip.services.practice.pricing import Valuing, why_missing, why_refused
+from roundtrip.services.practice.schema import PositionListed, PracticeAccount, eth_of, token_named
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
-from roundtrip.services.valuation.holdings import Valued, worth
+from roundtrip.services.valuation.holdings import HoldingToSell, Valued, worth
 from roundtrip.store.practice import practice as store
-from roundtrip.store.practice.practice import StoredPosition, WeekResult
+from roundtrip.store.practice.practice import Slot, StoredPosition, WeekResult
 from roundtrip.store.server.errors import DATABASE_FAULTS
 
-from .holdings import holding_of
-from .ledger import AccountPage, moment, read_page
-from .pricing import Valuing, why_missing, why_refused
-from .schema import PositionListed, PracticeAccount, eth_of, token_named
+
+def holding_of(
+    kept: StoredPosition, at: datetime, amount_raw: int, before_raw: int, slot: Slot | None
+) -> HoldingToSell:
+    """``amount_raw`` of a position at that time; whoever has to wait waits from his last buy on."""
+    token, held_s = kept.position.token, max(0, int((at - kept.bought_at).total_seconds()))
+    where = None if slot is None else BalanceSlot(token, slot.layout, slot.base)
+    return HoldingToSell(token, amount_raw, None, where, before_raw, held_s, kept.at)
+
 
 _DATABASE_S = 5.0
 

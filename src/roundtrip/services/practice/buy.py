@@ -16,7 +16,7 @@ from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
 from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
-from roundtrip.services.trade.prepare_schema import address
+from roundtrip.services.trade.prepare import address
 from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.practice.practice import StoredPosition, TradeNotes
 

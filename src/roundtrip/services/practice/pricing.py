@@ -25,7 +25,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.services.trade.final_run import FinalRun, final_run
-from roundtrip.services.trade.prepare_present import sentence, symbol
+from roundtrip.services.trade.prepare import sentence, symbol
 from roundtrip.services.trade.rehearsal import (
     Amounts,
     Rehearsals,
@@ -37,7 +37,7 @@ from roundtrip.services.trade.rehearsal import (
     sells,
     tradable,
 )
-from roundtrip.services.trade.simulate_schema import TradeVerdict, short_check
+from roundtrip.services.trade.simulate import TradeVerdict, short_check
 from roundtrip.services.trade.trade_builder import Holdings, Pays, RehearsedTrade, TradeBuilder
 from roundtrip.services.valuation.holdings import HoldingToSell, Valued
 from roundtrip.store.practice.practice import Slot

@@ -12,8 +12,8 @@ from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.services.support.index_reader import TokenNamed
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS
 from roundtrip.services.support.strangers_text import QUOTED, AnswerText
-from roundtrip.services.trade.prepare_schema import TokenField
-from roundtrip.services.trade.simulate_schema import TradeVerdict
+from roundtrip.services.trade.prepare import TokenField
+from roundtrip.services.trade.simulate import TradeVerdict
 
 Eth = Annotated[str, msgspec.Meta(description="Practice eth, a plain decimal number.")]
 Tokens = Annotated[str, msgspec.Meta(description="Whole tokens, a plain decimal number.")]

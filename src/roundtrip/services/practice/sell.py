@@ -16,14 +16,14 @@ from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.practice import practice
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import called_by
-from roundtrip.services.trade.prepare_schema import address
+from roundtrip.services.trade.prepare import address
 from roundtrip.services.valuation.holdings import HoldingToSell, slot_of, worth
 from roundtrip.store.practice import league
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.league import LeagueEligibility
 from roundtrip.store.practice.practice import Slot, StoredPosition, TradeNotes
 
-from .holdings import holding_of
+from .account import holding_of
 from .ledger import (
     AccountPage,
     TradeRequest,

@@ -1,26 +1,28 @@
 """The last practice trades, as they were priced."""
 
-from typing import cast
+from datetime import datetime
+from typing import Annotated, cast
+
+import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import plain_decimal
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.services.accounts.database import accounts
+from roundtrip.services.practice.schema import Eth, PracticeTrades, TradeListed, eth_of, token_named
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import KeptTrade
 
-from .schema import PracticeTrades, TradeListed, eth_of, token_named
-
-MOST = 50
+MOST_TRADES = 50
 
 
 async def practice_trades(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeTrades]:
     """Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await store.trades(connection, account.id, MOST)
+        found = await store.trades(connection, account.id, MOST_TRADES)
     return UseCaseAnswer(PracticeTrades(_text(found), [_present_trade(one) for one in found]))
 
 
@@ -72,3 +74,41 @@ def _text(found: list[KeptTrade]) -> str:
     if sells:
         said += f" {len(sells)} of them {'is a sell' if len(sells) == 1 else 'are sells'}, which {took} eth."
     return said
+
+
+MOST_CLOSINGS = 200
+
+
+class ProfitPoint(msgspec.Struct, frozen=True):
+    """``total``: what all sells and write-offs up to this one took, losses off."""
+
+    at: datetime
+    profit: Eth
+    total: Eth
+
+
+class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
+    """Profit that was taken, by time."""
+
+    text: str
+    points: Annotated[
+        list[ProfitPoint], msgspec.Meta(description=f"The newest {MOST_CLOSINGS}, the oldest first.")
+    ]
+    is_all: bool
+
+
+async def practice_history(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeHistory]:
+    """Raises ServiceFull."""
+    async with accounts(ctx) as connection:
+        closings = await store.closings(connection, account.id, MOST_CLOSINGS + 1)
+    shown = closings[:MOST_CLOSINGS]
+    points = [ProfitPoint(one.at, eth_of(one.profit_wei), eth_of(one.total_wei)) for one in reversed(shown)]
+    return UseCaseAnswer(PracticeHistory(_text_history(points), points, len(shown) == len(closings)))
+
+
+def _text_history(points: list[ProfitPoint]) -> str:
+    if not points:
+        return "Nothing was sold yet."
+    total = points[-1].total
+    took = f"lost {total[1:]}" if total.startswith("-") else f"took {total}"
+    return f"All sells and write-offs together {took} practice eth."

@@ -5,24 +5,33 @@ beside a rehearsal of the trade on every venue. Trip 3: the final form, exactly 
 buy the sell. This service holds no key and sends nothing.
 """
 
+from datetime import UTC, datetime
 from decimal import ROUND_DOWN, Decimal, localcontext
+from typing import Annotated, Literal
+
+import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.calls import PLENTY_WEI
+from roundtrip.domain.base import names
 from roundtrip.domain.base.errors import CallerFault
-from roundtrip.domain.base.types import Address
+from roundtrip.domain.base.types import Address, parse_address
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.domain.check import verdict_text
+from roundtrip.domain.check.evidence import Missing
+from roundtrip.domain.trade import text as trade_text
+from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal
 from roundtrip.services.check.index_facts import load_known_venues
 from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.newest_block import refused_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
-from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
-
-from . import trade_builder as desks
-from .final_run import FinalRun, final_run
-from .prepare_present import present
-from .prepare_schema import PrepareBuyParams, PreparedTrade, PrepareSellParams, address
-from .rehearsal import (
+from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS, AssetAmount, amount, parse_amount
+from roundtrip.services.support.strangers_text import Symbol
+from roundtrip.services.trade import trade_builder as desks
+from roundtrip.services.trade.final_run import FinalRun, final_run
+from roundtrip.services.trade.rehearsal import (
     NO_LIQUIDITY,
     all_dry,
     best_buy,
@@ -33,7 +42,147 @@ from .rehearsal import (
     rehearse,
     tradable,
 )
-from .trade_builder import DECIMALS, Pays, Side, TradeBuilder
+from roundtrip.services.trade.simulate import (
+    AddressField,
+    SellBack,
+    ShortCheck,
+    TradeVerdict,
+    sell_back,
+    short_check,
+)
+from roundtrip.services.trade.trade_builder import DECIMALS, Pays, Side, TradeBuilder, pays
+
+Slippage = Annotated[
+    int,
+    msgspec.Meta(
+        ge=1, le=5000, description="How much less than rehearsed is taken, in hundredths of a percent."
+    ),
+]
+TokenField = Annotated[AddressField, msgspec.Meta(description="The token's address.")]
+WalletField = Annotated[AddressField, msgspec.Meta(description="The wallet that will sign.")]
+
+
+_NOT_ZERO = {"not": {"pattern": r"^[0.]*$"}}
+
+
+class PrepareBuyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What to buy, with how much, from which wallet."""
+
+    token: TokenField
+    sender: WalletField = msgspec.field(name="from")
+    amount: Annotated[
+        str,
+        msgspec.Meta(
+            pattern=DECIMAL_PATTERN,
+            description="A plain decimal number of what the venue is paid in (venue.pays): eth or usdg.",
+            extra_json_schema=_NOT_ZERO,
+        ),
+    ]
+    slippage_bps: Slippage = 100
+    fund: Annotated[bool, msgspec.Meta(description="Rehearse as if the wallet held plenty of eth.")] = False
+
+
+class PrepareSellParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What to sell, how much of it, from which wallet."""
+
+    token: TokenField
+    sender: WalletField = msgspec.field(name="from")
+    amount: (
+        Annotated[
+            str,
+            msgspec.Meta(
+                pattern=r"^(all|[0-9]{1,40}(\.[0-9]{1,40})?)$",
+                description="all, or tokens as a plain decimal number.",
+                extra_json_schema=_NOT_ZERO,
+            ),
+        ]
+        | None
+    ) = None
+    percent: (
+        Annotated[
+            float,
+            msgspec.Meta(gt=0, le=100, description="Share of what the wallet holds; used instead of amount."),
+        ]
+        | None
+    ) = None
+    slippage_bps: Slippage = 100
+
+    def share(self) -> Decimal | None:
+        """The percent as it was written; None where an amount says how much. Raises CallerFault."""
+        if self.percent is not None:
+            return Decimal(repr(self.percent))
+        if self.amount is None:
+            raise CallerFault("bad_input", "Say how much: an amount, all, or a percent.")
+        return Decimal(100) if self.amount == "all" else None
+
+
+def address(text: str) -> Address:
+    """An address. Raises CallerFault (bad_input)."""
+    try:
+        return parse_address(text)
+    except ValueError:
+        raise CallerFault("bad_input", "An address is 0x and 40 hex digits.") from None
+
+
+class TokenOf(msgspec.Struct, frozen=True):
+    """The token that is traded."""
+
+    address: str
+    symbol: Symbol
+    decimals: int
+
+
+class TradeVenue(msgspec.Struct, frozen=True):
+    """Where it is traded, and what that is paid in, or pays."""
+
+    kind: VenueKind
+    at: str | None
+    pays: Literal["eth", "weth", "usdg"]
+
+
+class ExpectedAmount(msgspec.Struct, frozen=True, rename="camel"):
+    """What the rehearsal brought, and the least that arrives before the swap reverts on its own."""
+
+    amount: str
+    raw: str
+    asset: str
+    symbol: Symbol
+    min: str
+    min_raw: str
+
+
+class TradeStep(msgspec.Struct, frozen=True):
+    """One transaction to sign and send."""
+
+    n: int
+    does: str
+    to: str
+    data: str
+    value: Annotated[str, msgspec.Meta(description="Wei.")]
+    gas: int
+
+
+class PreparedTrade(msgspec.Struct, frozen=True, rename="camel"):
+    """Unsigned transactions that trade, in order, as they were run once in a simulation."""
+
+    chain_id: int
+    side: Literal["buy", "sell"]
+    sender: str = msgspec.field(name="from")
+    block: int
+    token: TokenOf
+    venue: TradeVenue
+    spend: AssetAmount
+    expect: ExpectedAmount
+    slippage_bps: int
+    valid_until: datetime
+    refused: bool
+    steps: list[TradeStep]
+    already_done: list[str]
+    sell_back: SellBack | None
+    verdict: TradeVerdict
+    check: ShortCheck
+    prepared_at: datetime
+
 
 VALID_S = 20 * 60
 _MOST_DECIMALS = 36
@@ -149,3 +298,113 @@ def _as_answered(desk: TradeBuilder, final: FinalRun, meter: Meter) -> UseCaseAn
     answer = present(desk, final)
     by_node = answer.verdict.code == "unproven" and final.lost_by_node()
     return UseCaseAnswer(answer, counted=not by_node, meter=meter)
+
+
+_ADVISORY = (
+    "A curve knows no deadline: validUntil is advice. Near its end it may fill a part only, at no worse "
+    "price than the minimum's; the rest comes back."
+)
+
+
+def present(desk: TradeBuilder, final: FinalRun) -> PreparedTrade:
+    """Every field of the answer."""
+    ctx, venue, done = desk.ctx, final.done.written.place.venue, final.done
+    now_s = ctx.now_s()
+    checked = short_check(final.evidence, final.judgement, ctx.policy)
+    code = _code(desk, final)
+    refused = refusal(code, final.judgement.verdict) if desk.side == "buy" else None
+    name = pays(venue)
+    assert name is not None
+    return PreparedTrade(
+        chain_id=ctx.chain_id,
+        side=desk.side,
+        sender=desk.wallet,
+        block=desk.head.block.number,
+        token=TokenOf(desk.token(), symbol(desk), desk.decimals),
+        venue=TradeVenue(venue.kind, venue.pool or venue.pool_id, name),
+        spend=_amount(desk, desk.paid_in(venue), done.written.amount_raw),
+        expect=_expected_amount(desk, final),
+        slippage_bps=final.slippage_bps,
+        valid_until=datetime.fromtimestamp(desk.deadline_s, UTC),
+        refused=refused is not None,
+        steps=[] if refused is not None else _steps(desk, final),
+        already_done=list(done.written.already),
+        sell_back=sell_back(final.exit, final.evidence, ctx.contracts) if final.exit is not None else None,
+        verdict=_verdict(desk, final, checked, refused),
+        check=checked,
+        prepared_at=at(now_s),
+    )
+
+
+def _code(desk: TradeBuilder, final: FinalRun) -> str:
+    """Of a buy what selling it straight back comes to; of a sell what its own size costs it."""
+    if final.exit is not None:
+        return final.exit.code
+    return code_of_loss(final.impact_bps or 0, desk.ctx.policy)
+
+
+def symbol(desk: TradeBuilder) -> str | None:
+    """The token's, fit to show."""
+    data = desk.opened.data.facts.symbol_data
+    return names.symbol(names.text_in(bytes.fromhex(data[2:])) or "") if isinstance(data, str) else None
+
+
+def _amount(desk: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
+    return amount(raw, asset, desk.decimals, symbol(desk), desk.ctx.contracts)
+
+
+def _expected_amount(desk: TradeBuilder, final: FinalRun) -> ExpectedAmount:
+    asset = desk.comes_in(final.done.written.place.venue)
+    came, least = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
+    return ExpectedAmount(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)
+
+
+def _steps(desk: TradeBuilder, final: FinalRun) -> list[TradeStep]:
+    """Exactly what was run, gas limits included."""
+    written = final.done.written
+    rows = zip(written.does, written.calls, final.gas_limits, strict=True)
+    return [
+        TradeStep(n, does, call.to, call.data, str(call.value_wei), gas)
+        for n, (does, call, gas) in enumerate(rows, start=1)
+    ]
+
+
+def _verdict(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> TradeVerdict:
+    code = refused or _code(desk, final)
+    text = sentence(desk, final, checked, refused)
+    said = [text if refused is None else f"Refused. {text}"]
+    venue, written = final.done.written.place.venue, final.done.written
+    if refused is None:
+        if final.cut:
+            most = _amount(desk, desk.paid_in(venue), written.amount_raw)
+            said.append(f"The venue takes no more than {most.amount} {most.asset} now; no more is spent.")
+        if desk.side == "sell" and desk.holdings.eth_wei < _gas_wei(final):
+            said.append("The wallet holds too little eth to pay for the gas.")
+        if venue.is_curve:
+            said.append(_ADVISORY)
+        if checked.verdict.level == "danger":
+            said.append(f"A check of the token says: {checked.verdict.text}")
+    return TradeVerdict(code, level_of(code, final.exit), " ".join(said))  # type: ignore[arg-type]
+
+
+def _gas_wei(final: FinalRun) -> int:
+    ran = final.done.ran
+    return sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
+
+
+def sentence(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
+    """What it comes to. ``refused``: the code that a buy is refused with, where it is."""
+    found, ran, policy = final.exit, final.done.ran, desk.ctx.policy
+    if found is None:
+        venue = final.done.written.place.venue
+        brings = _amount(desk, desk.comes_in(venue), final.done.came_raw)
+        impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
+        return f"It goes through; it brings {brings.amount} {brings.asset}{impact}."
+    own = refused in (None, found.code)
+    if own:
+        text = trade_text.sentence(TradeOutcome(found.code, found, found.missing), ran, None, policy)
+    elif checked.verdict.level in ("danger", "unknown"):
+        text = f"A check of the token says: {checked.verdict.text}"
+    else:
+        text = verdict_text.unproven(found.missing or Missing("token", "no sell of what it buys was proven"))
+    return text

@@ -17,8 +17,7 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.wallets import linked, wallets
 
-from .history_present import WalletBeginning, WalletRecord, present
-from .history_schema import WalletHistory
+from .history_answer import WalletBeginning, WalletHistory, WalletRecord, present
 from .origins import DATABASE_S, JOB, origin_of
 
 RECENT_S = 30 * 86_400

@@ -15,7 +15,7 @@ from roundtrip.store.index.launches import newest_launch
 from roundtrip.store.watch import watches
 
 from .rule_parser import parse
-from .rule_text import when_it_tells
+from .rules import when_it_tells
 
 
 class RuleInWords(msgspec.Struct, frozen=True, rename="camel"):

@@ -1,10 +1,14 @@
 """``test_rule``: what a rule would have told within the last seven days."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence, Set
 from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Annotated
 
 import asyncpg
+import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import ServiceFull
@@ -15,18 +19,16 @@ from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Rule, Watch
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import reading, when
+from roundtrip.services.watch.alert_rows import rows
+from roundtrip.services.watch.rule_parser import parse
+from roundtrip.services.watch.rules import unseen_text, wallet_of, when_it_tells
+from roundtrip.services.watch.schema import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels
 from roundtrip.store.index.vitals import followed_from_s
 from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
-
-from .alert_rows import rows
-from .rule_parser import parse
-from .rule_subject import unseen_text, wallet_of
-from .rule_text import when_it_tells
-from .schema import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
 
 LONGEST_S = 8.0
 """It is to take two seconds of 24 million trades."""
@@ -125,3 +127,48 @@ def _text(rule: Rule, wallet: Address | None, found: ReplayResult, last: list[Hi
     least = "at least " if found.at_least else ""
     newest = f" The last: {last[0].text}" if last else ""
     return f"{asked} would have hit {least}{times} within the last seven days.{newest} No rule was set."
+
+
+STEPS_S = (300, 3600, 21_600)
+MOST_BARS = 48
+
+
+class RuleBar(msgspec.Struct, frozen=True):
+    """``hits`` from ``at`` on, for one step."""
+
+    at: datetime
+    hits: int
+
+
+class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
+    """What a rule would have told, and when."""
+
+    step_s: int
+    bars: Annotated[
+        list[RuleBar],
+        msgspec.Meta(description="The oldest first, empty steps too; where atLeast, the uncounted left out."),
+    ]
+
+
+async def draw_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleDrawn]:
+    """As ``test_rule``, with the hits by time. Raises CallerFault (bad_input), ServiceFull."""
+    tested, hits_s = await tested_and_times(ctx, params, account)
+    from_s, to_s = int(tested.from_time.timestamp()), int(tested.to_time.timestamp())
+    step_s = step_of(to_s - from_s)
+    if tested.at_least:
+        # Of the step in which counting ended not all were counted.
+        from_s = hits_s[-1] // step_s * step_s + step_s
+    bars = bars_of(hits_s, from_s, to_s, step_s)
+    return UseCaseAnswer(RuleDrawn(**msgspec.structs.asdict(tested), step_s=step_s, bars=bars))
+
+
+def step_of(span_s: int) -> int:
+    """The finest step, in seconds, by which ``span_s`` is no more than MOST_BARS."""
+    return next((step_s for step_s in STEPS_S if span_s <= step_s * MOST_BARS), STEPS_S[-1])
+
+
+def bars_of(hits_s: Sequence[int], from_s: int, to_s: int, step_s: int) -> list[RuleBar]:
+    """Hits by steps of the clock, from the one that has ``from_s`` to the one that has ``to_s``."""
+    counted = Counter(at_s // step_s for at_s in hits_s)
+    steps = range(from_s // step_s, to_s // step_s + 1)
+    return [RuleBar(when(step * step_s), counted[step]) for step in steps]

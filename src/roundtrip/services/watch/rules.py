@@ -1,21 +1,132 @@
 """Standing rules: which there are, a new one, and one less."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
+import asyncpg
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.base.errors import CallerFault
+from roundtrip.domain.base.errors import CallerFault, ServiceFull
+from roundtrip.domain.base.types import Address, plain_decimal
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
+from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Verb, Who
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
+from roundtrip.services.watch.rule_parser import parse
+from roundtrip.services.watch.schema import (
+    FollowListed,
+    RuleDropped,
+    RuleIdParams,
+    RuleListed,
+    RuleMade,
+    RuleParams,
+    RulesListed,
+)
+from roundtrip.store.index.addresses import id_of
+from roundtrip.store.index.cursor import cursor
+from roundtrip.store.index.deployers import LaunchSpot, launch_of
 from roundtrip.store.watch import watches
 
-from .rule_parser import parse
-from .rule_subject import unseen_text, wallet_of
-from .rule_text import when_it_tells
-from .schema import FollowListed, RuleDropped, RuleIdParams, RuleListed, RuleMade, RuleParams, RulesListed
+
+async def wallet_of(connection: asyncpg.Connection, rule: Rule) -> Address | None:
+    """The one wallet that it is about; None: whoever, or the followed. Raises CallerFault (bad_input) where
+    it can never hit, ServiceFull (busy) where that is not known yet."""
+    if rule.verb == "moving" and rule.token is not None:
+        await _launch(connection, rule.token, "Transfers are followed of launchpad tokens only.")
+    who = rule.who
+    if who.kind == "wallet":
+        return who.address
+    if who.address is None:
+        return None
+    launch = await _launch(connection, who.address, f"It has no {who.kind} that is known.")
+    if who.kind == "deployer":
+        return launch.deployer
+    if launch.sender is None:
+        raise CallerFault(
+            "bad_input",
+            f"Who sent the launch of {who.address} is not known: it is older than what was followed here. "
+            f"Its deployer is: deployer:{who.address}.",
+        )
+    return launch.sender
+
+
+async def unseen_text(connection: asyncpg.Connection, rule: Rule) -> str:
+    """What to say of a token that stands in no fact: its address may be mistyped."""
+    if rule.token is None or await id_of(connection, rule.token) is not None:
+        return ""
+    return f"Nothing was ever seen of {rule.token}: look whether that address is right."
+
+
+async def _launch(connection: asyncpg.Connection, token: Address, why: str) -> LaunchSpot:
+    found = await launch_of(connection, token)
+    if found is not None:
+        return found
+    stands = await cursor(connection)
+    if stands is None or not stands.is_whole():
+        raise ServiceFull(
+            "busy", f"No launch of {token} is known yet: launches of the past are still being read.", 60
+        )
+    raise CallerFault("bad_input", f"No launchpad launched {token}. {why}")
+
+
+_WORTH: Mapping[Verb, str] = {
+    "buying": "for more than {}",
+    "selling": "for more than {}",
+    "launching": "with a first buy of more than {}",
+    "graduating": "with more than {} raised",
+    "moving": "worth more than {}",
+    "draining": "worth more than {}",
+}
+
+
+def when_it_tells(rule: Rule, wallet: Address | None) -> str:
+    """What a rule tells of, to stand behind "when". ``wallet``: the one that it is about, if it is one."""
+    who, token, over = _who(rule.who, wallet), _token(rule), _over(rule)
+    match rule.verb:
+        case "buying":
+            return f"{who} buys {token}{over}"
+        case "selling":
+            return f"{who} sells {token}{over}"
+        case "launching":
+            return f"{who} launches {token}{over}"
+        case "graduating":
+            by = "" if rule.who.kind == "any" else f" launched by {who}"
+            return f"{token}{by} graduates{over}"
+        case "moving":
+            return f"{who} moves {token}{over}"
+        case "draining":
+            return f"{who} takes liquidity{over} out of a pool of {token}"
+
+
+def _who(who: Who, wallet: Address | None) -> str:
+    match who.kind:
+        case "follow":
+            return "a wallet that you follow"
+        case "any":
+            return "anybody"
+        case "wallet":
+            return str(who.address)
+        case "deployer" | "creator":
+            return f"{wallet}, the {who.kind} of {who.address},"
+
+
+def _token(rule: Rule) -> Address | str:
+    return rule.token or ("a token from the launchpad" if rule.verb == "moving" else "a token")
+
+
+def _over(rule: Rule) -> str:
+    over: Over | None = rule.over
+    if over is None:
+        return ""
+    amount = plain_decimal(over.raw, DECIMALS[over.unit])
+    if over.unit != "%":
+        return f" {_WORTH[rule.verb].format(f'{amount} {over.unit}')}"
+    if rule.verb == "draining":
+        return f", more than {amount} % of the pool's,"
+    return f", more than {amount} % of its supply at once"
+
 
 _MOST_ID = 2**63 - 1
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.blocks.bisect_points import between
+from roundtrip.chain.blocks.block_ranges import between
 from roundtrip.chain.blocks.state_witness import AccountState
 from roundtrip.chain.holders import origins
 from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin

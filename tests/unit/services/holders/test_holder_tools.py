@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.domain.holders.book import HolderColumns, LaunchBuys
+from roundtrip.services.holders.handlers import present_smart_money
 from roundtrip.services.holders.launch_bundle import present_launch_bundle
 from roundtrip.services.holders.present import MOST_LISTED, present
-from roundtrip.services.holders.smart_money import present_smart_money
 from unit.domain.holding import DEPLOYER, address, book, launch, tx
 from unit.services.holding import (
     FUNDER,

@@ -22,7 +22,7 @@ from roundtrip.domain.trade.judge import LEVELS, refusal
 from roundtrip.services.check.pipeline import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import parse_amount
-from roundtrip.services.trade.prepare_schema import PrepareSellParams
+from roundtrip.services.trade.prepare import PrepareSellParams
 from roundtrip.services.trade.trade_builder import (
     Holdings,
     Side,

@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.watch.rule_parser import parse
-from roundtrip.services.watch.rule_text import when_it_tells
+from roundtrip.services.watch.rules import when_it_tells
 
 T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
 

@@ -3,7 +3,7 @@
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.delivery.channel_test import ChannelTested, try_channel
-from roundtrip.services.delivery.channels_schema import ChannelParams
+from roundtrip.services.delivery.channels import ChannelParams
 from roundtrip.services.delivery.delivery_log import DeliveryLog, ResendParams, Resent, delivery_log, resend
 from roundtrip.services.support.index_reader import Nothing
 

@@ -5,7 +5,7 @@ from starlette.responses import JSONResponse, Response
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Room
 from roundtrip.console.support.page_request import Visit
-from roundtrip.services.accounts.key_schema import TextToSign
+from roundtrip.services.accounts.issue_key import TextToSign
 from roundtrip.services.accounts.manage_keys import (
     EndedKeys,
     EndParams,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
-from roundtrip.services.practice.history import PracticeHistory, practice_history
+from roundtrip.services.practice.trades import PracticeHistory, practice_history
 from roundtrip.services.support.index_reader import Nothing
 
 _HISTORY = Operation(

@@ -8,7 +8,7 @@ from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.watch.page import WatchAround, watch_around
-from roundtrip.services.watch.rule_chart import RuleDrawn, draw_rule
+from roundtrip.services.watch.rule_backtest import RuleDrawn, draw_rule
 
 _AROUND = Operation(
     name="watch_around",
