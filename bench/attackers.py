@@ -36,6 +36,7 @@ from eth_account.messages import encode_defunct
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 
 from .figures import Table
 from .indexers import sync_environment, until
@@ -187,7 +188,7 @@ async def honest(door: Door, tokens: Sequence[str], phase: Phase, until_s: float
     await asyncio.gather(*(one() for _ in range(HONEST)))
 
 
-async def watch(door: Door, connection: asyncpg.Connection, phase: Phase, until_s: float) -> None:
+async def watch(door: Door, connection: Connection, phase: Phase, until_s: float) -> None:
     """How far sync and alerts are behind the chain, as health and the database tell."""
     while time.monotonic() < until_s:
         with contextlib.suppress(aiohttp.ClientError, TimeoutError):
@@ -204,7 +205,7 @@ SELECT (SELECT max(number) FROM facts.block) - (SELECT max(number) FROM accounts
 
 async def measured(
     door: Door,
-    connection: asyncpg.Connection,
+    connection: Connection,
     tokens: Sequence[str],
     name: str,
     attackers: Sequence[Attacker],

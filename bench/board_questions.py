@@ -9,8 +9,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-import asyncpg
-
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.services.boards.chain_vitals import chain_vitals
@@ -29,6 +27,7 @@ from roundtrip.services.wallets.linked import linked_wallets
 from roundtrip.store.boards import winners as winners_store
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import traders
 
 HEAVY = 20
@@ -73,7 +72,7 @@ _MANY_POOLS = "SELECT token_id FROM facts.pool GROUP BY token_id ORDER BY count(
 _HEAVY_SYMBOLS = "SELECT symbol FROM facts.token GROUP BY symbol ORDER BY count(*) DESC LIMIT $1"
 
 
-async def sample(connection: asyncpg.Connection, chance: random.Random) -> Sample:
+async def sample(connection: Connection, chance: random.Random) -> Sample:
     """Draws whom to ask about."""
     newest_s, last = await connection.fetchrow(
         "SELECT at_s, (SELECT max(wallet_id) FROM facts.origin) FROM facts.cursor"
@@ -198,7 +197,7 @@ async def _holders(ctx: Context, token_ids: list[int]) -> object:
         return await traders.traders_holding(connection, token_ids[0], frozenset(), bytes(32), most)
 
 
-async def count_winners(connection: asyncpg.Connection) -> object:
+async def count_winners(connection: Connection) -> object:
     """The board of a day, as the job counts and keeps it."""
     async with connection.transaction():
         stands = await cursor.cursor(connection)
@@ -209,7 +208,7 @@ async def count_winners(connection: asyncpg.Connection) -> object:
         return await winners_store.keep(connection, counted, stands)
 
 
-PREPARED: tuple[Callable[[asyncpg.Connection], Awaitable[object]], ...] = (count_winners,)
+PREPARED: tuple[Callable[[Connection], Awaitable[object]], ...] = (count_winners,)
 """What jobs would have done by then, of each database before it is asked."""
 
 REFERENCE = Question("one row by its key", _one_row, wallet)

@@ -52,6 +52,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 
 from . import figures
 from .timing import Times
@@ -159,7 +160,7 @@ async def application(pool: asyncpg.Pool) -> AsyncIterator[Starlette]:
         yield app
 
 
-async def with_a_key(connection: asyncpg.Connection) -> None:
+async def with_a_key(connection: Connection) -> None:
     """An account that has the key."""
     wallet, chosen = Address(f"0x{1:040x}"), datetime.now(UTC)
     found = await accounts.lock_account(connection, wallet, iter(["mite-test"]), chosen)

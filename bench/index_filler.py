@@ -22,6 +22,7 @@ from roundtrip.domain.market.profit import WalletPosition
 from roundtrip.store.index.positions import fills_of_wallets, reset_wallets
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.partitions import DAILY, DAY_S, partition_of
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.position_fold import fold_onto
 
 from . import made_lives
@@ -90,7 +91,7 @@ async def _timed(say: Say, what: str, doing: Awaitable[object]) -> None:
 # --- the tables ------------------------------------------------------------------------------------
 
 
-async def _empty(connection: asyncpg.Connection) -> None:
+async def _empty(connection: Connection) -> None:
     names = await connection.fetch(
         "SELECT format('facts.%I', relname) AS name FROM pg_class WHERE relnamespace = 'facts'::regnamespace"
         " AND relkind IN ('r', 'p') AND NOT relispartition"
@@ -104,7 +105,7 @@ async def _empty(connection: asyncpg.Connection) -> None:
             await connection.execute(f"DROP TABLE {row['name']}")
 
 
-async def _without_indexes(connection: asyncpg.Connection, table: str) -> list[Change]:
+async def _without_indexes(connection: Connection, table: str) -> list[Change]:
     """Takes a table's keys and indexes away; how to have them again."""
     found = await indexes(connection, table)
     for index in found:
@@ -112,20 +113,20 @@ async def _without_indexes(connection: asyncpg.Connection, table: str) -> list[C
     return found
 
 
-async def _with_indexes(connection: asyncpg.Connection, dropped: dict[str, list[Change]]) -> None:
+async def _with_indexes(connection: Connection, dropped: dict[str, list[Change]]) -> None:
     for table in PLAIN:
         for index in dropped[table]:
             await connection.execute(index.make)
 
 
-async def _copy(connection: asyncpg.Connection, table: str, columns: Sequence[str], text: bytes) -> None:
+async def _copy(connection: Connection, table: str, columns: Sequence[str], text: bytes) -> None:
     if text:
         await connection.copy_to_table(
             table, schema_name="facts", columns=list(columns), source=io.BytesIO(text), format="text"
         )
 
 
-async def _write_day(connection: asyncpg.Connection, table: str, day: int, text: bytes) -> None:
+async def _write_day(connection: Connection, table: str, day: int, text: bytes) -> None:
     """One day's partition; its indexes are made when it is attached."""
     whole = next(name for name in DAILY if name == f"facts.{table}")
     name = partition_of(whole, datetime.fromtimestamp(day * DAY_S, UTC).date())
@@ -153,7 +154,7 @@ def _made(world: World, lives: made_lives.Lives) -> Iterator[Made]:
         yield Made(day, daily, {table: "".join(world.rows.take(table)).encode() for table in BY_MAKER})
 
 
-async def _write_history(connection: asyncpg.Connection, world: World, say: Say) -> None:
+async def _write_history(connection: Connection, world: World, say: Say) -> None:
     lives = made_lives.Lives(world)
     days = _made(world, lives)
     making = asyncio.create_task(asyncio.to_thread(next, days, None))
@@ -174,7 +175,7 @@ async def _write_history(connection: asyncpg.Connection, world: World, say: Say)
     await connection.copy_to_table("named", source=io.BytesIO(symbols.encode()), format="text")
 
 
-async def _write_origins(connection: asyncpg.Connection, world: World) -> None:
+async def _write_origins(connection: Connection, world: World) -> None:
     cast, scale = world.cast, world.scale
 
     def lines() -> Iterator[str]:
@@ -189,7 +190,7 @@ async def _write_origins(connection: asyncpg.Connection, world: World) -> None:
     await _copy(connection, "origin", columns, text)
 
 
-async def _write_addresses(connection: asyncpg.Connection, world: World) -> None:
+async def _write_addresses(connection: Connection, world: World) -> None:
     """Every number its address: random bytes that are always the same."""
     network = ROBINHOOD.contracts
     known = {
@@ -213,7 +214,7 @@ async def _write_addresses(connection: asyncpg.Connection, world: World) -> None
     )
 
 
-async def _write_blocks(connection: asyncpg.Connection, scale: Scale) -> None:
+async def _write_blocks(connection: Connection, scale: Scale) -> None:
     """Blocks by which a fork is found, where the sync stands, and prices."""
     last = scale.last_block
     await connection.execute(
@@ -243,7 +244,7 @@ async def _write_blocks(connection: asyncpg.Connection, scale: Scale) -> None:
     )
 
 
-async def _write_tokens(connection: asyncpg.Connection, scale: Scale) -> None:
+async def _write_tokens(connection: Connection, scale: Scale) -> None:
     """What launched tokens say of themselves, and a third of the others that trade."""
     await connection.execute(
         "INSERT INTO facts.token (token, symbol, name, decimals, supply_raw, read_number, symbol_key)"
@@ -253,7 +254,7 @@ async def _write_tokens(connection: asyncpg.Connection, scale: Scale) -> None:
     )
 
 
-async def _write_evidence(connection: asyncpg.Connection, scale: Scale) -> None:
+async def _write_evidence(connection: Connection, scale: Scale) -> None:
     """Checks of most tokens that were traded in the last hours, one in twelve of them a trap."""
     await connection.execute(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
@@ -269,7 +270,7 @@ async def _write_evidence(connection: asyncpg.Connection, scale: Scale) -> None:
     )
 
 
-async def _rebuilt_alike(connection: asyncpg.Connection, first: int, end: int) -> None:
+async def _rebuilt_alike(connection: Connection, first: int, end: int) -> None:
     """Folds some wallets' trades out of the database, as ``sync/rebuild`` does, and compares: what was
     written beside them has to be the same to the last unit. Changes nothing."""
 
@@ -295,7 +296,7 @@ async def _rebuilt_alike(connection: asyncpg.Connection, first: int, end: int) -
         raise AssertionError(f"the wallets from {first} to {end} have other positions than their trades make")
 
 
-async def _begin_identities(connection: asyncpg.Connection, world: World) -> None:
+async def _begin_identities(connection: Connection, world: World) -> None:
     for table, last in (("address", world.tokens - 1), ("pool", world.pools)):
         await connection.fetchval(
             "SELECT setval(pg_get_serial_sequence($1, 'id'), $2)", f"facts.{table}", last

@@ -21,6 +21,7 @@ from roundtrip.config.networks import contracts_from
 from roundtrip.devnet import world
 from roundtrip.devnet.node import free_port
 from roundtrip.domain.base.types import Address
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.abi import keccak
 from roundtrip.venues.base import Log
 from roundtrip.venues.decode import Decoder
@@ -213,7 +214,7 @@ async def until(done: Callable[[], Awaitable[bool]], watched: Watched) -> None:
             await asyncio.sleep(LOOK_S)
 
 
-async def counted(connection: asyncpg.Connection, schema: str, from_s: int) -> dict[str, int]:
+async def counted(connection: Connection, schema: str, from_s: int) -> dict[str, int]:
     """Rows by table; transfers since ``from_s``."""
     found = {}
     for table in TABLES:

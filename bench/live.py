@@ -28,6 +28,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, RunningNode
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 
 from .busy_chain import PROJECT, SEED, Crowd, ways
 from .indexers import sync_environment, until
@@ -106,7 +107,7 @@ async def headers(rpc_url: str, clock: Clock) -> AsyncIterator[None]:
         task.cancel()
 
 
-async def caught_up(connection: asyncpg.Connection, clock: Clock) -> bool:
+async def caught_up(connection: Connection, clock: Clock) -> bool:
     """Whether the cursor is at the newest block."""
     with contextlib.suppress(asyncpg.UndefinedTableError, asyncpg.InvalidSchemaNameError):
         number = await connection.fetchval("SELECT number FROM facts.cursor")

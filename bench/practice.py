@@ -31,6 +31,7 @@ from roundtrip.services.practice.league import LeagueParams, league
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 
 from .boards import QuietNode
 from .held_positions import ask_the_account
@@ -90,7 +91,7 @@ FROM accounts.league_week GROUP BY week_s, is_agent
 """
 
 
-async def fill(connection: asyncpg.Connection, accounts: int) -> None:
+async def fill(connection: Connection, accounts: int) -> None:
     """Two weeks of so many accounts."""
     now_week_s = monday_s(int(NOW_S))
     await connection.execute(_ACCOUNTS, accounts)

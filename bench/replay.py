@@ -27,6 +27,7 @@ from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Watch, Who
 from roundtrip.store.index.addresses import addresses_of
 from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult, read_happenings, replay_rule
 
 from . import index_filler
@@ -110,7 +111,7 @@ async def put_moves(dsn: str, scale: Scale) -> None:
         await connection.close()
 
 
-async def rules(connection: asyncpg.Connection) -> list[Asked]:
+async def rules(connection: Connection) -> list[Asked]:
     """One of each kind, about those who are busy and those who are not."""
 
     async def wallets(ids: list[int]) -> set[Address]:
@@ -219,7 +220,7 @@ async def ask(dsn: str, scale: Scale, only: list[str]) -> None:
         await connection.close()
 
 
-async def ask_blocks(connection: asyncpg.Connection, to: IndexedBlock) -> None:
+async def ask_blocks(connection: Connection, to: IndexedBlock) -> None:
     """What happened in each of the newest blocks, and in ten at once."""
     for step in (1, 10):
         times, found = [], 0

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import asyncpg
 
 from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.rows import Connection
 
 Say = Callable[[str], None]
 
@@ -75,18 +76,18 @@ ORDER BY 2
 """
 
 
-async def indexes(connection: asyncpg.Connection, table: str | None = None) -> list[Change]:
+async def indexes(connection: Connection, table: str | None = None) -> list[Change]:
     """Keys and indexes of a table of facts, or of all of them."""
     return [Change(row["drop"], row["make"]) for row in await connection.fetch(_INDEXES, table)]
 
 
-async def columns(connection: asyncpg.Connection) -> dict[tuple[str, str], Column]:
+async def columns(connection: Connection) -> dict[tuple[str, str], Column]:
     """Those of every table of facts, by table and name."""
     rows = await connection.fetch(_COLUMNS)
     return {(row["table"], row["name"]): Column(*row) for row in rows}
 
 
-async def put_column(connection: asyncpg.Connection, column: Column) -> None:
+async def put_column(connection: Connection, column: Column) -> None:
     """Adds a column, with what is derived from others in it. Raises asyncpg.NotNullViolationError for one
     that needs a value and has none."""
     place = f"ALTER TABLE facts.{column.table}"
@@ -97,7 +98,7 @@ async def put_column(connection: asyncpg.Connection, column: Column) -> None:
         await connection.execute(f"{place} ALTER COLUMN {column.name} SET NOT NULL")
 
 
-async def adopt(filled: asyncpg.Connection, new: asyncpg.Connection, say: Say = print) -> None:
+async def adopt(filled: Connection, new: Connection, say: Say = print) -> None:
     """Changes ``filled`` to what ``new``, an empty database that was just migrated, is. Columns that are to
     go stay: nobody reads them. Raises as ``put_column``."""
     await filled.execute("SET maintenance_work_mem = '1GB'")
@@ -127,7 +128,7 @@ async def adopt(filled: asyncpg.Connection, new: asyncpg.Connection, say: Say = 
         await filled.execute("VACUUM (ANALYZE)")
 
 
-async def brought_up(admin: asyncpg.Connection, server_dsn: str, dsn: str) -> None:
+async def brought_up(admin: Connection, server_dsn: str, dsn: str) -> None:
     """Has the filled database at ``dsn`` adopt today's schema, which may have been changed since.
     ``server_dsn``: the server's own database, which ``admin`` is connected to."""
     await admin.execute("DROP DATABASE IF EXISTS new_schema")

@@ -11,6 +11,8 @@ import asyncpg
 from eth_account import Account
 from eth_account.messages import encode_defunct
 
+from roundtrip.store.server.rows import Connection
+
 from .soak_mix import Plan
 
 KEYS, TRADES, MOST_OF_A_SORT, LEAST_SYMBOLS = 20, 12, 300, 20
@@ -68,7 +70,7 @@ async def plan_for(port: int, database_url: str, folder: Path) -> Plan:
     )
 
 
-async def _column(connection: asyncpg.Connection, statement: str) -> list[str]:
+async def _column(connection: Connection, statement: str) -> list[str]:
     return [str(row[0]) for row in await connection.fetch(statement, MOST_OF_A_SORT)]
 
 

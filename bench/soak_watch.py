@@ -11,6 +11,8 @@ from pathlib import Path
 import aiohttp
 import asyncpg
 
+from roundtrip.store.server.rows import Connection
+
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _SAMPLE = re.compile(r"^(roundtrip_\w+)(?:\{(.*)\})? ([-+.0-9e]+)$", re.M)
 _METRICS_S = 20.0
@@ -104,7 +106,7 @@ class Watch:
                 own[named.get(role, role)] = pids
         return own
 
-    async def sample(self, session: aiohttp.ClientSession, connection: asyncpg.Connection) -> None:
+    async def sample(self, session: aiohttp.ClientSession, connection: Connection) -> None:
         """All of it, once."""
         processes = self._processes()
         for name, pids in processes.items():

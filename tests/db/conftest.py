@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
+from roundtrip.store.server.rows import Connection
 from support.channels import Street
 from support.flagged import Ground, emptied_accounts
 from support.tables import own_database
@@ -21,7 +22,7 @@ async def url(database_url: str, request: pytest.FixtureRequest) -> AsyncIterato
 
 
 @pytest.fixture(scope="module")
-async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def index(url: str) -> AsyncIterator[Connection]:
     """A connection to it."""
     connection = await asyncpg.connect(url)
     yield connection
@@ -29,7 +30,7 @@ async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def own(database_url: str) -> AsyncIterator[Connection]:
     """A connection in no transaction, over accounts of its own."""
     found = await asyncpg.connect(database_url)
     await found.execute("TRUNCATE accounts.account, accounts.call CASCADE")

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import unquote
 
-import asyncpg
 import pytest
 from typer.testing import CliRunner
 
@@ -20,6 +19,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.accounts import keys
+from roundtrip.store.server.rows import Connection
 from support.documents import PROJECT, blocks, prose
 from support.holding_asked import copied
 
@@ -108,7 +108,7 @@ def test_what_is_installed_is_what_make_writes_by_options_that_there_are() -> No
     assert "requirements.lock" in (PROJECT / "deploy" / "bill.py").read_text()
 
 
-async def test_what_the_page_asks_of_the_database_is_answered(connection: asyncpg.Connection) -> None:
+async def test_what_the_page_asks_of_the_database_is_answered(connection: Connection) -> None:
     await connection.execute(
         "INSERT INTO jobs.job (kind, key, run_at, last_error) VALUES ('token', 'x', now(), 'KeyError')"
     )

@@ -13,8 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
-import asyncpg
-
 from roundtrip.config.networks import contracts_from
 from roundtrip.devnet.actors import TRADERS
 from roundtrip.devnet.trading import actor_address
@@ -22,6 +20,7 @@ from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, watches
 from roundtrip.sync.run import DATABASE_FAULTS
 from sim import arena
@@ -149,7 +148,7 @@ class AlertRun(Run):
             account, number = self.rules.pop(self.rng.randrange(len(self.rules)))
             await self.watch(functools.partial(_ended, account=account, rule_id=number))
 
-    async def watch(self, change: Callable[[asyncpg.Connection], Awaitable[int]]) -> int:
+    async def watch(self, change: Callable[[Connection], Awaitable[int]]) -> int:
         """A change in a transaction of its own, while nobody tells: else who is just being told of the next
         block may or may not know of it. Tried again where the database is away."""
         found = 0
@@ -169,19 +168,19 @@ class AlertRun(Run):
         return found
 
 
-async def _set(connection: asyncpg.Connection, account: int, rule: Rule, wallet: Address | None) -> int:
+async def _set(connection: Connection, account: int, rule: Rule, wallet: Address | None) -> int:
     return await watches.add_rule(connection, account, rule, wallet, -1, NOW)
 
 
-async def _followed(connection: asyncpg.Connection, account: int, wallet: Address) -> int:
+async def _followed(connection: Connection, account: int, wallet: Address) -> int:
     return await watches.add_follow(connection, account, wallet, "somebody", -1, NOW)
 
 
-async def _ended(connection: asyncpg.Connection, account: int, rule_id: int) -> int:
+async def _ended(connection: Connection, account: int, rule_id: int) -> int:
     return int(await watches.end_rule(connection, account, rule_id, NOW))
 
 
-async def _forgot_forks(connection: asyncpg.Connection) -> int:
+async def _forgot_forks(connection: Connection) -> int:
     await alert_cursor.forget(connection)
     return 0
 
@@ -231,7 +230,7 @@ async def followed(
             yield
 
 
-async def _traders_deployed(connection: asyncpg.Connection) -> None:
+async def _traders_deployed(connection: Connection) -> None:
     """Whoever deploys there seldom sells: the index takes for the deployer who holds most of those who trade,
     but for those whom the bag guard tells."""
     others = [bytes.fromhex(actor_address(name)[2:]) for name in TRADERS if name not in HOLDERS]

@@ -19,6 +19,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, DevnetFolders, write_description
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 from sim.digest import Digest, digest
 
 POLL_S = 0.01
@@ -81,7 +82,7 @@ class Database:
 
 
 @contextlib.asynccontextmanager
-async def connected(database: Database) -> AsyncIterator[asyncpg.Connection]:
+async def connected(database: Database) -> AsyncIterator[Connection]:
     """A connection of its own."""
     connection = await asyncpg.connect(database.url, timeout=STOP_S)
     try:

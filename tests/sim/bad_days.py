@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import asyncpg
 import uvloop
 
 from roundtrip.config.networks import contracts_from
@@ -30,6 +29,7 @@ from roundtrip.devnet.trading import actor_address
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.rows import Connection
 from sim import arena
 from sim.arena import WentWrong
 from sim.bad_faults import FAULTS, Fault
@@ -196,7 +196,7 @@ def _by_sync(found: Digest) -> Digest:
     return Digest({**found.tables, "launch": Table(tuple(launches))})
 
 
-async def _untold(connection: asyncpg.Connection, at_work: Service) -> list[str]:
+async def _untold(connection: Connection, at_work: Service) -> list[str]:
     """Of alerts that did not come by the webhook, or by two messages."""
     told = await connection.fetch("SELECT id, retracted_at FROM accounts.alert WHERE more = 0")
     wanted = {row["id"] for row in told}
@@ -212,7 +212,7 @@ async def _untold(connection: asyncpg.Connection, at_work: Service) -> list[str]
     return [f"{what}: {sorted(those)[:5]}" for what, those in named.items() if those]
 
 
-async def _uncounted(connection: asyncpg.Connection, crowd: Crowd) -> list[str]:
+async def _uncounted(connection: Connection, crowd: Crowd) -> list[str]:
     """Of trades and counted calls; those whose answer was not one may have been made, too."""
     wrong = []
     trades = await connection.fetchval("SELECT count(*) FROM accounts.practice_trade")

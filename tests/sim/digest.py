@@ -11,6 +11,8 @@ from itertools import islice
 
 import asyncpg
 
+from roundtrip.store.server.rows import Connection
+
 _SHOWN_ROWS = 5
 
 DIGESTED = {
@@ -97,7 +99,7 @@ class Digest:
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
 
 
-async def digest(connection: asyncpg.Connection) -> Digest:
+async def digest(connection: Connection) -> Digest:
     """The index in ``connection``'s database, as it is at one moment."""
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         addresses = {

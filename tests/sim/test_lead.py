@@ -4,10 +4,9 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-import asyncpg
-
 from roundtrip.devnet import live_actors
 from roundtrip.devnet.world import Built, DevnetFolders
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import leader
 from sim.arena import Database, Program, chain, connected, cursor, digest_of, fresh, program, server, until
 from sim.run import STANDS_BY
@@ -15,7 +14,7 @@ from sim.run import STANDS_BY
 WAIT_S = 60.0
 
 
-async def takes_over(connection: asyncpg.Connection, one: Program) -> None:
+async def takes_over(connection: Connection, one: Program) -> None:
     """Waits until this one leads."""
     assert one.process is not None
     name = f"process {one.process.pid} on "

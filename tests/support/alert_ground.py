@@ -11,6 +11,7 @@ from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.sync.apply import Writer
 from roundtrip.venues.base import Contracts
@@ -34,7 +35,7 @@ class Ground:
     """A chain, its index, an account, and who tells it. ``contracts``, ``now_s``: what ``Alerts`` needs."""
 
     pool: asyncpg.Pool
-    index: asyncpg.Connection
+    index: Connection
     chain: Chain
     writer: Writer
     account: int

@@ -17,6 +17,7 @@ from roundtrip.domain.watch.rule_index import AlertSource, RuleIndex
 from roundtrip.domain.watch.rules import FOLLOWED_VERBS, Happening, Rule, Watch
 from roundtrip.jobs.alerts.loop import AlertParts
 from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.store.watch.happenings import IndexedBlock
 from roundtrip.store.watch.watches import WatchChange
@@ -74,7 +75,7 @@ ORDER BY trade.block_number, trade.log_index
 
 
 async def trades_happened(
-    connection: asyncpg.Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
+    connection: Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
 ) -> list[Happening]:
     """Of all that may happen the trades."""
     rows = await connection.fetch(_TRADES, after.at_s, after.number, to.at_s, to.number)
@@ -94,7 +95,7 @@ async def trades_happened(
 
 
 async def wished(
-    connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
+    connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
 ) -> None:
     """A delivery of each to every channel of its account."""
     await connection.execute(
@@ -116,7 +117,7 @@ PLAIN = AlertParts(OneByOne, trades_happened, wished)
 # --- accounts -----------------------------------------------------------------------------------------
 
 
-async def accounts(connection: asyncpg.Connection, count: int, wallets: Sequence[str] = ()) -> list[int]:
+async def accounts(connection: Connection, count: int, wallets: Sequence[str] = ()) -> list[int]:
     """So many new ones, each with a channel. ``wallets``: of the first of them; the others' hold nothing."""
     made = []
     for number in range(count):
@@ -170,9 +171,7 @@ class Expected:
     last_s: int = 0
 
 
-async def expected(
-    connection: asyncpg.Connection, contracts: Contracts, parts: AlertParts = PLAIN
-) -> Expected:
+async def expected(connection: Connection, contracts: Contracts, parts: AlertParts = PLAIN) -> Expected:
     """Without a cursor, an index or a cache."""
     known = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
     last = IndexedBlock(known["number"], known["at_s"])
@@ -252,7 +251,7 @@ class Bags:
         return held
 
 
-async def _bags(connection: asyncpg.Connection) -> Bags:
+async def _bags(connection: Connection) -> Bags:
     accounts_of = await connection.fetch("SELECT id, wallet, guarded_from FROM accounts.account")
     launches = await connection.fetch(
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.launch AS launch"
@@ -267,7 +266,7 @@ async def _bags(connection: asyncpg.Connection) -> Bags:
     )
 
 
-async def _all_changes(connection: asyncpg.Connection) -> list[WatchChange]:
+async def _all_changes(connection: Connection) -> list[WatchChange]:
     """Ended ones, too: an end is never the first change."""
     found = [*await watches.changes_since(connection, 0), *await watches.changes_since(connection, 1)]
     numbers = {change.number: change for change in found}
@@ -292,7 +291,7 @@ _SENT = "SELECT unnest(alert_ids) AS id, retracted, count(*) AS times FROM accou
 
 
 async def amiss(
-    connection: asyncpg.Connection,
+    connection: Connection,
     contracts: Contracts,
     given_up: Sequence[tuple[int, int]],
     parts: AlertParts = PLAIN,
@@ -329,9 +328,7 @@ async def amiss(
     return said + await _sent_amiss(connection, told)
 
 
-async def _counts_amiss(
-    connection: asyncpg.Connection, should: Expected, over: set[tuple[str, int]]
-) -> list[str]:
+async def _counts_amiss(connection: Connection, should: Expected, over: set[tuple[str, int]]) -> list[str]:
     said = [
         f"rule {row['id']}: {row['hits']} hits, and should be {should.hits[row['id']]}"
         for row in await connection.fetch("SELECT id, hits FROM accounts.rule WHERE ended_at IS NULL")
@@ -347,7 +344,7 @@ async def _counts_amiss(
     return said
 
 
-async def _sent_amiss(connection: asyncpg.Connection, told: Sequence[asyncpg.Record]) -> list[str]:
+async def _sent_amiss(connection: Connection, told: Sequence[asyncpg.Record]) -> list[str]:
     sent = {(row["id"], row["retracted"]): row["times"] for row in await connection.fetch(_SENT)}
     wanted = {(row["id"], False): 1 for row in told}
     wanted |= {(row["id"], True): 1 for row in told if row["retracted_at"] is not None}

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from uuid import UUID, uuid4
 
-import asyncpg
-
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.accounts.credits import CreditPayment
@@ -16,6 +14,7 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.credit_holds import CreditHold
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass
@@ -158,7 +157,7 @@ class Counts:
         """Nothing is open."""
 
 
-async def put_account(connection: asyncpg.Connection, wallet: Address, *names: str) -> int:
+async def put_account(connection: Connection, wallet: Address, *names: str) -> int:
     """An account with the keys of these names; its number."""
     made_at = datetime.now(UTC)
     number: int = await connection.fetchval(
@@ -178,14 +177,14 @@ async def put_account(connection: asyncpg.Connection, wallet: Address, *names: s
     return number
 
 
-async def put_credits(connection: asyncpg.Connection, account_id: int, credited: int) -> None:
+async def put_credits(connection: Connection, account_id: int, credited: int) -> None:
     """As if the account had paid for so many calls."""
     payment = CreditPayment(TxHash(f"0x{uuid4().int:064x}"), 1, 1, "0x" + "ab" * 32)
     async with connection.transaction():
         await credits.redeem(connection, account_id, payment, credited, datetime.now(UTC))
 
 
-async def conserved(connection: asyncpg.Connection, now_ms: int) -> dict[int, tuple[int, int, int]]:
+async def conserved(connection: Connection, now_ms: int) -> dict[int, tuple[int, int, int]]:
     """Of every account that ever paid: credits, holds, spent. Asserts that they are what it paid for, and
     that what it is told it has is what it can spend."""
     found: dict[int, tuple[int, int, int]] = {}

@@ -13,6 +13,7 @@ import asyncpg
 
 from roundtrip.store.server.connections import SESSION
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 
 SERVER_VARIABLE = "TEST_DATABASE_URL"
 _URL = re.compile(r"^(postgres(?:ql)?://[^/?]*)(?:/[^?]*)?")
@@ -34,7 +35,7 @@ def name_in(url: str) -> str:
 
 
 @contextlib.asynccontextmanager
-async def connected(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def connected(url: str) -> AsyncIterator[Connection]:
     """A connection of its own."""
     connection = await asyncpg.connect(url)
     try:
@@ -59,7 +60,7 @@ async def database(server_url: str, name: str, like: str = "") -> AsyncIterator[
             await _drop(connection, own)
 
 
-async def _drop(connection: asyncpg.Connection, name: str, tries: int = 4) -> None:
+async def _drop(connection: Connection, name: str, tries: int = 4) -> None:
     """Whoever is in it is thrown out. PostgreSQL gives each of them five seconds to go."""
     # The server's own vacuum gives way only to who does not force it.
     how = "" if tries % 2 else " WITH (FORCE)"

@@ -25,6 +25,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.rows import Connection
 from support.databases import connected, database, server
 from support.holding_asked import Holding, copied, holding_over
 from support.indexing import at, follow
@@ -100,7 +101,7 @@ async def database_url(open_folder: Path) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def connection(database_url: str) -> AsyncIterator[Connection]:
     """A connection whose transaction is rolled back afterwards."""
     found = await asyncpg.connect(database_url)
     transaction = found.transaction()

@@ -31,6 +31,7 @@ from roundtrip.store.community import flags
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from support import told_blocks as told
 from support.tables import appended, begun
@@ -109,7 +110,7 @@ class Ground:
     """``ctx``: its time is that of the chain's newest block."""
 
     pool: asyncpg.Pool
-    index: asyncpg.Connection
+    index: Connection
     chain: Chain = field(default_factory=Chain)
     quotes: Quotes = field(default_factory=Quotes)
     node_is_away: bool = False
@@ -219,6 +220,6 @@ class Ground:
             await self.look()
 
 
-async def emptied_accounts(connection: asyncpg.Connection) -> None:
+async def emptied_accounts(connection: Connection) -> None:
     await connection.execute("TRUNCATE accounts.account CASCADE")
     await connection.execute("TRUNCATE accounts.public_name")

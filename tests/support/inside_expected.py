@@ -5,10 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import asyncpg
-
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.operations import account_at, operations
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.ledger import told_by
 from roundtrip.venues.decode import Decoder
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -53,7 +52,7 @@ class Insiders:
         return launch["deployer_id"] == wallet_id or by_deployer
 
 
-async def told(connection: asyncpg.Connection, table: str) -> list[Row]:
+async def told(connection: Connection, table: str) -> list[Row]:
     rows: list[Row] = await all_rows(connection, table, "1")
     return rows
 
@@ -66,7 +65,7 @@ def deed(row: Row, what: str, wallet_id: int, other_id: int | None, token_raw: i
     }  # fmt: skip
 
 
-async def deeds_inside(connection: asyncpg.Connection, chain: Chain) -> list[Row]:
+async def deeds_inside(connection: Connection, chain: Chain) -> list[Row]:
     """In the order of the chain."""
     by = doers(chain)
     rows = {name: await told(connection, name) for name in ("address", "launch", "origin", "pool")}

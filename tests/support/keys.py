@@ -4,7 +4,6 @@ import secrets
 from dataclasses import dataclass, replace
 from typing import Any
 
-import asyncpg
 import msgspec
 from eth_account import Account as EthAccount
 from eth_account.messages import encode_defunct
@@ -21,6 +20,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts, call_counts
 from roundtrip.store.accounts.call_counts import CountedCall
+from roundtrip.store.server.rows import Connection
 
 ORDER = 0xFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFFEBAAEDCE6AF48A03BBFD25E8CD0364141
 """Of the group that signatures are made in."""
@@ -43,7 +43,7 @@ def random_context(ctx: Context, clock: Clock) -> Context:
     return replace(ctx, entropy=lambda: secrets.token_bytes(32), now_s=clock)
 
 
-async def account_of_key(connection: asyncpg.Connection, hashed: bytes) -> Account | None:
+async def account_of_key(connection: Connection, hashed: bytes) -> Account | None:
     """Whose live key has this hash, asked as a call asks it; None: it is nobody's, or revoked."""
     (live,) = await call_counts.write(connection, [CountedCall(None, int(NOW_S * 1000), hashed)])
     return None if live is None else live.account

@@ -4,8 +4,6 @@ import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.practice.league import Who
@@ -15,6 +13,7 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueEligibility, LeagueRank
 from roundtrip.store.server import partitions
+from roundtrip.store.server.rows import Connection
 from support.made_index import MadeIndex, number_address
 from support.tables import emptied
 from support.told_blocks import START_S
@@ -40,7 +39,7 @@ def curve_of(token: Address) -> str:
     return "0x" + "00" * 12 + token[2:]
 
 
-async def new_account(connection: asyncpg.Connection, wallet: Address | None = None) -> Account:
+async def new_account(connection: Connection, wallet: Address | None = None) -> Account:
     """An account of a wallet that stands in no fact, or of this one."""
     wallet = wallet or Address("0x" + secrets.token_hex(20))
     names = [f"mite-{secrets.token_hex(8)}"]
@@ -51,7 +50,7 @@ async def new_account(connection: asyncpg.Connection, wallet: Address | None = N
 class Leagued:
     """An index with a token of two days that twenty people bought, by a deployer whom nobody is kin of."""
 
-    connection: asyncpg.Connection
+    connection: Connection
 
     @property
     def index(self) -> MadeIndex:

@@ -3,14 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.profit import EMPTY, WalletPosition
 from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import PositionKey, put_positions
 from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from support.told_blocks import START_S
 
 ETH = 10**18
@@ -21,7 +20,7 @@ ZEROS = bytes(32)
 class MadeIndex:
     """Writes rows of facts. Trades are of block ``number``, which is of the second ``START_S + number``."""
 
-    connection: asyncpg.Connection
+    connection: Connection
 
     async def id_of(self, address: str) -> int:
         found: int = await self.connection.fetchval(

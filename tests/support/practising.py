@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -21,6 +20,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.league import LeagueEligibility
+from roundtrip.store.server.rows import Connection
 from support.keys import Person, account_of_key, key_for
 
 UNIT = 10**18
@@ -40,7 +40,7 @@ async def a_slot(ctx: Context, head: ChainHead, token: Address, meter: Meter) ->
 
 
 async def counts(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account: Account,
     token: Address,
     profit_wei: int,
@@ -95,7 +95,7 @@ def read(answer: msgspec.Struct) -> dict[str, Any]:
     return found
 
 
-async def conserved(connection: asyncpg.Connection, account_id: int) -> None:
+async def conserved(connection: Connection, account_id: int) -> None:
     """No wei and no token of an account was made or lost, by its ledger."""
     kept = await store.account(connection, account_id)
     if kept is None:

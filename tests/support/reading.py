@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import asyncpg
 import msgspec
 import pytest
 
@@ -25,6 +24,7 @@ from roundtrip.services.runtime.book_cache import BookCache
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import BookHead
+from roundtrip.store.server.rows import Connection
 from support.actors import ETH
 from support.databases import connected
 from support.holding import SUPPLY, Held, Stage
@@ -73,7 +73,7 @@ class Service:
 
     base: Context
     stage: Stage
-    row: asyncpg.Connection
+    row: Connection
 
     def process(self) -> Process:
         return Process(self.base)

@@ -10,6 +10,7 @@ import asyncpg
 
 from roundtrip.chain.blocks.head_feed import Feed, HeadHint
 from roundtrip.store.index import cursor
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.run import Following, Sync
 from support.scripted_chain import ScriptedChain
 from support.tables import emptied
@@ -48,7 +49,7 @@ class Ground:
 
     url: str
     node: ScriptedChain
-    index: asyncpg.Connection
+    index: Connection
     feed: Hints = field(default_factory=Hints)
     heard: asyncio.Queue[int] = field(default_factory=asyncio.Queue)
     waited: asyncio.Queue[float] = field(default_factory=asyncio.Queue)
@@ -65,7 +66,7 @@ class Ground:
         following = Following(self.node, feed, 4663, NETWORK, first, 5, deepest_fork, local, wait=wait)
         return Sync(following, self.connect)
 
-    async def connect(self) -> asyncpg.Connection:
+    async def connect(self) -> Connection:
         return await asyncpg.connect(self.url, server_settings={"application_name": "the sync"})
 
     @contextlib.asynccontextmanager

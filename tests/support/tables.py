@@ -3,12 +3,11 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-import asyncpg
-
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.index import cursor
 from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from sim.digest import digest
 from support.databases import connected, database
@@ -24,7 +23,7 @@ async def own_database(server_url: str, name: str) -> AsyncIterator[str]:
         yield url
 
 
-async def emptied(connection: asyncpg.Connection) -> None:
+async def emptied(connection: Connection) -> None:
     """Takes every row of every table of facts and jobs away."""
     rows = await connection.fetch(
         "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables"
@@ -33,7 +32,7 @@ async def emptied(connection: asyncpg.Connection) -> None:
     await connection.execute(f"TRUNCATE {', '.join(row['name'] for row in rows)}")
 
 
-async def begun(connection: asyncpg.Connection, parent: BlockRef) -> Writer:
+async def begun(connection: Connection, parent: BlockRef) -> Writer:
     """A new index of what follows ``parent``."""
     await emptied(connection)
     await cursor.begin(connection, parent.number + 1, parent)
@@ -41,7 +40,7 @@ async def begun(connection: asyncpg.Connection, parent: BlockRef) -> Writer:
 
 
 async def appended(
-    connection: asyncpg.Connection, writer: Writer, blocks: Sequence[BlockRead], at_once: Sequence[int] = ()
+    connection: Connection, writer: Writer, blocks: Sequence[BlockRead], at_once: Sequence[int] = ()
 ) -> None:
     """Appends blocks in batches of these sizes, taken in turn; none: all at once."""
     sizes, first, turn = list(at_once) or [len(blocks)], 0, 0
@@ -51,12 +50,12 @@ async def appended(
         first, turn = first + len(some), turn + 1
 
 
-async def tables(connection: asyncpg.Connection) -> dict[str, tuple[str, ...]]:
+async def tables(connection: Connection) -> dict[str, tuple[str, ...]]:
     """What the digest is made of: every table's rows as text, with addresses and places for their numbers."""
     return {name: table.lines for name, table in (await digest(connection)).tables.items()}
 
 
-async def all_rows(connection: asyncpg.Connection, table: str, order: str) -> list[dict[str, object]]:
+async def all_rows(connection: Connection, table: str, order: str) -> list[dict[str, object]]:
     """Rows of a table of facts as they are."""
     rows = await connection.fetch(f"SELECT * FROM facts.{table} ORDER BY {order}")  # noqa: S608
     return [dict(row) for row in rows]

@@ -14,6 +14,7 @@ from roundtrip.domain.market.winners import SPANS, ClosedToken, RankedWinner, To
 from roundtrip.store.boards.winners import RankedClosings
 from roundtrip.store.index import cursor
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 from support.tables import emptied
 
 
@@ -106,7 +107,7 @@ def plain(winners: Iterable[RankedWinner]) -> list[tuple[object, ...]]:
     ]  # fmt: skip
 
 
-async def facts(connection: asyncpg.Connection, fairness: Fairness) -> Facts:
+async def facts(connection: Connection, fairness: Fairness) -> Facts:
     names = ("address", "cursor", "origin", "pool", "launch", "position", "fair_token", "closing")
     tables = {name: await connection.fetch(f"SELECT * FROM facts.{name}") for name in names}  # noqa: S608
     return Facts(tables, fairness)
@@ -131,7 +132,7 @@ def row_of(at: BlockRef) -> tuple[int, bytes, int]:
     return at.number, as_bytes(at.hash), at.timestamp_s
 
 
-async def strewn(connection: asyncpg.Connection, dice: random.Random) -> BlockRef:
+async def strewn(connection: Connection, dice: random.Random) -> BlockRef:
     """Facts of forty wallets and ten tokens that need not agree with each other, in place of all others. The
     newest block."""
     await emptied(connection)
@@ -176,7 +177,7 @@ def _origin(dice: random.Random, wallet: int) -> tuple[int | None, ...]:
     return (wallet, met.number, met.timestamp_s, funder, paid.number, paid.timestamp_s)
 
 
-async def _strew_tokens(connection: asyncpg.Connection, dice: random.Random) -> None:
+async def _strew_tokens(connection: Connection, dice: random.Random) -> None:
     for token in _TOKENS:
         if dice.random() < 0.6:
             number = dice.randrange(0, _NEWEST, _APART)

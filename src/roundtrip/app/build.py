@@ -13,7 +13,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 
 import aiohttp
-import asyncpg
 import coincurve
 
 from roundtrip.chain.blocks.head_feed import Feed
@@ -52,6 +51,7 @@ from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.server import connections
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres, PostgresInUse
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import LET_GO, leader, name_of_sync
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.run import Following, Progress, Sync
@@ -267,7 +267,7 @@ async def migrate_database(database_url: str) -> list[int]:
 
 
 @contextlib.asynccontextmanager
-async def connect_command(settings: Settings) -> AsyncIterator[asyncpg.Connection]:
+async def connect_command(settings: Settings) -> AsyncIterator[Connection]:
     """A connection for a command, to a database that is up to date; also beside a service."""
     async with database(settings, joins=True) as database_url:
         await migrate_database(database_url)

@@ -4,7 +4,6 @@ import time
 from datetime import UTC, datetime
 from typing import Annotated
 
-import asyncpg
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +14,7 @@ from roundtrip.domain.accounts import keys
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.store.accounts import accounts
 from roundtrip.store.accounts.accounts import Key
+from roundtrip.store.server.rows import Connection
 
 from .terminal import console, run
 
@@ -74,7 +74,7 @@ async def _revoke(settings: Settings, which: str) -> None:
     print(f"revoked: {told}" if revoked else f"nothing to do: {told} is revoked already")
 
 
-async def _meant(connection: asyncpg.Connection, which: str) -> list[Key]:
+async def _meant(connection: Connection, which: str) -> list[Key]:
     """Of several with the same start the live ones, where there are any."""
     if keys.is_key_or_session(which):
         return await accounts.keys_like(connection, None, keys.hash_of(which), None)

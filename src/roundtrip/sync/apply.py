@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import asyncpg
-
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.profit import ValuedFill, WalletPosition, fold
@@ -19,6 +17,7 @@ from roundtrip.store.index.positions import (
     reset_positions,
 )
 from roundtrip.store.server import partitions
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
 
@@ -67,7 +66,7 @@ class Writer:
         self._ids.clear()
         self._positions.clear()
 
-    async def append(self, connection: asyncpg.Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
+    async def append(self, connection: Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
         """Adds blocks that follow the cursor, and gives how many facts that were. ``newest_s``: when the
         newest block of the chain was made. Raises CursorMoved; then, and with any other error, nothing of
         them is in the database."""
@@ -97,7 +96,7 @@ class Writer:
         return batch.rows()
 
     async def append_older(
-        self, connection: asyncpg.Connection, at: cursor.Cursor, told: Sequence[BlockEvents], end: int
+        self, connection: Connection, at: cursor.Cursor, told: Sequence[BlockEvents], end: int
     ) -> int:
         """Adds launches and pools of the blocks from ``at.older_number`` to before ``end``, and gives how
         many facts that were. No wallets are met, and nothing is wished for. Raises as ``append``."""
@@ -114,7 +113,7 @@ class Writer:
         self._trim(known)
         return batch.rows()
 
-    async def rewind(self, connection: asyncpg.Connection, at: BlockRef, to: BlockRef) -> None:
+    async def rewind(self, connection: Connection, at: BlockRef, to: BlockRef) -> None:
         """Takes every fact above block ``to`` away; the cursor goes from ``at`` back there. Raises
         CursorMoved."""
         self.forget()
@@ -134,7 +133,7 @@ class Writer:
     # --- what was before ---------------------------------------------------------------------------
 
     async def _known_for(
-        self, connection: asyncpg.Connection, changes: int | None, told: Sequence[BlockEvents], at: str
+        self, connection: Connection, changes: int | None, told: Sequence[BlockEvents], at: str
     ) -> FoldContext:
         """What has to be known of before to fold these blocks, which go on from ``at``. ``changes``: how
         often somebody else changed what was folded; None: the cursor has moved. Raises CursorMoved."""
@@ -148,13 +147,13 @@ class Writer:
         await self._learn(connection, known, list_wanted(told, known))
         return known
 
-    async def _knows(self, connection: asyncpg.Connection) -> FoldContext:
+    async def _knows(self, connection: Connection) -> FoldContext:
         if self._known is None:
             quotes, prices = await cursor.launch_quotes(connection), await cursor.newest_prices(connection)
             self._known = FoldContext(quotes, prices)
         return self._known
 
-    async def _learn(self, connection: asyncpg.Connection, known: FoldContext, want: MissingFacts) -> None:
+    async def _learn(self, connection: Connection, known: FoldContext, want: MissingFacts) -> None:
         """Reads what the batch speaks of and is not remembered."""
         if want.pools:
             found = await cursor.pools_at(connection, want.pools, self._ids)
@@ -175,7 +174,7 @@ class Writer:
 
     # --- what is new -------------------------------------------------------------------------------
 
-    async def _put(self, connection: asyncpg.Connection, batch: Batch) -> None:
+    async def _put(self, connection: Connection, batch: Batch) -> None:
         ids, contracts = self._ids, self._contracts
         await facts.intern(connection, _addresses(batch), ids)
         await facts.put_pools(connection, batch.pools, ids)
@@ -191,7 +190,7 @@ class Writer:
         await facts.put_origins(connection, batch.met, batch.funded, ids)
         await self._fold_positions(connection, batch)
 
-    async def _number_places(self, connection: asyncpg.Connection, batch: Batch) -> None:
+    async def _number_places(self, connection: Connection, batch: Batch) -> None:
         """The numbers of pools that are known by their place alone: forgotten ones are read again."""
         spoken = {row.at for row in batch.trades} | {row.at for row in batch.liquidity}
         spoken |= {row.at for row in batch.buybacks}
@@ -200,7 +199,7 @@ class Writer:
         if missing:
             await cursor.pools_at(connection, missing, self._ids)
 
-    async def _make_days(self, connection: asyncpg.Connection, batch: Batch) -> None:
+    async def _make_days(self, connection: Connection, batch: Batch) -> None:
         for table, rows in (
             ("facts.trade", batch.trades),
             ("facts.liquidity", batch.liquidity),
@@ -211,7 +210,7 @@ class Writer:
                 at_s = day * partitions.DAY_S
                 await partitions.ensure(connection, table, at_s, at_s)  # type: ignore[arg-type]
 
-    async def _fold_positions(self, connection: asyncpg.Connection, batch: Batch) -> None:
+    async def _fold_positions(self, connection: Connection, batch: Batch) -> None:
         known, fills = self._ids.addresses, []
         for row in batch.trades:
             key = PositionKey(known[row.trader], known[row.token])
@@ -228,7 +227,7 @@ class Writer:
         await put_closings(connection, closed)
 
 
-async def refold(connection: asyncpg.Connection, keys: Sequence[PositionKey], contracts: Contracts) -> None:
+async def refold(connection: Connection, keys: Sequence[PositionKey], contracts: Contracts) -> None:
     """The positions of these keys made again from their trades, and from where trades are gone."""
     for first in range(0, len(keys), _MOST_REFOLDED):
         some = keys[first : first + _MOST_REFOLDED]

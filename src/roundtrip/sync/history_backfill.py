@@ -4,8 +4,6 @@ import contextlib
 from collections.abc import AsyncGenerator
 from functools import partial
 
-import asyncpg
-
 from roundtrip.chain.blocks.adaptive_width import Width
 from roundtrip.chain.blocks.block_ranges import ranges
 from roundtrip.chain.blocks.past_logs import LogFilter, LogRange, PastBlock, read_past
@@ -14,6 +12,7 @@ from roundtrip.chain.blocks.spans import NO_INPUT, SpanTx
 from roundtrip.chain.rpc.client import RpcNode
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues import LISTINGS, launchpad
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.decode import Decoder
@@ -35,7 +34,7 @@ async def read_older(
     node: RpcNode,
     contracts: Contracts,
     writer: Writer,
-    connection: asyncpg.Connection,
+    connection: Connection,
     at: Cursor,
     width: Width,
     in_flight: int,

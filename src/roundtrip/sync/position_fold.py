@@ -4,8 +4,6 @@ from collections.abc import AsyncIterator
 from itertools import groupby
 from operator import attrgetter
 
-import asyncpg
-
 from roundtrip.domain.market.profit import WalletPosition, fold_fills
 from roundtrip.store.index.positions import (
     PositionClosing,
@@ -15,10 +13,11 @@ from roundtrip.store.index.positions import (
     put_closings,
     put_positions,
 )
+from roundtrip.store.server.rows import Connection
 
 
 async def fold_onto(
-    connection: asyncpg.Connection,
+    connection: Connection,
     table: str,
     trades: AsyncIterator[list[PositionFill]],
     *,

@@ -2,10 +2,9 @@
 
 from collections.abc import AsyncIterator
 
-import asyncpg
-
 from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import count_of_wallets, fills_of_wallets, reset_wallets
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 from .position_fold import fold_onto
@@ -13,7 +12,7 @@ from .position_fold import fold_onto
 ADDRESSES_AT_ONCE = 5_000
 
 
-async def rebuild(connection: asyncpg.Connection, contracts: Contracts) -> AsyncIterator[int]:
+async def rebuild(connection: Connection, contracts: Contracts) -> AsyncIterator[int]:
     """Gives, after each of its transactions, how many positions that one made again. The sync waits while one
     is under way, and then reads again what it remembered. Trades that are gone stay counted: they were folded
     into ``facts.position_base``, and closings from their time are left as they are."""
@@ -22,7 +21,7 @@ async def rebuild(connection: asyncpg.Connection, contracts: Contracts) -> Async
         yield await _rebuild(connection, first, first + ADDRESSES_AT_ONCE, contracts)
 
 
-async def _rebuild(connection: asyncpg.Connection, first: int, end: int, contracts: Contracts) -> int:
+async def _rebuild(connection: Connection, first: int, end: int, contracts: Contracts) -> int:
     async with connection.transaction():
         trades_from_s = await cursor.hold(connection)
         if trades_from_s is None:

@@ -2,12 +2,11 @@
 
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.store.check.evidence import checked_since
 from roundtrip.store.index import tokens
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 
 from .batch import Batch
 
@@ -26,7 +25,7 @@ class RequestedJobs:
         self._named: set[Address] = set()
         self._again_s: dict[Address, int] = {}
 
-    async def of(self, connection: asyncpg.Connection, batch: Batch) -> None:
+    async def of(self, connection: Connection, batch: Batch) -> None:
         """What tokens say of themselves, where nobody has read it yet; a new check of what was checked within
         a day (by the chain's clock) and whose launch took a step, or whose pool lost liquidity."""
         spoken = {launch.launched.token for launch in batch.launches}

@@ -2,11 +2,10 @@
 
 from datetime import timedelta
 
-import asyncpg
-
 from roundtrip.store.index import cursor
 from roundtrip.store.index.positions import fills_of_wallets
 from roundtrip.store.server import partitions
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 from .position_fold import fold_onto
@@ -15,7 +14,7 @@ _TRADE: partitions.Daily = "facts.trade"
 ADDRESSES_AT_ONCE = 20_000
 
 
-async def retire_trades(connection: asyncpg.Connection, before_s: int, contracts: Contracts) -> bool:
+async def retire_trades(connection: Connection, before_s: int, contracts: Contracts) -> bool:
     """Folds the oldest day of trades into ``position_base`` and drops it, where it ended by ``before_s``;
     False: there is none. One transaction, and one that is to end soon after; the sync waits for its end only,
     when the day goes: whoever folds positions holds the cursor and finds the day counted once. Raises

@@ -20,6 +20,7 @@ from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store.index import cursor
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.venues.base import Contracts
 
@@ -85,7 +86,7 @@ class Following:
 class Sync:
     """``connect``: opens a connection of its own."""
 
-    def __init__(self, following: Following, connect: Callable[[], Awaitable[asyncpg.Connection]]) -> None:
+    def __init__(self, following: Following, connect: Callable[[], Awaitable[Connection]]) -> None:
         self._following = following
         self._connect = connect
         self._writer = Writer(following.contracts, following.eth_usd_pool)
@@ -133,7 +134,7 @@ class Sync:
             with contextlib.suppress(*DATABASE_FAULTS):
                 await connection.close(timeout=2.0)
 
-    async def _follow(self, connection: asyncpg.Connection) -> None:
+    async def _follow(self, connection: Connection) -> None:
         # What a crash loses of it is read from the chain again, since the cursor is lost with it.
         await connection.execute("SET synchronous_commit = off")
         self._looked = self._is_ours = False
@@ -157,7 +158,7 @@ class Sync:
                 tell("the node could not be followed", error=str(fault))
                 await self._pause()
 
-    async def _lead(self, connection: asyncpg.Connection) -> None:
+    async def _lead(self, connection: Connection) -> None:
         """Takes the lock, which lasts as long as this connection does: all that is written goes over it, so
         that nobody writes who does not lead. Until then the node is asked only whose it is, and once."""
         while not await connection.fetchval("SELECT pg_try_advisory_lock($1)", SYNC_LOCK):
@@ -171,7 +172,7 @@ class Sync:
             self._leads = True
             log.info("this sync leads", pid=os.getpid())
 
-    async def _must_fit(self, connection: asyncpg.Connection) -> None:
+    async def _must_fit(self, connection: Connection) -> None:
         """Raises OtherChain as whoever leads does; what the node cannot tell now is asked again then."""
         with contextlib.suppress(RoundtripError):
             await self._is_to_adopt(connection)
@@ -186,7 +187,7 @@ class Sync:
             await self._pause()
         self._failures = max(self._failures, 1)
 
-    async def _step(self, connection: asyncpg.Connection) -> None:
+    async def _step(self, connection: Connection) -> None:
         """Reads what is there to read; else waits for a block."""
         feed = self._following.feed
         at = await cursor.cursor(connection)
@@ -203,7 +204,7 @@ class Sync:
         if hint.removed:
             self._looked = False
 
-    async def _begin(self, connection: asyncpg.Connection) -> None:
+    async def _begin(self, connection: Connection) -> None:
         following, first = self._following, self._following.first
         if first is None:
             newest = (await following.feed.next(-1)).number
@@ -214,13 +215,13 @@ class Sync:
     async def _first_hash(self) -> str:
         return await first_hash_of(self._following.node, self._following.chain_id)
 
-    async def _check_whose(self, connection: asyncpg.Connection) -> None:
+    async def _check_whose(self, connection: Connection) -> None:
         """Raises OtherChain where the database is another chain's, but for a local one that was made anew."""
         first_hash = await self._is_to_adopt(connection)
         if first_hash is not None:
             await cursor.adopt(connection, first_hash)
 
-    async def _is_to_adopt(self, connection: asyncpg.Connection) -> str | None:
+    async def _is_to_adopt(self, connection: Connection) -> str | None:
         """The first block's hash of a local chain that was made anew; None: the database is this chain's."""
         first_hash, at = await self._first_hash(), await cursor.cursor(connection)
         if at is None or at.first_hash == first_hash:
@@ -237,7 +238,7 @@ class Sync:
             raise NodeFault(f"it has no block {first - 1}, where the sync is to begin")
         return found[0]
 
-    async def _read(self, connection: asyncpg.Connection, at: BlockRef) -> None:
+    async def _read(self, connection: Connection, at: BlockRef) -> None:
         """Appends what is known to follow block ``at``."""
         node, feed = self._following.node, self._following.feed
         newest_s, before_s = await self._newest_s(at), at.timestamp_s
@@ -253,9 +254,7 @@ class Sync:
                 self._failures = 0
                 self._following.tell(Progress(last.number, feed.newest(), self._rows))
 
-    async def _append(
-        self, connection: asyncpg.Connection, blocks: Sequence[BlockRead], newest_s: int
-    ) -> int:
+    async def _append(self, connection: Connection, blocks: Sequence[BlockRead], newest_s: int) -> int:
         measures, began_s = self._following.measures, time.perf_counter()
         with measures.span("sync", "batch", is_root=True) as span:
             span.note("blocks", len(blocks))
@@ -267,7 +266,7 @@ class Sync:
         measures.count("sync_facts", by=rows)
         return rows
 
-    async def _read_older(self, connection: asyncpg.Connection, at: cursor.Cursor) -> None:
+    async def _read_older(self, connection: Connection, at: cursor.Cursor) -> None:
         """Launches and pools of the blocks before the first."""
         following, width = self._following, self._older_width
         given = (following.node, following.contracts, self._writer, connection)
@@ -286,7 +285,7 @@ class Sync:
         (found,) = await read_refs(self._following.node, [newest])
         return 0 if found is None else found[0].timestamp_s
 
-    async def _look_for_a_fork(self, connection: asyncpg.Connection) -> None:
+    async def _look_for_a_fork(self, connection: Connection) -> None:
         """Goes back to the newest block that the node still has, where it has not the one at the cursor."""
         at = await cursor.cursor(connection)
         if at is None:

@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.devnet import launchpad
@@ -17,6 +16,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.rows import Connection
 from support.databases import connected, database
 from support.ground import LAUNCHER, Ground, view
 from support.wallet import calldata
@@ -29,7 +29,7 @@ def head(rpc: SyncRpc) -> dict[str, Any]:
     return found
 
 
-async def open_curves(connection: asyncpg.Connection) -> dict[str, int]:
+async def open_curves(connection: Connection) -> dict[str, int]:
     """What the index says lies in the curves that took no step."""
     rows = await connection.fetch(
         "SELECT pool.at, curve.raised_raw FROM facts.curve JOIN facts.pool ON pool.id = pool_id"

@@ -25,6 +25,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate
+from roundtrip.store.server.rows import Connection
 from support.databases import connected, database
 from support.fixtures import context_for
 from support.indexing import at, follow
@@ -111,7 +112,7 @@ async def moved(rpc: SyncRpc, built: Built, story: Story, url: str) -> AsyncIter
 
 
 @pytest.fixture
-async def rows(moved: Context, url: str) -> AsyncIterator[asyncpg.Connection]:
+async def rows(moved: Context, url: str) -> AsyncIterator[Connection]:
     """A connection to the index."""
     async with connected(url) as connection:
         yield connection
@@ -125,14 +126,14 @@ async def work(ctx: Context, rounds: int = 1) -> None:
             await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
 
 
-async def boarded(ctx: Context, connection: asyncpg.Connection, rounds: int = 1) -> list[str]:
+async def boarded(ctx: Context, connection: Connection, rounds: int = 1) -> list[str]:
     """What waits to be checked when the job has run, and as many rounds more."""
     await jobs.enqueue(connection, "boards", "moving")
     await work(ctx, rounds)
     return await waiting(connection)
 
 
-async def waiting(connection: asyncpg.Connection) -> list[str]:
+async def waiting(connection: Connection) -> list[str]:
     found = await connection.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck' ORDER BY key")
     return [row["key"] for row in found]
 
@@ -154,7 +155,7 @@ def by_address(answer: MovingNow) -> dict[str, Moving]:
 
 
 async def test_a_launch_is_listed_at_once_and_every_field_is_known(
-    moved: Context, rows: asyncpg.Connection, rpc: SyncRpc, built: Built, story: Story
+    moved: Context, rows: Connection, rpc: SyncRpc, built: Built, story: Story
 ) -> None:
     await jobs.enqueue(rows, "token", story.launched)
     await work(moved)
@@ -183,7 +184,7 @@ async def test_a_launch_is_listed_at_once_and_every_field_is_known(
 
 
 async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_trap_never(
-    moved: Context, rows: asyncpg.Connection, built: Built, story: Story
+    moved: Context, rows: Connection, built: Built, story: Story
 ) -> None:
     plain, dollar, trap, alone = (
         built.tokens[key] for key in ("plain", "usdg_pool", "owner_only_sell", "v4_eth")
@@ -232,7 +233,7 @@ async def test_what_is_in_a_pool_is_listed_once_it_was_sold_in_a_check_and_a_tra
     ],
 )
 async def test_what_a_check_said_of_a_launch_is_shown(
-    moved: Context, rows: asyncpg.Connection, story: Story, code: str, level: str, listed: bool, said: str
+    moved: Context, rows: Connection, story: Story, code: str, level: str, listed: bool, said: str
 ) -> None:
     await jobs.enqueue(rows, "token", story.launched)
     await work(moved)
@@ -248,7 +249,7 @@ async def test_what_a_check_said_of_a_launch_is_shown(
         assert (found.check.code, found.check.level, found.check.age_s // 10) == (code, level, 5)
 
 
-async def test_where_nothing_moved_it_says_so(moved: Context, rows: asyncpg.Connection) -> None:
+async def test_where_nothing_moved_it_says_so(moved: Context, rows: Connection) -> None:
     await rows.execute("UPDATE facts.cursor SET at_s = at_s + 601")
     answer = await told(moved)
     assert (answer.tokens, answer.unproven, answer.traps) == ([], 0, 0)
@@ -259,7 +260,7 @@ async def test_where_nothing_moved_it_says_so(moved: Context, rows: asyncpg.Conn
 
 
 async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itself(
-    moved: Context, rows: asyncpg.Connection
+    moved: Context, rows: Connection
 ) -> None:
     assert len(await boarded(moved, rows)) == 3
     row = await rows.fetchrow("SELECT key, run_at, tries, last_error FROM jobs.job WHERE kind = 'boards'")
@@ -283,7 +284,7 @@ async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itsel
 
 
 async def test_a_check_that_fails_is_not_wished_for_again_while_its_job_is_there(
-    moved: Context, rows: asyncpg.Connection, built: Built
+    moved: Context, rows: Connection, built: Built
 ) -> None:
     """It runs again by itself, ever more seldom; given up it rests ten minutes, too."""
     plain, now = built.tokens["plain"], datetime.fromtimestamp(moved.now_s(), UTC)
@@ -302,12 +303,12 @@ async def test_a_check_that_fails_is_not_wished_for_again_while_its_job_is_there
     assert await rows.fetchval("SELECT failed_at FROM jobs.job WHERE key = $1", plain) is None
 
 
-async def retried_at(connection: asyncpg.Connection, key: str) -> datetime:
+async def retried_at(connection: Connection, key: str) -> datetime:
     found: datetime = await connection.fetchval("SELECT run_at FROM jobs.job WHERE key = $1", key)
     return found
 
 
-async def test_where_enough_wait_no_more_are_wished_for(moved: Context, rows: asyncpg.Connection) -> None:
+async def test_where_enough_wait_no_more_are_wished_for(moved: Context, rows: Connection) -> None:
     others = [f"0x{n:040x}" for n in range(MOST_WAITING - 1)]
     far = datetime.fromtimestamp(moved.now_s(), UTC) + timedelta(hours=1)
     # What failed and is run again later waits for nobody.
@@ -332,7 +333,7 @@ async def run_alone(ctx: Context, kind_name: str) -> None:
 
 
 async def test_without_a_node_or_an_index_nothing_is_wished_for(
-    moved: Context, rows: asyncpg.Connection, built: Built
+    moved: Context, rows: Connection, built: Built
 ) -> None:
     async with context_for(node_of(moved).url, built, moved.pool) as unheard:
         await jobs.enqueue(rows, "boards", "moving")
@@ -381,7 +382,7 @@ async def test_how_far_it_is_behind_is_told(moved: Context, rpc: SyncRpc, story:
     assert "The service is 3 blocks behind the chain, which are 14 s." in found.text
 
 
-async def test_a_node_below_what_was_followed_is_told_of(moved: Context, rows: asyncpg.Connection) -> None:
+async def test_a_node_below_what_was_followed_is_told_of(moved: Context, rows: Connection) -> None:
     """As after a local chain was taken back: nobody is told that all is well."""
     head = moved.heads.current().block
     await rows.execute("UPDATE facts.cursor SET number = number + 600, at_s = at_s + 600")

@@ -19,6 +19,7 @@ from roundtrip.services.support.index_reader import Nothing, reading
 from roundtrip.store.boards import winners as boards
 from roundtrip.store.index import cursor as index_of
 from roundtrip.store.index import tokens
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain
@@ -271,7 +272,7 @@ async def test_a_span_that_takes_too_long_keeps_no_other_from_being_counted(
 ) -> None:
     counts = KINDS["winners"].handler.__globals__["count_board"]
 
-    async def slow(connection: asyncpg.Connection, span: str, *given: object) -> object:
+    async def slow(connection: Connection, span: str, *given: object) -> object:
         if span == "24h":
             raise TimeoutError
         return await counts(connection, span, *given)

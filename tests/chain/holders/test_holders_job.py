@@ -19,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 from unit.venues.network import address
 
 WAIT_S = 30
@@ -60,7 +61,7 @@ class Reader:
 
 
 @pytest.fixture
-async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def clean(database_url: str) -> AsyncIterator[Connection]:
     tables = "jobs.job, facts.holder_read"
     connection = await asyncpg.connect(database_url)
     await connection.execute(f"TRUNCATE {tables}")
@@ -83,16 +84,16 @@ async def work(ctx: Context, after_s: float = 0) -> None:
         await asyncio.gather(*await Worker(later, KINDS, lambda: 0.5).take())
 
 
-async def kept(connection: asyncpg.Connection, token: Address = TOKEN) -> StoredBook | None:
+async def kept(connection: Connection, token: Address = TOKEN) -> StoredBook | None:
     return await books.load_book(connection, token)
 
 
-async def waits(connection: asyncpg.Connection) -> list[str]:
+async def waits(connection: Connection) -> list[str]:
     return [row["key"] for row in await connection.fetch("SELECT key FROM jobs.job ORDER BY run_at, id")]
 
 
 async def test_it_is_read_piece_by_piece_until_there_is_no_more(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader
+    ctx: Context, clean: Connection, reader: Reader
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     seen = []
@@ -103,7 +104,7 @@ async def test_it_is_read_piece_by_piece_until_there_is_no_more(
     assert reader.read == [(TOKEN, 1), (TOKEN, 2), (TOKEN, 3)]
 
 
-async def test_tokens_take_turns(ctx: Context, clean: asyncpg.Connection, reader: Reader) -> None:
+async def test_tokens_take_turns(ctx: Context, clean: Connection, reader: Reader) -> None:
     """Also where one was wished for while the other was being read."""
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
@@ -115,7 +116,7 @@ async def test_tokens_take_turns(ctx: Context, clean: asyncpg.Connection, reader
 
 
 async def test_a_piece_that_fails_loses_nothing_that_was_kept(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader
+    ctx: Context, clean: Connection, reader: Reader
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
@@ -133,7 +134,7 @@ async def test_a_piece_that_fails_loses_nothing_that_was_kept(
 @pytest.mark.parametrize("code", ["holders_budget", "budget_spent"])
 @pytest.mark.parametrize("told_s", [None, 700])
 async def test_where_a_days_budget_is_spent_it_waits_for_the_next_day_and_uses_no_try(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader, code: str, told_s: int | None
+    ctx: Context, clean: Connection, reader: Reader, code: str, told_s: int | None
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN, {"why": "asked"})
     await work(ctx)
@@ -153,7 +154,7 @@ async def test_where_a_days_budget_is_spent_it_waits_for_the_next_day_and_uses_n
 
 
 async def test_a_worker_that_dies_as_it_writes_loses_its_piece_alone(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What it did is one transaction with the end of the job."""
 
@@ -171,7 +172,7 @@ async def test_a_worker_that_dies_as_it_writes_loses_its_piece_alone(
 
 
 async def test_a_book_of_another_chain_goes_and_is_begun_anew(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader
+    ctx: Context, clean: Connection, reader: Reader
 ) -> None:
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
@@ -184,7 +185,7 @@ async def test_a_book_of_another_chain_goes_and_is_begun_anew(
 
 
 async def test_one_that_does_not_get_on_is_not_tried_for_ever(
-    ctx: Context, clean: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def stands(ctx: Context, token: Address) -> BookChange:
         return BookChange(None, None, done=False)
@@ -202,7 +203,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
 
 
 async def test_what_another_worker_has_read_further_stays(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It goes on from there."""
     read_on = reader.go_on
@@ -222,7 +223,7 @@ async def test_what_another_worker_has_read_further_stays(
 
 
 async def test_large_books_do_not_wait_for_the_end_of_the_day(
-    ctx: Context, clean: asyncpg.Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, clean: Connection, reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bounds = books.prune_to.__defaults__
     assert bounds == (books.MOST_BYTES,)

@@ -19,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import JOB, origin_of
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
+from roundtrip.store.server.rows import Connection
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, FUNDED_LATE, LATE, NOBODY, START, Archive
 from support.fixtures import context_for
@@ -49,7 +50,7 @@ async def url(database_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def index(url: str) -> AsyncIterator[Connection]:
     """Empty; ``follow`` makes it one that stands at the end of the chain."""
     connection = await asyncpg.connect(url)
     await emptied(connection)
@@ -57,7 +58,7 @@ async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
     await connection.close()
 
 
-async def follow(index: asyncpg.Connection, start: int, funder: Address) -> None:
+async def follow(index: Connection, start: int, funder: Address) -> None:
     """An index from block ``start`` on, which met LATE."""
     await index.execute(
         "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
@@ -94,7 +95,7 @@ async def asks(archive: Archive, built: world.Built, url: str) -> AsyncIterator[
         yield found
 
 
-async def wished(index: asyncpg.Connection) -> list[str]:
+async def wished(index: Connection) -> list[str]:
     rows = await index.fetch("SELECT key FROM jobs.job WHERE kind = $1 ORDER BY key", JOB)
     return [row["key"] for row in rows]
 
@@ -105,7 +106,7 @@ async def work(ctx: Context) -> None:
 
 
 async def test_what_the_index_does_not_reach_is_wished_for_and_known_later(
-    asks: Context, index: asyncpg.Connection, archive: Archive
+    asks: Context, index: Connection, archive: Archive
 ) -> None:
     await follow(index, START, archive.busy)
     wallets = EARLY, LATE, NOBODY
@@ -125,7 +126,7 @@ async def test_what_the_index_does_not_reach_is_wished_for_and_known_later(
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_where_nothing_is_older_nothing_is_wished_for(
-    asks: Context, index: asyncpg.Connection, archive: Archive, begun: bool
+    asks: Context, index: Connection, archive: Archive, begun: bool
 ) -> None:
     """The index is whole, or there is none up to which to search."""
     if begun:
@@ -137,7 +138,7 @@ async def test_where_nothing_is_older_nothing_is_wished_for(
 
 
 async def test_an_index_that_now_begins_later_leaves_more_to_search(
-    asks: Context, index: asyncpg.Connection, archive: Archive
+    asks: Context, index: Connection, archive: Archive
 ) -> None:
     await follow(index, START, archive.busy)
     await origins.keep_older(index, NOBODY, OlderOrigin(None, START - 2))
@@ -146,7 +147,7 @@ async def test_an_index_that_now_begins_later_leaves_more_to_search(
 
 
 async def test_a_search_that_waits_or_was_given_up_is_left_alone(
-    asks: Context, index: asyncpg.Connection, archive: Archive
+    asks: Context, index: Connection, archive: Archive
 ) -> None:
     await follow(index, START, archive.busy)
     await origin_of(asks, EARLY)
@@ -173,7 +174,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, built: world.
 
 
 async def test_the_archive_is_searched_where_the_index_does_not_reach_and_remembered(
-    ask: Ask, index: asyncpg.Connection, archive: Archive
+    ask: Ask, index: Connection, archive: Archive
 ) -> None:
     await follow(index, START, archive.busy)
     at = datetime.fromtimestamp(archive.funded_s, UTC)
@@ -191,7 +192,7 @@ async def test_the_archive_is_searched_where_the_index_does_not_reach_and_rememb
 
 @pytest.mark.parametrize("begun", [False, True])
 async def test_without_an_archive_it_could_not_be_found_out(
-    ask: Ask, index: asyncpg.Connection, pruned: Archive, begun: bool
+    ask: Ask, index: Connection, pruned: Archive, begun: bool
 ) -> None:
     if begun:
         await follow(index, START, pruned.busy)
@@ -205,9 +206,7 @@ async def test_without_an_archive_it_could_not_be_found_out(
     assert await index.fetchval("SELECT count(*) FROM facts.older_origin") == 0
 
 
-async def test_of_a_whole_index_no_node_is_asked(
-    ask: Ask, index: asyncpg.Connection, archive: Archive
-) -> None:
+async def test_of_a_whole_index_no_node_is_asked(ask: Ask, index: Connection, archive: Archive) -> None:
     await follow(index, 0, archive.busy)
     assert (await ask("http://127.0.0.1:1", LATE)).exit_code == 0
     done = await ask("http://127.0.0.1:1", NOBODY)
@@ -215,7 +214,7 @@ async def test_of_a_whole_index_no_node_is_asked(
 
 
 async def test_without_an_index_the_archive_is_searched_whole_and_nothing_kept(
-    ask: Ask, index: asyncpg.Connection, archive: Archive
+    ask: Ask, index: Connection, archive: Archive
 ) -> None:
     done = await ask(archive.url, EARLY)
     assert done.exit_code == 0
@@ -225,7 +224,7 @@ async def test_without_an_index_the_archive_is_searched_whole_and_nothing_kept(
     assert await index.fetchval("SELECT count(*) FROM facts.older_origin") == 0
 
 
-async def test_another_chain_is_not_believed(ask: Ask, index: asyncpg.Connection, archive: Archive) -> None:
+async def test_another_chain_is_not_believed(ask: Ask, index: Connection, archive: Archive) -> None:
     await follow(index, START, archive.busy)
     async with QuirkyNode(archive.url, "wrong chain id").running() as other:
         done = await ask(other.url, EARLY)

@@ -16,6 +16,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import origins
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 from support import archive as archives
 from support.archive import BLOCKS, EARLY, FUNDED, LATE, NOBODY, START, Archive
 from support.faulty_node import FaultyNode
@@ -32,7 +33,7 @@ def archive(places: world.DevnetFolders) -> Iterator[Archive]:
 
 
 @pytest.fixture
-async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def clean(database_url: str) -> AsyncIterator[Connection]:
     tables = "jobs.job, facts.older_origin, facts.cursor"
     connection = await asyncpg.connect(database_url)
     await connection.execute(f"TRUNCATE {tables}")
@@ -47,9 +48,7 @@ async def asks(archive: Archive, built: world.Built, pool: asyncpg.Pool) -> Asyn
         yield found
 
 
-async def searched(
-    ctx: Context, connection: asyncpg.Connection, wallet: Address, start: int
-) -> OlderOrigin | None:
+async def searched(ctx: Context, connection: Connection, wallet: Address, start: int) -> OlderOrigin | None:
     """After one round, for an index that begins with block ``start``."""
     await connection.execute(
         "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
@@ -67,13 +66,13 @@ async def work(ctx: Context) -> None:
         await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
 
 
-async def left(connection: asyncpg.Connection) -> int:
+async def left(connection: Connection) -> int:
     count: int = await connection.fetchval("SELECT count(*) FROM jobs.job")
     return count
 
 
 async def test_what_is_older_than_the_index_is_found_and_kept(
-    asks: Context, clean: asyncpg.Connection, archive: Archive
+    asks: Context, clean: Connection, archive: Archive
 ) -> None:
     found = OlderOrigin(StoredOrigin(FUNDED, archive.funded_s, archive.funder), FUNDED)
     assert await searched(asks, clean, EARLY, START) == found
@@ -82,19 +81,19 @@ async def test_what_is_older_than_the_index_is_found_and_kept(
 
 @pytest.mark.parametrize("wallet", [LATE, NOBODY])
 async def test_nothing_before_the_index_is_kept_as_that(
-    asks: Context, clean: asyncpg.Connection, wallet: Address
+    asks: Context, clean: Connection, wallet: Address
 ) -> None:
     assert await searched(asks, clean, wallet, START) == OlderOrigin(None, START - 1)
     assert await left(clean) == 0
 
 
-async def test_of_a_whole_index_nothing_is_older(asks: Context, clean: asyncpg.Connection) -> None:
+async def test_of_a_whole_index_nothing_is_older(asks: Context, clean: Connection) -> None:
     assert await searched(asks, clean, EARLY, 0) is None
     assert await left(clean) == 0
 
 
 async def test_where_it_could_not_be_found_out_it_is_tried_three_days(
-    asks: Context, clean: asyncpg.Connection
+    asks: Context, clean: Connection
 ) -> None:
     """A node that does not know that block yet stands for one without an archive."""
     assert await searched(asks, clean, EARLY, BLOCKS + 100) is None
@@ -109,7 +108,7 @@ async def test_where_it_could_not_be_found_out_it_is_tried_three_days(
 
 
 async def test_a_node_that_fails_in_the_search_is_no_origin(
-    archive: Archive, built: world.Built, pool: asyncpg.Pool, clean: asyncpg.Connection
+    archive: Archive, built: world.Built, pool: asyncpg.Pool, clean: Connection
 ) -> None:
     async with (
         FaultyNode(archive.url).running() as faulty,
@@ -121,7 +120,7 @@ async def test_a_node_that_fails_in_the_search_is_no_origin(
         assert said == "NotYet: it could not be found out"
 
 
-async def test_before_the_index_begins_it_waits(asks: Context, clean: asyncpg.Connection) -> None:
+async def test_before_the_index_begins_it_waits(asks: Context, clean: Connection) -> None:
     await jobs.enqueue(clean, "origin", EARLY)
     await work(asks)
     assert await clean.fetchval("SELECT last_error FROM jobs.job") == "NotYet: the index has not begun"

@@ -21,6 +21,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.check import evidence
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
+from roundtrip.store.server.rows import Connection
 from support.faulty_node import ANSWER_FAULTS, WIRE_FAULTS, FaultyNode
 from support.fixtures import context_for
 
@@ -30,7 +31,7 @@ NOBODY = "0x" + "7" * 40
 
 
 @pytest.fixture
-async def clean(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def clean(database_url: str) -> AsyncIterator[Connection]:
     """A connection over empty tables."""
     tables = "jobs.job, facts.token, facts.evidence, facts.proof, facts.cursor"
     connection = await asyncpg.connect(database_url)
@@ -46,7 +47,7 @@ async def work(ctx: Context) -> None:
         await asyncio.gather(*await Worker(ctx, KINDS, lambda: 0.5).take())
 
 
-async def follow_to(connection: asyncpg.Connection, number: int = 1, at_s: int = 1) -> None:
+async def follow_to(connection: Connection, number: int = 1, at_s: int = 1) -> None:
     """The index stands at that block, of that second."""
     await connection.execute(
         "INSERT INTO facts.cursor (only_one, start_number, number, hash, at_s, rewinds)"
@@ -57,7 +58,7 @@ async def follow_to(connection: asyncpg.Connection, number: int = 1, at_s: int =
     )
 
 
-async def left(connection: asyncpg.Connection) -> list[tuple[str, str]]:
+async def left(connection: Connection) -> list[tuple[str, str]]:
     rows = await connection.fetch("SELECT kind, key FROM jobs.job ORDER BY id")
     return [(row["kind"], row["key"]) for row in rows]
 
@@ -69,7 +70,7 @@ _READ = {"token": "SELECT read_number FROM facts.token", "recheck": "SELECT bloc
 
 @pytest.mark.parametrize("kind", _READ)
 async def test_a_block_that_the_index_has_and_the_worker_has_not_heard_of_is_asked_for(
-    ctx: Context, clean: asyncpg.Connection, built: Built, rpc: SyncRpc, kind: str
+    ctx: Context, clean: Connection, built: Built, rpc: SyncRpc, kind: str
 ) -> None:
     before = ctx.heads.current().block.number
     rpc.call("evm_mine")
@@ -83,7 +84,7 @@ async def test_a_block_that_the_index_has_and_the_worker_has_not_heard_of_is_ask
 @pytest.mark.parametrize("kind", _READ)
 async def test_a_node_a_little_behind_the_index_is_waited_for(
     ctx: Context,
-    clean: asyncpg.Connection,
+    clean: Connection,
     built: Built,
     rpc: SyncRpc,
     kind: str,
@@ -110,7 +111,7 @@ async def test_a_node_a_little_behind_the_index_is_waited_for(
 @pytest.mark.parametrize("kind", _READ)
 async def test_a_node_behind_the_index_is_asked_again_later(
     ctx: Context,
-    clean: asyncpg.Connection,
+    clean: Connection,
     built: Built,
     rpc: SyncRpc,
     kind: str,
@@ -133,7 +134,7 @@ async def test_a_node_behind_the_index_is_asked_again_later(
 # --- token -----------------------------------------------------------------------------------------
 
 
-async def told(ctx: Context, connection: asyncpg.Connection, token: str) -> asyncpg.Record:
+async def told(ctx: Context, connection: Connection, token: str) -> asyncpg.Record:
     await jobs.enqueue(connection, "token", token)
     await work(ctx)
     assert await left(connection) == []
@@ -152,7 +153,7 @@ async def told(ctx: Context, connection: asyncpg.Connection, token: str) -> asyn
 )
 async def test_a_token_is_kept_as_it_tells_of_itself(
     ctx: Context,
-    clean: asyncpg.Connection,
+    clean: Connection,
     built: Built,
     key: str,
     symbol: str | None,
@@ -168,14 +169,14 @@ async def test_a_token_is_kept_as_it_tells_of_itself(
 
 @pytest.mark.parametrize("key", ["garbage_text", "megabyte_name", "loops_on_views"])
 async def test_no_token_keeps_its_job_from_ending(
-    ctx: Context, clean: asyncpg.Connection, built: Built, key: str
+    ctx: Context, clean: Connection, built: Built, key: str
 ) -> None:
     row = await told(ctx, clean, built.tokens[key])
     for text in (row["symbol"], row["name"]):
         assert text is None or (len(text) <= 256 and "\0" not in text)
 
 
-async def test_where_there_is_no_token_nothing_is_told(ctx: Context, clean: asyncpg.Connection) -> None:
+async def test_where_there_is_no_token_nothing_is_told(ctx: Context, clean: Connection) -> None:
     row = await told(ctx, clean, NOBODY)
     assert [row[name] for name in ("symbol", "name", "decimals", "supply_raw")] == [None] * 4
 
@@ -185,7 +186,7 @@ _TWISTS = ("half an answer", "first answer only", "all null", "all errors", "str
 
 @pytest.mark.parametrize("fault", [*_TWISTS, "numbers", *WIRE_FAULTS])
 async def test_a_node_that_does_not_answer_writes_nothing(
-    ctx: Context, clean: asyncpg.Connection, built: Built, pool: asyncpg.Pool, fault: str, chain_url: str
+    ctx: Context, clean: Connection, built: Built, pool: asyncpg.Pool, fault: str, chain_url: str
 ) -> None:
     token = built.tokens["plain"]
     assert fault in ANSWER_FAULTS or fault in WIRE_FAULTS
@@ -207,7 +208,7 @@ async def test_a_node_that_does_not_answer_writes_nothing(
 
 
 async def test_an_older_reading_does_not_replace_a_newer_one(
-    ctx: Context, clean: asyncpg.Connection, built: Built
+    ctx: Context, clean: Connection, built: Built
 ) -> None:
     token = built.tokens["plain"]
     await told(ctx, clean, token)
@@ -220,9 +221,7 @@ async def test_an_older_reading_does_not_replace_a_newer_one(
 # --- recheck ---------------------------------------------------------------------------------------
 
 
-async def test_a_check_made_again_keeps_its_evidence(
-    ctx: Context, clean: asyncpg.Connection, built: Built
-) -> None:
+async def test_a_check_made_again_keeps_its_evidence(ctx: Context, clean: Connection, built: Built) -> None:
     token = Address(built.tokens["owner_only_sell"])
     await jobs.enqueue(clean, "recheck", token)
     await work(ctx)
@@ -240,7 +239,7 @@ async def test_a_check_made_again_keeps_its_evidence(
 
 @pytest.mark.parametrize("fault", ["no eth_simulateV1", "all errors", "status 500"])
 async def test_a_check_that_the_node_left_open_is_made_again_later(
-    clean: asyncpg.Connection, built: Built, pool: asyncpg.Pool, fault: str, chain_url: str
+    clean: Connection, built: Built, pool: asyncpg.Pool, fault: str, chain_url: str
 ) -> None:
     token = Address(built.tokens["plain"])
     async with (
@@ -263,7 +262,7 @@ async def test_a_check_that_the_node_left_open_is_made_again_later(
     assert kept.verdict_code == "ok"
 
 
-async def test_who_was_checked_lately_is_known(connection: asyncpg.Connection) -> None:
+async def test_who_was_checked_lately_is_known(connection: Connection) -> None:
     tokens = [Address(f"0x{n:040x}") for n in range(1, 5)]
     for token, age_s in zip(tokens, (10, 100, 1000, 10), strict=True):
         checked_at = NOW - timedelta(seconds=age_s)
@@ -285,7 +284,7 @@ async def test_who_was_checked_lately_is_known(connection: asyncpg.Connection) -
 
 
 @pytest.fixture
-async def cut(clean: asyncpg.Connection) -> AsyncIterator[asyncpg.Connection]:
+async def cut(clean: Connection) -> AsyncIterator[Connection]:
     """Days of every table that is cut into days, dropped afterwards."""
     yield clean
     async with clean.transaction():
@@ -294,7 +293,7 @@ async def cut(clean: asyncpg.Connection) -> AsyncIterator[asyncpg.Connection]:
 
 
 async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
-    ctx: Context, cut: asyncpg.Connection
+    ctx: Context, cut: Connection
 ) -> None:
     """Which stands in 2025, whatever time of day it is."""
     chain_s = int(NOW.timestamp())
@@ -313,15 +312,13 @@ async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
     await _puts_itself_back(ctx, cut)
 
 
-async def _puts_itself_back(ctx: Context, connection: asyncpg.Connection) -> None:
+async def _puts_itself_back(ctx: Context, connection: Connection) -> None:
     row = await connection.fetchrow("SELECT key, run_at, tries FROM jobs.job WHERE kind = 'prune'")
     assert (row["key"], row["tries"]) == ("facts", 0)
     assert abs(row["run_at"].timestamp() - ctx.now_s() - DAY_S) < 60
 
 
-async def test_before_the_chain_was_followed_there_is_nothing_to_drop(
-    ctx: Context, cut: asyncpg.Connection
-) -> None:
+async def test_before_the_chain_was_followed_there_is_nothing_to_drop(ctx: Context, cut: Connection) -> None:
     await partitions.ensure(cut, "facts.transfer", 1_600_000_000, 1_600_000_000)
     await jobs.enqueue(cut, "prune", "facts")
     await work(ctx)
@@ -329,9 +326,7 @@ async def test_before_the_chain_was_followed_there_is_nothing_to_drop(
     await _puts_itself_back(ctx, cut)
 
 
-async def test_a_table_in_use_is_pruned_later(
-    ctx: Context, cut: asyncpg.Connection, database_url: str
-) -> None:
+async def test_a_table_in_use_is_pruned_later(ctx: Context, cut: Connection, database_url: str) -> None:
     chain_s = int(NOW.timestamp())
     await partitions.ensure(cut, "facts.transfer", chain_s - 30 * DAY_S, chain_s)
     await follow_to(cut, at_s=chain_s)
@@ -348,7 +343,7 @@ async def test_a_table_in_use_is_pruned_later(
     assert len(await partitions.days(cut, "facts.transfer")) == 8
 
 
-async def test_what_was_given_up_is_kept_a_week(ctx: Context, cut: asyncpg.Connection) -> None:
+async def test_what_was_given_up_is_kept_a_week(ctx: Context, cut: Connection) -> None:
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     await jobs.enqueue_many(cut, "recheck", ["old", "new"])
     for job in await jobs.claim(cut, ["recheck"], 2, 60, now):

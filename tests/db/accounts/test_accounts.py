@@ -11,6 +11,7 @@ import pytest
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
+from roundtrip.store.server.rows import Connection
 from support.keys import account_of_key
 from support.tables import own_database
 
@@ -56,7 +57,7 @@ async def test_who_comes_while_a_secret_is_being_made_has_the_same(database_url:
         await second.close()
 
 
-async def test_a_new_account_takes_the_first_name_that_is_free(connection: asyncpg.Connection) -> None:
+async def test_a_new_account_takes_the_first_name_that_is_free(connection: Connection) -> None:
     taken, also, free = name(), name(), name()
     await accounts.lock_account(connection, some_wallet(), [taken], NOW)
     await accounts.lock_account(connection, some_wallet(), [also], NOW)
@@ -76,7 +77,7 @@ async def test_a_new_account_takes_the_first_name_that_is_free(connection: async
     assert await accounts.read_account(connection, made.account.id) == known
 
 
-async def test_without_a_free_name_there_is_no_account(connection: asyncpg.Connection) -> None:
+async def test_without_a_free_name_there_is_no_account(connection: Connection) -> None:
     taken, wallet = name(), some_wallet()
     await accounts.lock_account(connection, some_wallet(), [taken], NOW)
     with pytest.raises(RuntimeError):
@@ -101,7 +102,7 @@ async def test_two_that_draw_the_same_name_at_once_have_different_ones(database_
         await second.close()
 
 
-async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection) -> None:
+async def test_a_key_is_live_until_it_is_revoked(connection: Connection) -> None:
     account = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).account
     hashes = [secrets.token_bytes(32) for _ in range(3)]
     for number, hashed in enumerate(hashes):
@@ -125,14 +126,14 @@ async def test_a_key_is_live_until_it_is_revoked(connection: asyncpg.Connection)
     assert await accounts.keys_made(connection, account.wallet) == 3
 
 
-async def test_a_tag_keeps_the_name_that_there_is(connection: asyncpg.Connection) -> None:
+async def test_a_tag_keeps_the_name_that_there_is(connection: Connection) -> None:
     account = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).account
     for given, kept in ((None, None), ("Bot", "Bot"), (None, "Bot"), ("Other", "Other")):
         tagged = await accounts.tag_agent(connection, account.id, given)
         assert tagged == Account(account.id, account.designation, account.wallet, True, kept)
 
 
-async def test_calls_are_those_of_the_day(connection: asyncpg.Connection) -> None:
+async def test_calls_are_those_of_the_day(connection: Connection) -> None:
     account = (await accounts.lock_account(connection, some_wallet(), [name()], NOW)).account
     assert await accounts.calls_on(connection, account.id, NOW.date()) == 0
     await connection.execute("INSERT INTO accounts.day VALUES ($1, $2, 7, 1)", account.id, NOW.date())

@@ -17,6 +17,7 @@ from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall, forget, recent, write
+from roundtrip.store.server.rows import Connection
 from support.counting import Wall, hashed, key_of, put_account
 
 DAY = date(2025, 10, 9)
@@ -31,12 +32,12 @@ def call(key: str | None, ms: int = NOW_MS, day: date | None = DAY, per_day: int
     return CountedCall(f"of {key}", ms, hashed(key), day, per_day)
 
 
-async def days(connection: asyncpg.Connection) -> dict[tuple[int, date], int]:
+async def days(connection: Connection) -> dict[tuple[int, date], int]:
     rows = await connection.fetch("SELECT account_id, day, calls FROM accounts.day")
     return {(row["account_id"], row["day"]): row["calls"] for row in rows}
 
 
-async def minute(connection: asyncpg.Connection, now_ms: int = NOW_MS) -> dict[str, int]:
+async def minute(connection: Connection, now_ms: int = NOW_MS) -> dict[str, int]:
     found: dict[str, int] = {}
     for caller, _, calls in await recent(connection, now_ms - 60_000, now_ms + 60_000, 1000):
         found[caller] = found.get(caller, 0) + calls
@@ -47,13 +48,13 @@ def room(came: list[LiveKey | None]) -> list[bool | None]:
     return [None if one is None else one.has_room for one in came]
 
 
-async def test_a_call_without_a_key_counts_by_the_minute_only(own: asyncpg.Connection) -> None:
+async def test_a_call_without_a_key_counts_by_the_minute_only(own: Connection) -> None:
     assert await write(own, [call(None), call(None)]) == [None, None]
     assert await minute(own) == {"address:a": 2}
     assert await days(own) == {}
 
 
-async def test_a_live_key_tells_whose_it_is(own: asyncpg.Connection) -> None:
+async def test_a_live_key_tells_whose_it_is(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     await own.execute("UPDATE accounts.account SET is_agent = true, agent_name = 'Bot 7'")
     (came,) = await write(own, [call("k")])
@@ -65,7 +66,7 @@ async def test_a_live_key_tells_whose_it_is(own: asyncpg.Connection) -> None:
     assert await minute(own) == {"of k": 1}
 
 
-async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: asyncpg.Connection) -> None:
+async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: Connection) -> None:
     await put_account(own, WALLETS[0], "k", "dead")
     await own.execute("UPDATE accounts.key SET revoked_at = now() WHERE hash = $1", hashed("dead"))
     assert room(await write(own, [call("dead"), call("none"), call("k")])) == [None, None, True]
@@ -73,13 +74,13 @@ async def test_a_key_that_is_revoked_or_was_never_made_counts_nothing(own: async
     assert list((await days(own)).values()) == [1]
 
 
-async def test_asking_whose_a_key_is_counts_nothing(own: asyncpg.Connection) -> None:
+async def test_asking_whose_a_key_is_counts_nothing(own: Connection) -> None:
     await put_account(own, WALLETS[0], "k")
     assert room(await write(own, [CountedCall(None, NOW_MS, hashed("k"))])) == [True]
     assert (await minute(own), await days(own)) == ({}, {})
 
 
-async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: asyncpg.Connection) -> None:
+async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: Connection) -> None:
     """The first ones, over all keys of the account; another account has its own."""
     one = await put_account(own, WALLETS[0], "k", "l", "dead")
     other = await put_account(own, WALLETS[1], "m")
@@ -96,7 +97,7 @@ async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(own: asyncpg.
     assert await days(own) == {(one, DAY): 3, (other, DAY): 3}
 
 
-async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: asyncpg.Connection) -> None:
+async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     asked = [call("k", per_day=1), call("k", day=None), call("k", per_day=1), call("k", day=None)]
     assert room(await write(own, asked)) == [True, True, False, True]
@@ -104,14 +105,14 @@ async def test_what_counts_by_the_minute_only_leaves_the_day_alone(own: asyncpg.
     assert await minute(own) == {"of k": 3}
 
 
-async def test_a_day_begins_anew_and_leaves_the_last_one_as_it_was(own: asyncpg.Connection) -> None:
+async def test_a_day_begins_anew_and_leaves_the_last_one_as_it_was(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     asked = [call("k", day=day, per_day=1) for day in (DAY, NEXT, DAY, NEXT)]
     assert room(await write(own, asked)) == [True, True, False, False]
     assert await days(own) == {(number, DAY): 1, (number, NEXT): 1}
 
 
-async def test_a_limit_that_was_lowered_takes_nothing_back(own: asyncpg.Connection) -> None:
+async def test_a_limit_that_was_lowered_takes_nothing_back(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     await write(own, [call("k")] * 5)
     assert room(await write(own, [call("k", per_day=2)])) == [False]
@@ -119,7 +120,7 @@ async def test_a_limit_that_was_lowered_takes_nothing_back(own: asyncpg.Connecti
     assert room(await write(own, [call("k", per_day=6)] * 2)) == [True, False]
 
 
-async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.Connection) -> None:
+async def test_a_call_handed_back_makes_room_in_the_same_statement(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     await write(own, [call("k", per_day=2)] * 2)
     back = RefundedCall("of k", NOW_MS, number, DAY)
@@ -128,7 +129,7 @@ async def test_a_call_handed_back_makes_room_in_the_same_statement(own: asyncpg.
     assert await minute(own) == {"of k": 2}
 
 
-async def test_a_day_is_handed_back_when_its_minute_is_over(own: asyncpg.Connection) -> None:
+async def test_a_day_is_handed_back_when_its_minute_is_over(own: Connection) -> None:
     number = await put_account(own, WALLETS[0], "k")
     await write(own, [call("k")] * 2)
     await write(own, [], [RefundedCall(None, NOW_MS, number, DAY)])
@@ -138,7 +139,7 @@ async def test_a_day_is_handed_back_when_its_minute_is_over(own: asyncpg.Connect
     assert await days(own) == {(number, DAY): 0}
 
 
-async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: asyncpg.Connection) -> None:
+async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: Connection) -> None:
     times = [NOW_MS, NOW_MS - 59_999, NOW_MS - 60_000, NOW_MS - 1, NOW_MS - 1, NOW_MS + 70_000]
     await write(own, [call(None, ms) for ms in times])
     await write(own, [], [RefundedCall("address:a", NOW_MS, None, None)])
@@ -147,7 +148,7 @@ async def test_recent_calls_are_the_last_minutes_the_oldest_first(own: asyncpg.C
     assert await recent(own, NOW_MS - 60_000, NOW_MS + 60_000, 1) == found[1:]
 
 
-async def test_old_calls_are_forgotten(own: asyncpg.Connection) -> None:
+async def test_old_calls_are_forgotten(own: Connection) -> None:
     await write(own, [call(None, NOW_MS - ms) for ms in (120_001, 120_000, 0)])
     await forget(own, NOW_MS - 120_000)
     left = await own.fetch("SELECT taken_ms FROM accounts.call ORDER BY taken_ms")
@@ -155,9 +156,9 @@ async def test_old_calls_are_forgotten(own: asyncpg.Connection) -> None:
 
 
 async def test_calls_count_where_old_ones_cannot_be_forgotten(
-    own: asyncpg.Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
+    own: Connection, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fails(connection: asyncpg.Connection, before_ms: int) -> None:
+    async def fails(connection: Connection, before_ms: int) -> None:
         raise asyncpg.QueryCanceledError("it took too long")
 
     monkeypatch.setattr(call_counts, "forget", fails)
@@ -185,7 +186,7 @@ class InTurns(CallLedger):
 
 
 async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
-    own: asyncpg.Connection, database_url: str
+    own: Connection, database_url: str
 ) -> None:
     """Two accounts, each with two keys; forty calls were made before."""
     per_day = 300

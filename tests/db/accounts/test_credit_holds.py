@@ -22,6 +22,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import call_counts, credit_holds
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
+from roundtrip.store.server.rows import Connection
 from support.counting import Drawn, Wall, conserved, hashed, key_of, put_account, put_credits
 
 DAY = date(2025, 10, 9)
@@ -46,7 +47,7 @@ def asked() -> Asked:
     return Asked(Drawn())
 
 
-async def paid(own: asyncpg.Connection, *credited: int) -> list[int]:
+async def paid(own: Connection, *credited: int) -> list[int]:
     """Accounts that have paid for so many calls each."""
     numbers = [await put_account(own, WALLETS[n], f"k{n}") for n in range(len(credited))]
     for number, amount in zip(numbers, credited, strict=True):
@@ -58,9 +59,7 @@ def ids(found: Sequence[CreditHold]) -> set[UUID]:
     return {one.id for one in found}
 
 
-async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
-    own: asyncpg.Connection, asked: Asked
-) -> None:
+async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(own: Connection, asked: Asked) -> None:
     """The first ones; another account has its own, and one that never paid has none."""
     one, other = await paid(own, 3, 5)
     never = await put_account(own, WALLETS[7], "n")
@@ -72,7 +71,7 @@ async def test_of_calls_at_once_as_many_get_a_credit_as_there_are(
     assert await own.fetchval("SELECT count(*) FROM accounts.call") == 0
 
 
-async def test_a_hold_is_spent_or_given_back_and_only_once(own: asyncpg.Connection, asked: Asked) -> None:
+async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, asked: Asked) -> None:
     (one,) = await paid(own, 5)
     wanted = asked(*[one] * 4)
     spent, back, both, left = [hold.id for hold in wanted]
@@ -87,7 +86,7 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: asyncpg.Connecti
 
 
 async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
-    own: asyncpg.Connection, asked: Asked
+    own: Connection, asked: Asked
 ) -> None:
     one, other = await paid(own, 2, 1)
     lost = asked(one, one, other)
@@ -103,15 +102,13 @@ async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
 
 
-async def test_a_call_that_is_paid_for_is_written_under_its_minute(
-    own: asyncpg.Connection, asked: Asked
-) -> None:
+async def test_a_call_that_is_paid_for_is_written_under_its_minute(own: Connection, asked: Asked) -> None:
     (one,) = await paid(own, 1)
     await credit_holds.hold(own, asked(one, one, caller="account:1"), NOW_MS)
     assert await call_counts.recent(own, NOW_MS - 1, NOW_MS, 9) == [("account:1", NOW_MS, 1)]
 
 
-async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: asyncpg.Connection) -> None:
+async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: Connection) -> None:
     await paid(own, 1)
     await put_account(own, WALLETS[7], "n")
     calls = [CountedCall("c", NOW_MS, hashed(key), DAY, 1) for key in ("k0", "n", "k0", "n")]
@@ -124,9 +121,7 @@ async def test_who_never_paid_is_told_so_by_the_statement_that_counts(own: async
     ]
 
 
-async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(
-    own: asyncpg.Connection, asked: Asked
-) -> None:
+async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(own: Connection, asked: Asked) -> None:
     (one,) = await paid(own, 5)
     await call_counts.without_waiting_for_the_disk(own)
     wanted = asked(one, one)
@@ -176,7 +171,7 @@ async def asked_of(gate: Gate, key: str) -> Admitted | str:
 
 
 @pytest.fixture
-async def gates(own: asyncpg.Connection, database_url: str) -> AsyncIterator[list[Gate]]:
+async def gates(own: Connection, database_url: str) -> AsyncIterator[list[Gate]]:
     """Fifty processes; ten calls a day."""
     allowance = CallAllowance(1_000_000, 10)
     allowances = Allowances(CallAllowance(1), allowance, allowance)
@@ -192,7 +187,7 @@ async def gates(own: asyncpg.Connection, database_url: str) -> AsyncIterator[lis
 
 
 async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
-    own: asyncpg.Connection, gates: list[Gate]
+    own: Connection, gates: list[Gate]
 ) -> None:
     """And however their calls end meanwhile, each that counts costs one."""
     one, other = await paid(own, 17, 3)
@@ -220,14 +215,14 @@ async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
 
 
 async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
-    own: asyncpg.Connection, database_url: str, asked: Asked
+    own: Connection, database_url: str, asked: Asked
 ) -> None:
     """Days, holds, ends and payments of eight accounts, each writer in an order of its own."""
     accounts = await paid(own, *[40] * 8)
     chance = random.Random(1)
     spent: Counter[int] = Counter()
 
-    async def wrote(connection: asyncpg.Connection, turn: int) -> None:
+    async def wrote(connection: Connection, turn: int) -> None:
         order = chance.sample(accounts, len(accounts))
         keys = [hashed(f"k{accounts.index(account)}") for account in order]
         await call_counts.write(

@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 from roundtrip.api.admission.gate import Admitted
 from roundtrip.store.accounts import credits
 from roundtrip.store.accounts.credit_holds import HOLD_MS
+from roundtrip.store.server.rows import Connection
 from support.counting import Drawn, conserved, hashed, put_account
 from support.paying_chain import PAY_TO
 from support.paying_machine import WALLETS, Payings
@@ -53,7 +54,7 @@ class UnderWay:
 class Spendings(Payings):
     """``holds``: by id, whose, and until when."""
 
-    connection: asyncpg.Connection
+    connection: Connection
     seen: Counter[str]
 
     def __init__(self) -> None:

@@ -12,6 +12,7 @@ from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.accounts import accounts, credits
 from roundtrip.store.accounts.credits import PayToSpan
+from roundtrip.store.server.rows import Connection
 from support.tables import own_database
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
@@ -20,7 +21,7 @@ WAIT_S = 20
 ONE, OTHER, THIRD = (Address("0x" + digit * 40) for digit in "123")
 
 
-async def some_account(connection: asyncpg.Connection) -> int:
+async def some_account(connection: Connection) -> int:
     wallet = Address("0x" + secrets.token_hex(20))
     return (await accounts.lock_account(connection, wallet, [f"mite-{secrets.token_hex(8)}"], NOW)).account.id
 
@@ -29,7 +30,7 @@ def some_payment() -> CreditPayment:
     return CreditPayment(TxHash("0x" + secrets.token_hex(32)), 5_000_000, 70, "0x" + "ab" * 32)
 
 
-async def test_a_payment_counts_once_and_adds_up_with_others(connection: asyncpg.Connection) -> None:
+async def test_a_payment_counts_once_and_adds_up_with_others(connection: Connection) -> None:
     account, other, paid = await some_account(connection), await some_account(connection), some_payment()
     assert await credits.balance(connection, account, NOW_MS) == 0
     assert not await credits.is_counted(connection, paid.tx_hash, None)
@@ -53,7 +54,7 @@ async def test_a_payment_counts_once_and_adds_up_with_others(connection: asyncpg
 
 
 async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     account, other = await some_account(connection), await some_account(connection)
     for one in (account, other):
@@ -75,7 +76,7 @@ async def test_a_credit_held_by_nobody_any_more_is_part_of_the_balance(
 
 
 async def test_who_stands_still_while_it_counts_keeps_the_balance_for_two_seconds_only(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     """A paid call's own time is two seconds, and all of them share statements."""
     await credits.redeem(connection, await some_account(connection), some_payment(), 10, NOW)

@@ -17,6 +17,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.store.accounts import accounts
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 from support.keys import account_of_key
 from support.tables import own_database
 
@@ -32,7 +33,7 @@ async def url(database_url: str) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def shop(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def shop(url: str) -> AsyncIterator[Connection]:
     connection = await asyncpg.connect(url)
     yield connection
     await connection.close()
@@ -43,13 +44,11 @@ async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Re
     return await asyncio.to_thread(CliRunner().invoke, app, ["keys", *arguments])
 
 
-async def account_for(connection: asyncpg.Connection, wallet: Address) -> Account:
+async def account_for(connection: Connection, wallet: Address) -> Account:
     return (await accounts.lock_account(connection, wallet, [f"mite-{wallet[2:6]}"], NOW)).account
 
 
-async def key_for(
-    connection: asyncpg.Connection, wallet: Address, label: str = "", start: str | None = None
-) -> str:
+async def key_for(connection: Connection, wallet: Address, label: str = "", start: str | None = None) -> str:
     """A key of this wallet; ``start``: kept in place of its own."""
     account, key = await account_for(connection, wallet), keys.format_key(secrets.token_bytes(32))
     await accounts.add_key(connection, account.id, keys.hash_of(key), start or key[:8], label, NOW)
@@ -57,7 +56,7 @@ async def key_for(
 
 
 async def test_the_list_has_what_is_kept_and_no_more(
-    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
+    shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = await key_for(shop, ONE, "my [red]bot[/red]"), await key_for(shop, OTHER)
     await said(monkeypatch, url, "revoke", second[:8])
@@ -75,7 +74,7 @@ async def test_the_list_has_what_is_kept_and_no_more(
 
 
 async def test_the_list_tells_sessions_from_keys(
-    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
+    shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     account, session = await account_for(shop, ONE), keys.format_key(secrets.token_bytes(32))
     await accounts.add_key(
@@ -92,7 +91,7 @@ async def test_the_list_tells_sessions_from_keys(
 
 @pytest.mark.parametrize("way", ["start", "id", "key"])
 async def test_a_revoked_key_is_nobodys(
-    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch, way: str
+    shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     key, kept = await key_for(shop, ONE), await key_for(shop, ONE)
     (row, _) = await accounts.every_key(shop, ONE)
@@ -107,7 +106,7 @@ async def test_a_revoked_key_is_nobodys(
 
 
 async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
-    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch
+    shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = await key_for(shop, ONE, start="rt_aaaaa"), await key_for(shop, OTHER, start="rt_aaaaa")
     told = await said(monkeypatch, url, "revoke", "rt_aaaaa")
@@ -124,7 +123,7 @@ async def test_of_two_that_begin_alike_none_is_revoked_before_it_is_said_which(
 
 @pytest.mark.parametrize("which", ["rt_zzzzz", "99", "9" * 40, "", "rt_", "%", "rt_" + "0" * 43 + "1yFFu3"])
 async def test_what_means_no_key_is_told_and_not_repeated(
-    shop: asyncpg.Connection, url: str, monkeypatch: pytest.MonkeyPatch, which: str
+    shop: Connection, url: str, monkeypatch: pytest.MonkeyPatch, which: str
 ) -> None:
     key = await key_for(shop, ONE)
     told = await said(monkeypatch, url, "revoke", which)

@@ -1,9 +1,8 @@
 """Ten thousand launches by few wallets within two minutes: the index takes them, and answers stay bounded."""
 
-import asyncpg
-
 from roundtrip.store.boards import signals
 from roundtrip.store.index import curves
+from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
 from support.told_blocks import START_S, Chain, bought, launched, sent
 from unit.venues.network import address
@@ -26,7 +25,7 @@ def flood() -> Chain:
 
 
 async def test_ten_thousand_launches_are_taken_and_told_of_within_bounds(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     made = flood()
     await appended(connection, await begun(connection, made.parent), made.blocks, at_once=(10,))

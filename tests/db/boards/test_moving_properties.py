@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from roundtrip.store.check import evidence
 from roundtrip.store.index import cursor, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp, bought, launched, sent, sold
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH
@@ -52,7 +52,7 @@ class Raw(NamedTuple):
     evidence: list[Any]
 
 
-async def raw(connection: asyncpg.Connection) -> Raw:
+async def raw(connection: Connection) -> Raw:
     async def rows(table: str) -> list[Any]:
         return [dict(row) for row in await connection.fetch(f"SELECT * FROM facts.{table}")]  # noqa: S608
 
@@ -153,7 +153,7 @@ def in_order(flow: MoneyFlow) -> MoneyFlow:
     return replace(flow, buyers=tuple(sorted(flow.buyers)))
 
 
-async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
+async def agrees(connection: Connection, seen: dict[str, int]) -> None:
     """Every answer of now is the obvious one. Counts into ``seen`` how much there was to tell."""
     stands = await cursor.cursor(connection)
     assert stands is not None
@@ -183,9 +183,7 @@ async def agrees(connection: asyncpg.Connection, seen: dict[str, int]) -> None:
     await vitals_agree(connection, stands, facts, seen)
 
 
-async def vitals_agree(
-    connection: asyncpg.Connection, stands: Cursor, facts: Raw, seen: dict[str, int]
-) -> None:
+async def vitals_agree(connection: Connection, stands: Cursor, facts: Raw, seen: dict[str, int]) -> None:
     now_s = stands.block.timestamp_s
     for span_s in SPANS_S:
         inside = [[row for row in some if now_s - span_s < row["at_s"] <= now_s] for some in facts[2:5]]
@@ -206,7 +204,7 @@ async def vitals_agree(
 # --- at random moments -----------------------------------------------------------------------------
 
 
-async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> None:
+async def adds_some(connection: Connection, chance: random.Random) -> None:
     """What made-up chains lack: some tokens are checked, some of them again; some wallets have one funder,
     some curves became a pool."""
     await connection.execute(
@@ -233,16 +231,14 @@ async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> No
     back=st.integers(0, 25),
 )
 async def test_boards_are_what_an_obvious_count_says(
-    index: asyncpg.Connection, seed: int, steps: list[int], back: int
+    index: Connection, seed: int, steps: list[int], back: int
 ) -> None:
     """Between batches, after a fork was gone back over, and when the chain went on from there."""
     seen = dict.fromkeys(KINDS_SEEN, 0)
     await plays(index, seed, steps, back, seen)
 
 
-async def plays(
-    index: asyncpg.Connection, seed: int, steps: list[int], back: int, seen: dict[str, int]
-) -> None:
+async def plays(index: Connection, seed: int, steps: list[int], back: int, seen: dict[str, int]) -> None:
     makes, found, chance = MadeUp(seed), Chain(), random.Random(seed)
     writer = await begun(index, found.parent)
     await agrees(index, seen)
@@ -270,7 +266,7 @@ KINDS_SEEN = (
 )  # fmt: skip
 
 
-async def test_made_up_chains_have_something_to_count(index: asyncpg.Connection) -> None:
+async def test_made_up_chains_have_something_to_count(index: Connection) -> None:
     """What the property above is worth."""
     seen = dict.fromkeys(KINDS_SEEN, 0)
     for seed in range(6):
@@ -280,7 +276,7 @@ async def test_made_up_chains_have_something_to_count(index: asyncpg.Connection)
 
 @pytest.mark.parametrize(("got_raw", "shown"), [(99, 1), (100, 0), (101, 0)])
 async def test_what_brings_as_much_as_it_takes_does_not_move(
-    index: asyncpg.Connection, got_raw: int, shown: int
+    index: Connection, got_raw: int, shown: int
 ) -> None:
     found = Chain()
     found.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 100, 7)))

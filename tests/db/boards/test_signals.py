@@ -1,6 +1,5 @@
 """Deeds and liquidity at their edges, told by hand."""
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
@@ -9,6 +8,7 @@ from roundtrip.store.boards import signals
 from roundtrip.store.boards.signals import DeedSum, PoolWithdrawal
 from roundtrip.store.index import tokens
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Log
 from support.tables import appended, begun
 from support.told_blocks import (
@@ -36,19 +36,19 @@ def begins() -> Chain:
     return chain
 
 
-async def followed(index: asyncpg.Connection, chain: Chain, supply_raw: int | None) -> int:
+async def followed(index: Connection, chain: Chain, supply_raw: int | None) -> int:
     """When its newest block was made."""
     await appended(index, await begun(index, chain.parent), chain.blocks)
     await tokens.keep(index, HIGH, "S", None, 18, supply_raw, 1)
     return chain.blocks[-1].ref.timestamp_s
 
 
-async def deeds(index: asyncpg.Connection, chain: Chain, supply_raw: int | None = 0) -> list[DeedSum]:
+async def deeds(index: Connection, chain: Chain, supply_raw: int | None = 0) -> list[DeedSum]:
     newest_s = await followed(index, chain, supply_raw)
     return await signals.deeds(index, newest_s - HOUR_S, 100, 1000)
 
 
-async def left(index: asyncpg.Connection, chain: Chain) -> list[PoolWithdrawal]:
+async def left(index: Connection, chain: Chain) -> list[PoolWithdrawal]:
     newest_s = await followed(index, chain, None)
     start = chain.parent.number + 1
     # Every quote is worth something, so that nothing has to be traded.
@@ -57,9 +57,7 @@ async def left(index: asyncpg.Connection, chain: Chain) -> list[PoolWithdrawal]:
 
 
 @pytest.mark.parametrize(("later_s", "token_raw"), [(3599, 1100), (3600, 600)])
-async def test_what_is_an_hour_old_adds_nothing(
-    index: asyncpg.Connection, later_s: int, token_raw: int
-) -> None:
+async def test_what_is_an_hour_old_adds_nothing(index: Connection, later_s: int, token_raw: int) -> None:
     chain = begins()
     chain.block(sent(moved(HIGH, DEV, ALICE, 500), sender=DEV))
     chain.block(sent(moved(HIGH, DEV, BOB, 600), sender=DEV), after_s=later_s)
@@ -67,7 +65,7 @@ async def test_what_is_an_hour_old_adds_nothing(
     assert (one.doing.what, one.token_raw) == ("moved", token_raw)
 
 
-async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.Connection) -> None:
+async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: Connection) -> None:
     def sell(at: Address, quote: Address, quote_raw: int) -> Log:
         return v3_swap(at, -quote_raw, 500) if quote < HIGH else v3_swap(at, 500, -quote_raw)
 
@@ -81,7 +79,7 @@ async def test_of_sells_of_which_one_is_not_told_the_sum_is_not(index: asyncpg.C
 
 
 async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
-    index: asyncpg.Connection,
+    index: Connection,
 ) -> None:
     chain = begins()
     chain.block(sent(moved(HIGH, DEV, CAROL, 600), sender=DEV))
@@ -98,7 +96,7 @@ async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
 
 
 @pytest.mark.parametrize("burnt", [3, 10])
-async def test_who_first_added_has_not_begun_to_take(index: asyncpg.Connection, burnt: int) -> None:
+async def test_who_first_added_has_not_begun_to_take(index: Connection, burnt: int) -> None:
     """In a block in which as much or more came in than went out."""
     chain = begins()
     chain.block(sent(v3_minted(IN_ETH, BOB, 100, 100, 100), sender=BOB))
@@ -118,7 +116,7 @@ async def test_who_first_added_has_not_begun_to_take(index: asyncpg.Connection, 
     assert await left(index, chain) == []
 
 
-async def test_the_largest_that_was_taken_since_is_the_evidence(index: asyncpg.Connection) -> None:
+async def test_the_largest_that_was_taken_since_is_the_evidence(index: Connection) -> None:
     """Not what was taken before, in a block in which more came in."""
     chain = begins()
     both = v3_minted(IN_ETH, ALICE, 100, 100, 100), v3_burnt(IN_ETH, ALICE, 50, 50, 50)
@@ -130,7 +128,7 @@ async def test_the_largest_that_was_taken_since_is_the_evidence(index: asyncpg.C
     assert one.evidence.tx_hash == chain.blocks[3].transactions[0].hash
 
 
-async def test_an_insider_of_a_launchs_own_block_is_one(index: asyncpg.Connection) -> None:
+async def test_an_insider_of_a_launchs_own_block_is_one(index: Connection) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, ALICE, 2)))
     (one,) = await deeds(index, chain)

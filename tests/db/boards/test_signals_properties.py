@@ -19,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.store.index import tokens
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 from support.busy_blocks import Busy
 from support.tables import appended, begun, own_database
 from support.told_blocks import Chain
@@ -96,7 +97,7 @@ class Raw(NamedTuple):
     price: list[Row]
 
 
-async def raw(connection: asyncpg.Connection) -> Raw:
+async def raw(connection: Connection) -> Raw:
     async def rows(table: str) -> list[Row]:
         return [dict(row) for row in await connection.fetch(f"SELECT * FROM facts.{table}")]  # noqa: S608
 
@@ -337,7 +338,7 @@ async def agrees(ground: Ground, seen: dict[str, int]) -> None:
     seen["no shares of a pool"] += len(left) - shares
 
 
-async def adds_some(connection: asyncpg.Connection, chance: random.Random) -> None:
+async def adds_some(connection: Connection, chance: random.Random) -> None:
     """What made-up chains lack: tokens that say how many there are, ranges of any width, curves that became
     a pool."""
     for row in await connection.fetch("SELECT address FROM facts.address ORDER BY id"):
@@ -398,7 +399,7 @@ def grow(makes: Busy, chain: Chain, blocks: int, chance: random.Random) -> None:
 
 
 async def agrees_of_a_later_start(
-    ground: Ground, connection: asyncpg.Connection, chance: random.Random, seen: dict[str, int]
+    ground: Ground, connection: Connection, chance: random.Random, seen: dict[str, int]
 ) -> None:
     """As if some of it were older than the index's first block."""
     before, number = await connection.fetchrow("SELECT start_number, number FROM facts.cursor")

@@ -15,6 +15,7 @@ from roundtrip.store.index import cursor
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
 from support.told_winners import BEST, DAY_S, DEPLOYER, Won
 
@@ -23,7 +24,7 @@ NOBODY = WinnersBoard("24h", 107, 7, ())
 
 
 @pytest.fixture
-async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def index(url: str) -> AsyncIterator[Connection]:
     """The index of a chain on which somebody wins."""
     connection = await asyncpg.connect(url)
     won = Won().chain
@@ -33,29 +34,29 @@ async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def sync(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def sync(url: str) -> AsyncIterator[Connection]:
     """A second connection, which waits for nobody."""
     connection = await asyncpg.connect(url, server_settings={"lock_timeout": "100ms"})
     yield connection
     await connection.close()
 
 
-async def stood(connection: asyncpg.Connection) -> Cursor:
+async def stood(connection: Connection) -> Cursor:
     stands = await cursor.cursor(connection)
     assert stands is not None
     return stands
 
 
-async def newest(connection: asyncpg.Connection) -> BlockRef:
+async def newest(connection: Connection) -> BlockRef:
     return (await stood(connection)).block
 
 
-async def count(connection: asyncpg.Connection, span: str = "24h") -> WinnersBoard:
+async def count(connection: Connection, span: str = "24h") -> WinnersBoard:
     async with connection.transaction(isolation="repeatable_read", readonly=True):
         return await winners.count_board(connection, span, await newest(connection))
 
 
-async def test_what_is_kept_reads_back(index: asyncpg.Connection) -> None:
+async def test_what_is_kept_reads_back(index: Connection) -> None:
     at = await newest(index)
     board = await count(index)
     assert len(board.rows) == 2
@@ -69,7 +70,7 @@ async def test_what_is_kept_reads_back(index: asyncpg.Connection) -> None:
     assert await winners.counted_to(index) == {"24h": at.number}
 
 
-async def test_amounts_are_kept_to_the_wei(index: asyncpg.Connection) -> None:
+async def test_amounts_are_kept_to_the_wei(index: Connection) -> None:
     row = replace(
         (await count(index)).rows[0], profit_wei=2**255 - 1, spent_wei=2**256 - 1, best_got_wei=10**60
     )
@@ -79,7 +80,7 @@ async def test_amounts_are_kept_to_the_wei(index: asyncpg.Connection) -> None:
 
 
 async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
-    index: asyncpg.Connection,
+    index: Connection,
 ) -> None:
     at = await stood(index)
     for span in ("24h", "7d"):
@@ -91,7 +92,7 @@ async def test_a_board_takes_the_place_of_the_one_before_and_of_no_other_span(
     assert len(kept.rows) == 2
 
 
-async def test_counting_keeps_no_sync_waiting(index: asyncpg.Connection, sync: asyncpg.Connection) -> None:
+async def test_counting_keeps_no_sync_waiting(index: Connection, sync: Connection) -> None:
     async with index.transaction(isolation="repeatable_read", readonly=True):
         await winners.count_board(index, "24h", await newest(index))
         async with sync.transaction():
@@ -110,9 +111,7 @@ async def test_counting_keeps_no_sync_waiting(index: asyncpg.Connection, sync: a
 
 
 @pytest.mark.parametrize("told_otherwise", [True, False])
-async def test_a_board_of_blocks_that_are_gone_is_not_kept(
-    index: asyncpg.Connection, told_otherwise: bool
-) -> None:
+async def test_a_board_of_blocks_that_are_gone_is_not_kept(index: Connection, told_otherwise: bool) -> None:
     """Also where others have their numbers by now."""
     at, board = await stood(index), await count(index)
     won = Won().chain
@@ -129,7 +128,7 @@ async def test_a_board_of_blocks_that_are_gone_is_not_kept(
     assert await index.fetchval("SELECT count(*) FROM facts.fair_token") == 0
 
 
-async def test_a_board_of_a_block_before_the_newest_is_kept(index: asyncpg.Connection) -> None:
+async def test_a_board_of_a_block_before_the_newest_is_kept(index: Connection) -> None:
     at, board = await stood(index), await count(index)
     won = Won().chain
     writer = await begun(index, won.parent)
@@ -139,7 +138,7 @@ async def test_a_board_of_a_block_before_the_newest_is_kept(index: asyncpg.Conne
     assert await winners.counted_to(index) == {"24h": at.block.number}
 
 
-async def test_a_board_is_kept_however_many_blocks_came_since(index: asyncpg.Connection) -> None:
+async def test_a_board_is_kept_however_many_blocks_came_since(index: Connection) -> None:
     """A span of all takes minutes to count: its block is among those that are forgotten by then. That none
     was taken away is known."""
     board, won = await count(index), Won().chain
@@ -156,7 +155,7 @@ async def test_a_board_is_kept_however_many_blocks_came_since(index: asyncpg.Con
     assert not await winners.keep(index, board, at)
 
 
-async def test_a_board_of_an_index_that_was_forgotten_is_not_kept(index: asyncpg.Connection) -> None:
+async def test_a_board_of_an_index_that_was_forgotten_is_not_kept(index: Connection) -> None:
     """Numbers of addresses begin anew there: it would name others."""
     at, board = await stood(index), await count(index)
     await forget(index)
@@ -165,7 +164,7 @@ async def test_a_board_of_an_index_that_was_forgotten_is_not_kept(index: asyncpg
     assert not await winners.keep(index, board, at)
 
 
-async def test_a_fork_just_then_is_waited_for(index: asyncpg.Connection, sync: asyncpg.Connection) -> None:
+async def test_a_fork_just_then_is_waited_for(index: Connection, sync: Connection) -> None:
     """It takes away what it sees: a board written beside it would stay."""
     at, board = await stood(index), await count(index)
     await sync.execute("SET lock_timeout = 0")
@@ -187,7 +186,7 @@ async def test_a_fork_just_then_is_waited_for(index: asyncpg.Connection, sync: a
 
 
 async def test_a_fork_waits_until_a_board_is_kept_and_then_sees_it(
-    index: asyncpg.Connection, sync: asyncpg.Connection
+    index: Connection, sync: Connection
 ) -> None:
     at, board = await stood(index), await count(index)
     async with index.transaction():
@@ -196,7 +195,7 @@ async def test_a_fork_waits_until_a_board_is_kept_and_then_sees_it(
             await sync.execute("UPDATE facts.cursor SET number = 105")
 
 
-async def test_what_there_is_to_count_from_is_known(index: asyncpg.Connection) -> None:
+async def test_what_there_is_to_count_from_is_known(index: Connection) -> None:
     at = await newest(index)
     first_s = Won().chain.blocks[0].ref.timestamp_s
     found = await winners.closings(index, "24h", at.timestamp_s)
@@ -210,7 +209,7 @@ async def test_what_there_is_to_count_from_is_known(index: asyncpg.Connection) -
 
 @pytest.mark.parametrize(("late_s", "rows"), [(0, 2), (1, 0)])
 async def test_who_was_there_a_day_before_is_a_buyer_without_a_funder(
-    index: asyncpg.Connection, late_s: int, rows: int
+    index: Connection, late_s: int, rows: int
 ) -> None:
     """To the second."""
     await index.execute(
@@ -223,7 +222,7 @@ async def test_who_was_there_a_day_before_is_a_buyer_without_a_funder(
 
 @pytest.mark.parametrize(("apart_s", "rows"), [(DAY_S, 1), (-DAY_S, 1), (DAY_S + 1, 2), (-DAY_S - 1, 2)])
 async def test_an_exchange_that_paid_the_winner_within_a_day_of_the_deployer_tells_they_are_kin(
-    index: asyncpg.Connection, apart_s: int, rows: int
+    index: Connection, apart_s: int, rows: int
 ) -> None:
     """To the second; and kin is none of the twenty buyers."""
     ids = {row["address"]: row["id"] for row in await index.fetch("SELECT id, address FROM facts.address")}

@@ -3,7 +3,6 @@
 import random
 from collections import Counter
 
-import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from roundtrip.domain.market.winners import SPANS
 from roundtrip.store.boards import winners
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.index import rewind
+from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
 from support.told_blocks import Chain, MadeUp
 from support.won import Facts, block, facts, plain, row_of, strewn
@@ -31,7 +31,7 @@ few = settings(
 )
 
 
-async def recounted(connection: asyncpg.Connection, fairness: Fairness, looked_at: int = 3) -> Facts:
+async def recounted(connection: Connection, fairness: Fairness, looked_at: int = 3) -> Facts:
     """Counts every span and holds it against the slow way; gives what there was before."""
     stands = await chain.cursor(connection)
     assert stands is not None
@@ -59,7 +59,7 @@ async def recounted(connection: asyncpg.Connection, fairness: Fairness, looked_a
     steps=st.lists(st.tuples(st.integers(5, 40), st.integers(0, 25)), min_size=1, max_size=3),
 )
 async def test_boards_are_what_a_slow_recount_says(
-    index: asyncpg.Connection, seed: int, fairness: Fairness, steps: list[tuple[int, int]]
+    index: Connection, seed: int, fairness: Fairness, steps: list[tuple[int, int]]
 ) -> None:
     """So many blocks on and so many back, a few times over, counted each time."""
     makes, chain = MadeUp(seed), Chain()
@@ -85,7 +85,7 @@ async def test_boards_are_what_a_slow_recount_says(
     looked_at=st.integers(0, 12),
 )
 async def test_boards_of_strewn_facts_are_what_a_slow_recount_says(
-    index: asyncpg.Connection, seed: int, fairness: Fairness, back: list[int], looked_at: int
+    index: Connection, seed: int, fairness: Fairness, back: list[int], looked_at: int
 ) -> None:
     """Whatever the tables may say, also after everything above a block was taken away."""
     newest = await strewn(index, random.Random(seed))
@@ -97,7 +97,7 @@ async def test_boards_of_strewn_facts_are_what_a_slow_recount_says(
         await recounted(index, fairness)
 
 
-async def test_strewn_facts_have_winners_and_losers_of_every_sort(index: asyncpg.Connection) -> None:
+async def test_strewn_facts_have_winners_and_losers_of_every_sort(index: Connection) -> None:
     """What the property above is worth."""
     seen: Counter[str] = Counter()
     fairness = Fairness(young_s=54_000, least_buyers=3, most_funded=2)

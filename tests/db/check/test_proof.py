@@ -8,6 +8,7 @@ import pytest
 from roundtrip.domain.base.types import Address
 from roundtrip.store.check import evidence as store
 from roundtrip.store.check.evidence import PROOF_KEPT, KeptEvidence, KeptProof
+from roundtrip.store.server.rows import Connection
 
 TOKEN, OTHER = Address("0x" + "11" * 20), Address("0x" + "22" * 20)
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -15,7 +16,7 @@ SECOND = timedelta(seconds=1)
 
 
 async def checked(
-    connection: asyncpg.Connection, at: datetime, proof: bytes | None = b"proof", token: Address = TOKEN
+    connection: Connection, at: datetime, proof: bytes | None = b"proof", token: Address = TOKEN
 ) -> int:
     """One check that was made then."""
     kept = KeptEvidence(at, 100, "p", "ok", "ok", f"evidence of {at}".encode())
@@ -31,12 +32,12 @@ def _every_check_prunes_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 4)
 
 
-async def count(connection: asyncpg.Connection) -> int:
+async def count(connection: Connection) -> int:
     found: int = await connection.fetchval("SELECT count(*) FROM facts.proof")
     return found
 
 
-async def test_the_newest_is_given_with_its_own_evidence(connection: asyncpg.Connection) -> None:
+async def test_the_newest_is_given_with_its_own_evidence(connection: Connection) -> None:
     await checked(connection, NOW - 2 * SECOND, b"first")
     await checked(connection, NOW - SECOND, b"second")
     await checked(connection, NOW, b"another token's", OTHER)
@@ -45,19 +46,19 @@ async def test_the_newest_is_given_with_its_own_evidence(connection: asyncpg.Con
     assert await store.latest_proof(connection, Address("0x" + "33" * 20), NOW) is None
 
 
-async def test_evidence_of_before_has_none(connection: asyncpg.Connection) -> None:
+async def test_evidence_of_before_has_none(connection: Connection) -> None:
     await checked(connection, NOW, None)
     assert await store.latest_proof(connection, TOKEN, NOW) is None
 
 
-async def test_it_is_given_for_a_day(connection: asyncpg.Connection) -> None:
+async def test_it_is_given_for_a_day(connection: Connection) -> None:
     await checked(connection, NOW)
     assert await store.latest_proof(connection, TOKEN, NOW + PROOF_KEPT) is not None
     assert await store.latest_proof(connection, TOKEN, NOW + PROOF_KEPT + SECOND) is None
 
 
 async def test_what_is_too_old_goes_a_few_at_a_time_and_its_evidence_stays(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     await connection.execute("DELETE FROM facts.proof")
     ids = [await checked(connection, NOW + n * SECOND) for n in range(10)]
@@ -72,9 +73,7 @@ async def test_what_is_too_old_goes_a_few_at_a_time_and_its_evidence_stays(
     assert await connection.fetchval("SELECT count(*) FROM facts.evidence WHERE id = ANY($1)", ids) == 10
 
 
-async def test_so_many_are_kept_and_no_more(
-    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_so_many_are_kept_and_no_more(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     await connection.execute("DELETE FROM facts.proof")
     monkeypatch.setattr(store, "MOST_PROOFS", 3)
     for n in range(10):
@@ -83,7 +82,7 @@ async def test_so_many_are_kept_and_no_more(
 
 
 async def test_one_that_another_check_takes_away_holds_nobody_up(
-    pool: asyncpg.Pool, connection: asyncpg.Connection
+    pool: asyncpg.Pool, connection: Connection
 ) -> None:
     async with pool.acquire() as other:
         await other.execute("DELETE FROM facts.proof")
@@ -96,13 +95,13 @@ async def test_one_that_another_check_takes_away_holds_nobody_up(
         assert left & set(old) == {old[0]}
 
 
-async def test_it_goes_with_its_evidence(connection: asyncpg.Connection) -> None:
+async def test_it_goes_with_its_evidence(connection: Connection) -> None:
     row_id = await checked(connection, NOW)
     await connection.execute("DELETE FROM facts.evidence WHERE id = $1", row_id)
     assert await connection.fetchval("SELECT 1 FROM facts.proof WHERE evidence_id = $1", row_id) is None
 
 
-async def test_an_earlier_database_gets_the_table(connection: asyncpg.Connection) -> None:
+async def test_an_earlier_database_gets_the_table(connection: Connection) -> None:
     rows = await connection.fetch("SELECT number FROM public.migrations ORDER BY 1")
     applied = [row["number"] for row in rows]
     assert applied[:2] == [1, 2]
@@ -110,9 +109,7 @@ async def test_an_earlier_database_gets_the_table(connection: asyncpg.Connection
     assert await connection.fetchval(storage, "trips") == b"e"
 
 
-async def test_what_comes_in_goes_out_again(
-    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_comes_in_goes_out_again(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "_PRUNED_EVERY", 16)
     monkeypatch.setattr(store, "_PRUNED_AT_ONCE", 64)
     monkeypatch.setattr(store, "MOST_PROOFS", 100)

@@ -3,7 +3,6 @@
 import random
 from datetime import UTC, datetime
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
@@ -19,6 +18,7 @@ from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses
 from roundtrip.store.server import jobs
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 from support.flagged import OTHER, Ground
 from support.marking import STRANGERS, all_say, marked, told
 from support.told_winners import BUYERS, buys
@@ -109,7 +109,7 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
 
 
 async def given(
-    connection: asyncpg.Connection, made_before: datetime, fairness: Fairness
+    connection: Connection, made_before: datetime, fairness: Fairness
 ) -> tuple[list[WalletMark], WalletOrigins[Address]]:
     """What accounts of age, whose wallets have traded, said, and what is known of all of them."""
     rows = await connection.fetch(

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
@@ -13,16 +12,17 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import ChannelKind, NewChannel
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 
 
-async def account(connection: asyncpg.Connection, n: int) -> int:
+async def account(connection: Connection, n: int) -> int:
     wallet = Address(f"0x{n:040x}")
     return (await accounts.lock_account(connection, wallet, [f"mite-w{n}"], NOW)).account.id
 
 
-async def channel(connection: asyncpg.Connection, account_id: int, kind: ChannelKind = "webhook") -> int:
+async def channel(connection: Connection, account_id: int, kind: ChannelKind = "webhook") -> int:
     secret = b"sealed" if kind == "webhook" else None
     return await channels.add(connection, account_id, NewChannel(kind, b"7", "shown", secret), NOW)
 
@@ -31,7 +31,7 @@ def alert(n: int, account_id: int, kind: Any = "rule") -> Alert:
     return Alert(n, Draft(account_id, kind, 1, 0, "it buys"))
 
 
-async def wished(connection: asyncpg.Connection, channel_id: int) -> list[tuple[Any, ...]]:
+async def wished(connection: Connection, channel_id: int) -> list[tuple[Any, ...]]:
     rows = await connection.fetch(
         "SELECT kind, alert_ids, retracted FROM accounts.delivery WHERE channel_id = $1 ORDER BY id",
         channel_id,
@@ -39,12 +39,12 @@ async def wished(connection: asyncpg.Connection, channel_id: int) -> list[tuple[
     return [(row["kind"], list(row["alert_ids"]), row["retracted"]) for row in rows]
 
 
-async def run(connection: asyncpg.Connection) -> set[str]:
+async def run(connection: Connection) -> set[str]:
     rows = await connection.fetch("SELECT key FROM jobs.job WHERE kind = 'deliver'")
     return {row["key"] for row in rows}
 
 
-async def test_rows_of_one_account_and_kind_go_together(connection: asyncpg.Connection) -> None:
+async def test_rows_of_one_account_and_kind_go_together(connection: Connection) -> None:
     one, other, nobody = [await account(connection, n) for n in (1, 2, 3)]
     a, b, c = await channel(connection, one), await channel(connection, one), await channel(connection, other)
     rows = [alert(1, one), alert(2, other), alert(3, one, "follow"), alert(4, one), alert(5, nobody)]
@@ -59,7 +59,7 @@ async def test_rows_of_one_account_and_kind_go_together(connection: asyncpg.Conn
 
 @pytest.mark.parametrize(("kind", "sizes"), [("webhook", [50, 50, 1]), ("discord", [10] * 10 + [1])])
 async def test_a_message_holds_so_many_rows(
-    connection: asyncpg.Connection, kind: ChannelKind, sizes: list[int]
+    connection: Connection, kind: ChannelKind, sizes: list[int]
 ) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner, kind)
@@ -70,7 +70,7 @@ async def test_a_message_holds_so_many_rows(
 
 
 async def test_the_same_wished_for_again_is_one_message_and_taking_it_back_another(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
@@ -80,7 +80,7 @@ async def test_the_same_wished_for_again_is_one_message_and_taking_it_back_anoth
     assert await wished(connection, channel_id) == [("rule", [7], False), ("rule", [7], True)]
 
 
-async def test_channels_that_are_off_or_removed_are_not_told(connection: asyncpg.Connection) -> None:
+async def test_channels_that_are_off_or_removed_are_not_told(connection: Connection) -> None:
     owner = await account(connection, 1)
     found = {}
     for state in ("live", "failing", "off", "removed"):
@@ -95,14 +95,14 @@ async def test_channels_that_are_off_or_removed_are_not_told(connection: asyncpg
     }
 
 
-async def test_nothing_is_wished_for_where_there_is_nothing(connection: asyncpg.Connection) -> None:
+async def test_nothing_is_wished_for_where_there_is_nothing(connection: Connection) -> None:
     before = await run(connection)
     await deliveries.wish(connection, [], NOW)
     await deliveries.wish(connection, [alert(1, await account(connection, 1))], NOW)
     assert await run(connection) == before
 
 
-async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Connection) -> None:
+async def test_one_is_sent_once_more_under_the_same_id(connection: Connection) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     await deliveries.wish(connection, [alert(1, owner)], NOW)
@@ -126,7 +126,7 @@ async def test_one_is_sent_once_more_under_the_same_id(connection: asyncpg.Conne
     assert await deliveries.resend(connection, 10**15, NOW) is None
 
 
-async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Connection) -> None:
+async def test_what_somebody_else_wrote_meanwhile_is_left(connection: Connection) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     await deliveries.wish(connection, [alert(1, owner)], NOW)
@@ -137,7 +137,7 @@ async def test_what_somebody_else_wrote_meanwhile_is_left(connection: asyncpg.Co
     assert await deliveries.next_at(connection, channel_id) == NOW + timedelta(seconds=5)
 
 
-async def test_wishes_come_to_light_with_their_transaction(connection: asyncpg.Connection) -> None:
+async def test_wishes_come_to_light_with_their_transaction(connection: Connection) -> None:
     owner = await account(connection, 1)
     channel_id = await channel(connection, owner)
     lost = connection.transaction()

@@ -14,6 +14,7 @@ from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.store.holders import books as holder_reads
 from roundtrip.store.holders.books import KEPT_FOR, MOST_PRUNED, StoredBook
+from roundtrip.store.server.rows import Connection
 from support.tables import own_database
 from unit.venues.network import address
 
@@ -31,7 +32,7 @@ def book(number: int = 100, state: State = "reading", side: int = 0) -> StoredBo
     return StoredBook(state, at(number, side), 2**40, 7, True, b"\x00" + bytes([number % 256]) * 9, NOW, NOW)
 
 
-async def test_what_is_kept_reads_back(connection: asyncpg.Connection) -> None:
+async def test_what_is_kept_reads_back(connection: Connection) -> None:
     assert await holder_reads.load_book(connection, TOKEN) is None
     assert await holder_reads.head_of(connection, TOKEN) is None
     whole = replace(
@@ -43,7 +44,7 @@ async def test_what_is_kept_reads_back(connection: asyncpg.Connection) -> None:
     assert await holder_reads.load_book(connection, OTHER) == book()
 
 
-async def test_the_head_is_the_same_without_the_book(connection: asyncpg.Connection) -> None:
+async def test_the_head_is_the_same_without_the_book(connection: Connection) -> None:
     await holder_reads.keep(connection, TOKEN, replace(book(), read_at=LATER))
     found = await holder_reads.head_of(connection, TOKEN)
     assert found is not None
@@ -51,7 +52,7 @@ async def test_the_head_is_the_same_without_the_book(connection: asyncpg.Connect
     assert asdict(found) == {**{name: told[name] for name in told if name != "book"}, "book_bytes": 10}
 
 
-async def test_the_head_of_a_large_book_is_not_made_of_it(connection: asyncpg.Connection) -> None:
+async def test_the_head_of_a_large_book_is_not_made_of_it(connection: Connection) -> None:
     """It lies outside of the row, uncompressed, and no page of it is touched."""
     large = bytes(range(256)) * 40_000
     await holder_reads.keep(connection, TOKEN, replace(book(), book=large))
@@ -82,9 +83,7 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: asyncpg.Co
         (book(99, side=1), False),
     ],
 )
-async def test_a_book_is_never_set_back(
-    connection: asyncpg.Connection, then: StoredBook, written: bool
-) -> None:
+async def test_a_book_is_never_set_back(connection: Connection, then: StoredBook, written: bool) -> None:
     await holder_reads.keep(connection, TOKEN, book(100))
     then = replace(then, transfers=3, first_number=8, pruned=False, book=b"then")
     assert await holder_reads.keep(connection, TOKEN, then) == written
@@ -94,7 +93,7 @@ async def test_a_book_is_never_set_back(
 @pytest.mark.parametrize("before", ["whole", "capped"])
 @pytest.mark.parametrize("then", get_args(State)[1:])
 async def test_what_was_whole_at_a_block_stays_so_at_it(
-    connection: asyncpg.Connection, before: State, then: State
+    connection: Connection, before: State, then: State
 ) -> None:
     await holder_reads.keep(connection, TOKEN, book(100, before))
     assert await holder_reads.keep(connection, TOKEN, book(100, then)) == (before == then)
@@ -102,12 +101,12 @@ async def test_what_was_whole_at_a_block_stays_so_at_it(
     assert await holder_reads.keep(connection, TOKEN, book(101, then))
 
 
-async def test_what_is_unread_cannot_be_kept(connection: asyncpg.Connection) -> None:
+async def test_what_is_unread_cannot_be_kept(connection: Connection) -> None:
     with pytest.raises(asyncpg.CheckViolationError):
         await holder_reads.keep(connection, TOKEN, book(100, "unread"))
 
 
-async def test_a_book_of_another_chain_is_forgotten_first(connection: asyncpg.Connection) -> None:
+async def test_a_book_of_another_chain_is_forgotten_first(connection: Connection) -> None:
     await holder_reads.keep(connection, TOKEN, book(100))
     await holder_reads.keep(connection, OTHER, book(100))
     assert not await holder_reads.forget(connection, TOKEN, at(100, side=1).hash)
@@ -119,7 +118,7 @@ async def test_a_book_of_another_chain_is_forgotten_first(connection: asyncpg.Co
     assert await holder_reads.load_book(connection, OTHER) == book(100)
 
 
-async def test_who_reads_on_does_not_ask(connection: asyncpg.Connection) -> None:
+async def test_who_reads_on_does_not_ask(connection: Connection) -> None:
     """A reader keeps the time that it saw: meanwhile somebody may have asked."""
     await holder_reads.keep(connection, TOKEN, book(100))
     await holder_reads.touch(connection, TOKEN, LATER)
@@ -129,7 +128,7 @@ async def test_who_reads_on_does_not_ask(connection: asyncpg.Connection) -> None
     assert (found.asked_at, found.read_at) == (LATER, SOON)
 
 
-async def test_that_it_was_asked_for_is_written_once_a_minute(connection: asyncpg.Connection) -> None:
+async def test_that_it_was_asked_for_is_written_once_a_minute(connection: Connection) -> None:
     await holder_reads.keep(connection, TOKEN, book())
     await holder_reads.keep(connection, OTHER, book())
 
@@ -149,7 +148,7 @@ async def test_that_it_was_asked_for_is_written_once_a_minute(connection: asyncp
 # --- pruning ---------------------------------------------------------------------------------------
 
 
-async def fill(connection: asyncpg.Connection, books: list[tuple[int, int]]) -> None:
+async def fill(connection: Connection, books: list[tuple[int, int]]) -> None:
     """Books of so many bytes, asked for so many seconds from now; the nth of token n."""
     await connection.execute("DELETE FROM facts.holder_read")
     await connection.executemany(
@@ -161,12 +160,12 @@ async def fill(connection: asyncpg.Connection, books: list[tuple[int, int]]) -> 
     )
 
 
-async def left(connection: asyncpg.Connection) -> set[int]:
+async def left(connection: Connection) -> set[int]:
     rows = await connection.fetch("SELECT token FROM facts.holder_read")
     return {int.from_bytes(row["token"]) for row in rows}
 
 
-async def test_what_nobody_asks_for_goes(connection: asyncpg.Connection) -> None:
+async def test_what_nobody_asks_for_goes(connection: Connection) -> None:
     kept_s = int(KEPT_FOR.total_seconds())
     assert kept_s == 7 * 86_400
     await fill(connection, [(1, -kept_s - 1), (1, -kept_s), (1, 0)])
@@ -174,7 +173,7 @@ async def test_what_nobody_asks_for_goes(connection: asyncpg.Connection) -> None
     assert await left(connection) == {1, 2}
 
 
-async def test_only_so_many_go_at_once_the_oldest_first(connection: asyncpg.Connection) -> None:
+async def test_only_so_many_go_at_once_the_oldest_first(connection: Connection) -> None:
     await fill(connection, [(1, n) for n in range(MOST_PRUNED + 5)])
     assert await holder_reads.prune(connection, NOW + KEPT_FOR) == MOST_PRUNED
     assert await left(connection) == set(range(MOST_PRUNED, MOST_PRUNED + 5))
@@ -185,7 +184,7 @@ async def test_only_so_many_go_at_once_the_oldest_first(connection: asyncpg.Conn
     assert await left(connection) == {MOST_PRUNED + 3, MOST_PRUNED + 4}
 
 
-async def test_of_four_gigabytes_nothing_goes(connection: asyncpg.Connection) -> None:
+async def test_of_four_gigabytes_nothing_goes(connection: Connection) -> None:
     await fill(connection, [(1000, 0)] * 5)
     assert await holder_reads.prune_to(connection) == 0
     assert holder_reads.MOST_BYTES == 4 * 2**30
@@ -194,7 +193,7 @@ async def test_of_four_gigabytes_nothing_goes(connection: asyncpg.Connection) ->
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(books=st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3)), max_size=12), most=st.integers(0, 80))
 async def test_those_last_asked_for_stay_as_far_as_there_is_room(
-    connection: asyncpg.Connection, books: list[tuple[int, int]], most: int
+    connection: Connection, books: list[tuple[int, int]], most: int
 ) -> None:
     await fill(connection, books)
     newest = sorted(range(len(books)), key=lambda n: (-books[n][1], n))

@@ -1,6 +1,5 @@
 """Origins of wallets: what the sync met, what an archive told, and what of both is known for sure."""
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from roundtrip.store.index.origins import (
     origins_of,
     read_origin,
 )
+from roundtrip.store.server.rows import Connection
 from unit.venues.network import address
 
 WALLET, FUNDER, OTHER = (Address("0x" + f"{number:02x}" * 20) for number in (0xAA, 0xBB, 0xCC))
@@ -24,14 +24,14 @@ HASH = bytes(32)
 NOBODY = address(0x404)
 
 
-async def address_id(connection: asyncpg.Connection, address: Address) -> int:
+async def address_id(connection: Connection, address: Address) -> int:
     found: int = await connection.fetchval(
         "INSERT INTO facts.address (address) VALUES ($1) RETURNING id", bytes.fromhex(address[2:])
     )
     return found
 
 
-async def meet(connection: asyncpg.Connection, funded: bool = True) -> None:
+async def meet(connection: Connection, funded: bool = True) -> None:
     """The sync met the wallet in block 500; its funder came ten blocks later."""
     # Other rows first: the ids of wallet and funder are not each other's by chance.
     await address_id(connection, OTHER)
@@ -46,7 +46,7 @@ async def meet(connection: asyncpg.Connection, funded: bool = True) -> None:
     )
 
 
-async def follow_from(connection: asyncpg.Connection, start_number: int) -> None:
+async def follow_from(connection: Connection, start_number: int) -> None:
     await connection.execute(
         "INSERT INTO facts.cursor (start_number, number, hash, at_s, rewinds) VALUES ($1, 1000, $2, 9, 1)",
         start_number,
@@ -54,7 +54,7 @@ async def follow_from(connection: asyncpg.Connection, start_number: int) -> None
     )
 
 
-async def test_what_the_sync_met(connection: asyncpg.Connection) -> None:
+async def test_what_the_sync_met(connection: Connection) -> None:
     assert await read_origin(connection, WALLET) is None
     await meet(connection)
     assert await read_origin(connection, WALLET) == MET
@@ -62,7 +62,7 @@ async def test_what_the_sync_met(connection: asyncpg.Connection) -> None:
     assert await read_origin(connection, OTHER) is None
 
 
-async def test_a_wallet_that_nobody_funded(connection: asyncpg.Connection) -> None:
+async def test_a_wallet_that_nobody_funded(connection: Connection) -> None:
     await meet(connection, funded=False)
     assert await read_origin(connection, WALLET) == StoredOrigin(500, 5000, None)
 
@@ -76,7 +76,7 @@ async def test_a_wallet_that_nobody_funded(connection: asyncpg.Connection) -> No
         OlderOrigin(StoredOrigin(0, 0, None), 0),
     ],
 )
-async def test_what_the_archive_told_is_kept(connection: asyncpg.Connection, told: OlderOrigin) -> None:
+async def test_what_the_archive_told_is_kept(connection: Connection, told: OlderOrigin) -> None:
     assert await older(connection, WALLET) is None
     await keep_older(connection, WALLET, told)
     assert await older(connection, WALLET) == told
@@ -96,7 +96,7 @@ async def test_what_the_archive_told_is_kept(connection: asyncpg.Connection, tol
     ],
 )
 async def test_what_was_found_stays(
-    connection: asyncpg.Connection, before: OlderOrigin, then: OlderOrigin, kept: str
+    connection: Connection, before: OlderOrigin, then: OlderOrigin, kept: str
 ) -> None:
     await keep_older(connection, WALLET, before)
     await keep_older(connection, WALLET, then)
@@ -128,7 +128,7 @@ async def test_what_was_found_stays(
     ],
 )
 async def test_what_is_known_for_sure(
-    connection: asyncpg.Connection, start: int | None, told: OlderOrigin | None, known: StoredOrigin | None
+    connection: Connection, start: int | None, told: OlderOrigin | None, known: StoredOrigin | None
 ) -> None:
     await meet(connection)
     if start is not None:
@@ -138,7 +138,7 @@ async def test_what_is_known_for_sure(
     assert await origin(connection, WALLET) == known
 
 
-async def test_a_wallet_that_was_never_met_has_no_origin(connection: asyncpg.Connection) -> None:
+async def test_a_wallet_that_was_never_met_has_no_origin(connection: Connection) -> None:
     await follow_from(connection, 0)
     assert await origin(connection, WALLET) is None
     await keep_older(connection, WALLET, OlderOrigin(None, 900))
@@ -162,7 +162,7 @@ searches = st.builds(OlderOrigin, st.none(), numbers) | st.builds(
     told=st.dictionaries(st.sampled_from(FEW), searches),
 )
 async def test_of_many_at_once_each_has_its_own(
-    connection: asyncpg.Connection,
+    connection: Connection,
     start: int | None,
     seen: dict[Address, StoredOrigin],
     told: dict[Address, OlderOrigin],

@@ -17,6 +17,7 @@ from roundtrip.store.holders.smart_money import MOST_WINS_LOOKED_AT, BoardRow, S
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.index.deployers import MOST_LAUNCHES, LaunchSpot
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked
 from support.tables import appended, begun, own_database
 from support.told_winners import (
@@ -49,7 +50,7 @@ few = settings(
 
 
 @pytest.fixture(scope="module")
-async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def own(database_url: str) -> AsyncIterator[Connection]:
     async with own_database(database_url, "smart_money") as url:
         connection = await asyncpg.connect(url)
         yield connection
@@ -57,14 +58,14 @@ async def own(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 
 @pytest.fixture
-async def won(own: asyncpg.Connection) -> Won:
+async def won(own: Connection) -> Won:
     """A chain on which somebody wins, in the index."""
     told = Won()
     await appended(own, await begun(own, told.chain.parent), told.chain.blocks)
     return told
 
 
-async def counted(connection: asyncpg.Connection, *spans: str, fairness: Fairness | None = None) -> None:
+async def counted(connection: Connection, *spans: str, fairness: Fairness | None = None) -> None:
     stands = await cursor.cursor(connection)
     assert stands is not None
     more = () if fairness is None else (fairness,)
@@ -77,7 +78,7 @@ async def counted(connection: asyncpg.Connection, *spans: str, fairness: Fairnes
 # --- boards ----------------------------------------------------------------------------------------
 
 
-async def test_a_wallets_row_is_of_the_nearest_board(own: asyncpg.Connection, won: Won) -> None:
+async def test_a_wallets_row_is_of_the_nearest_board(own: Connection, won: Won) -> None:
     assert await smart_money.winners(own) == {}
     await counted(own, "all", "7d")
     rows = {
@@ -94,7 +95,7 @@ async def test_a_wallets_row_is_of_the_nearest_board(own: asyncpg.Connection, wo
     assert await smart_money.winners(own) == {**rows, SECOND: nearer}
 
 
-async def test_of_strewn_facts_the_nearest_board_is_what_a_slow_look_says(own: asyncpg.Connection) -> None:
+async def test_of_strewn_facts_the_nearest_board_is_what_a_slow_look_says(own: Connection) -> None:
     seen = set()
     for seed in range(6):
         await strewn(own, random.Random(seed))
@@ -113,7 +114,7 @@ async def test_of_strewn_facts_the_nearest_board_is_what_a_slow_look_says(own: a
 # --- wins ------------------------------------------------------------------------------------------
 
 
-async def test_the_biggest_win_is_one_that_counts(own: asyncpg.Connection, won: Won) -> None:
+async def test_the_biggest_win_is_one_that_counts(own: Connection, won: Won) -> None:
     """A fortune out of a young token is none, nor what the deployer and his friend made. Before anybody has
     counted nothing is known to be fair."""
     everybody = [*BUYERS, DEPLOYER, HIS_FRIEND, STRANGER]
@@ -146,9 +147,7 @@ def slowly(slow: Facts, fair: set[Address]) -> dict[Address, list[ClosedToken]]:
 
 @few
 @given(seed=st.integers(0, 2**20), spans=st.sets(st.sampled_from(list(SPANS))))
-async def test_biggest_wins_are_what_a_slow_recount_says(
-    own: asyncpg.Connection, seed: int, spans: set[str]
-) -> None:
+async def test_biggest_wins_are_what_a_slow_recount_says(own: Connection, seed: int, spans: set[str]) -> None:
     """Whatever was counted before: what a board remembers as the best is found anyway."""
     await strewn(own, random.Random(seed))
     await counted(own, *spans, fairness=FAIRNESS)
@@ -163,9 +162,7 @@ async def test_biggest_wins_are_what_a_slow_recount_says(
         ]
 
 
-async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(
-    own: asyncpg.Connection, won: Won
-) -> None:
+async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(own: Connection, won: Won) -> None:
     """Behind as many made up wins as are looked at."""
     await counted(own, "all")
     young = await own.fetchval("SELECT id FROM facts.address WHERE address = $1", bytes.fromhex(YOUNG[2:]))
@@ -183,7 +180,7 @@ async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(
 # --- the crowd that comes back ---------------------------------------------------------------------
 
 
-async def test_who_bought_the_deployers_other_launches(own: asyncpg.Connection, won: Won) -> None:
+async def test_who_bought_the_deployers_other_launches(own: Connection, won: Won) -> None:
     everybody = [*BUYERS, DEPLOYER, HIS_FRIEND, STRANGER]
 
     async def crowd(token: Address, deployer: Address = DEPLOYER) -> SmartCrowd:
@@ -196,13 +193,13 @@ async def test_who_bought_the_deployers_other_launches(own: asyncpg.Connection, 
     assert await crowd(TOKEN, STRANGER) == SmartCrowd(0, {})
 
 
-async def test_who_only_sold_bought_nothing(own: asyncpg.Connection, won: Won) -> None:
+async def test_who_only_sold_bought_nothing(own: Connection, won: Won) -> None:
     """They came by it otherwise."""
     await own.execute("UPDATE facts.position SET buys = 0")
     assert await smart_money.repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == SmartCrowd(2, {})
 
 
-async def test_of_a_busy_deployer_the_newest_launches_count(own: asyncpg.Connection) -> None:
+async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> None:
     told = Won().chain
     many = [address(0x70D0 + n << 8) for n in range(MOST_LAUNCHES + 2)]
     told.block(*(launches(token) for token in many))
@@ -216,7 +213,7 @@ async def test_of_a_busy_deployer_the_newest_launches_count(own: asyncpg.Connect
 # --- launches, families ----------------------------------------------------------------------------
 
 
-async def test_where_a_token_was_launched(own: asyncpg.Connection, won: Won) -> None:
+async def test_where_a_token_was_launched(own: Connection, won: Won) -> None:
     block = won.chain.blocks[1]
     spot = LaunchSpot(
         block.ref.number, block.ref.timestamp_s, TxHash(block.transactions[0].hash), DEPLOYER, DEPLOYER, 2,
@@ -227,7 +224,7 @@ async def test_where_a_token_was_launched(own: asyncpg.Connection, won: Won) -> 
     assert await deployers.launch_of(own, address(0x404)) is None
 
 
-async def test_how_many_wallets_each_funder_paid(own: asyncpg.Connection, won: Won) -> None:
+async def test_how_many_wallets_each_funder_paid(own: Connection, won: Won) -> None:
     funder = address(0xF000)
     asked = [funder, DEPLOYER, BEST, address(0x404)]
     assert await linked.families_of(own, asked) == {funder: 1, DEPLOYER: 1, BEST: 0, address(0x404): 0}

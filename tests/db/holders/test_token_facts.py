@@ -3,7 +3,6 @@
 from decimal import Decimal
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.events import (
@@ -26,6 +25,7 @@ from roundtrip.store.index import cursor, facts
 from roundtrip.store.index.cursor import BLOCKS_KEPT, CHECKPOINT_BLOCKS, Ids
 from roundtrip.store.server import partitions
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from support.tables import all_rows
 from unit.venues.logs import NETWORK
 from unit.venues.network import address
@@ -41,7 +41,7 @@ POOL = PoolPlace(PLACE, "amm_v4", TOKEN, ZERO_ADDRESS, 5, 2**24 - 1, -(2**23), O
 
 
 @pytest.fixture
-async def ids(connection: asyncpg.Connection) -> Ids:
+async def ids(connection: Connection) -> Ids:
     """Everybody is known, and the pool; the day is there."""
     found = Ids()
     everybody = (TOKEN, WALLET, OTHER, ZERO_ADDRESS, NETWORK.weth, NETWORK.usdg)
@@ -52,12 +52,12 @@ async def ids(connection: asyncpg.Connection) -> Ids:
     return found
 
 
-async def only(connection: asyncpg.Connection, table: str) -> dict[str, Any]:
+async def only(connection: Connection, table: str) -> dict[str, Any]:
     (row,) = await all_rows(connection, table, "1")
     return row
 
 
-async def test_an_address_has_one_number(connection: asyncpg.Connection) -> None:
+async def test_an_address_has_one_number(connection: Connection) -> None:
     one, other = Ids(), Ids()
     await facts.intern(connection, [TOKEN, WALLET, TOKEN], one)
     await facts.intern(connection, [WALLET, OTHER, TOKEN], other)
@@ -72,7 +72,7 @@ async def test_an_address_has_one_number(connection: asyncpg.Connection) -> None
     await facts.intern(connection, [], Ids())
 
 
-async def test_a_pool_reads_back(connection: asyncpg.Connection, ids: Ids) -> None:
+async def test_a_pool_reads_back(connection: Connection, ids: Ids) -> None:
     again = Ids()
     assert await cursor.pools_at(connection, [PLACE, "0x" + "77" * 20], again) == {
         PLACE: POOL._replace(spot=SPOT._replace(tx_hash=TxHash("")))
@@ -81,7 +81,7 @@ async def test_a_pool_reads_back(connection: asyncpg.Connection, ids: Ids) -> No
 
 
 async def test_pools_of_no_money_are_found_by_either_side_and_turned(
-    connection: asyncpg.Connection, ids: Ids
+    connection: Connection, ids: Ids
 ) -> None:
     unpaid = POOL._replace(at="0x" + "0d" * 20, token=TOKEN, quote=OTHER, in_money_from=None, hook=None)
     await facts.put_pools(connection, [unpaid], ids)
@@ -98,7 +98,7 @@ async def test_pools_of_no_money_are_found_by_either_side_and_turned(
 
 @pytest.mark.parametrize("threshold", [None, 0, MOST])
 async def test_a_launch_and_its_steps_read_back(
-    connection: asyncpg.Connection, ids: Ids, threshold: int | None
+    connection: Connection, ids: Ids, threshold: int | None
 ) -> None:
     launched = LaunchedToken(TOKEN, WALLET, OTHER, PLACE[:42], 2, threshold)
     steps = [
@@ -134,7 +134,7 @@ async def test_a_launch_and_its_steps_read_back(
 )
 @pytest.mark.parametrize("buys", [True, False])
 async def test_a_trade_reads_back(
-    connection: asyncpg.Connection,
+    connection: Connection,
     ids: Ids,
     quote: Address,
     eth_wei: int | None,
@@ -155,7 +155,7 @@ async def test_a_trade_reads_back(
 
 @pytest.mark.parametrize("amounts", [(None, None), (MOST, -MOST), (0, None)])
 async def test_liquidity_reads_back(
-    connection: asyncpg.Connection, ids: Ids, amounts: tuple[int | None, int | None]
+    connection: Connection, ids: Ids, amounts: tuple[int | None, int | None]
 ) -> None:
     change = LiquidityChange(SPOT, PLACE, TOKEN, WALLET, OTHER, -(2**23), 2**23 - 1, -(2**255), *amounts)
     await facts.put_liquidity(connection, [change], ids)
@@ -166,7 +166,7 @@ async def test_liquidity_reads_back(
     assert (row["pool_id"], row["tx_hash"]) == (ids.pools[PLACE], as_bytes(HASH))
 
 
-async def test_a_transfer_reads_back(connection: asyncpg.Connection, ids: Ids) -> None:
+async def test_a_transfer_reads_back(connection: Connection, ids: Ids) -> None:
     moved = Transfer(SPOT, Transferred(TOKEN, WALLET, OTHER, MOST), WALLET)
     await facts.put_transfers(connection, [moved], ids)
     row = await only(connection, "transfer")
@@ -176,7 +176,7 @@ async def test_a_transfer_reads_back(connection: asyncpg.Connection, ids: Ids) -
     assert (row["amount_raw"], row["tx_hash"]) == (MOST, as_bytes(HASH))
 
 
-async def test_prices_read_back_the_newest_of_each_quote(connection: asyncpg.Connection, ids: Ids) -> None:
+async def test_prices_read_back_the_newest_of_each_quote(connection: Connection, ids: Ids) -> None:
     assert await cursor.newest_prices(connection) == {}
     old = [Price(WALLET, number, AT_S, PLACE, number, MOST) for number in (3, 9, 5)]
     newest = Price(TOKEN, 4, AT_S, PLACE, MOST, 0)
@@ -184,7 +184,7 @@ async def test_prices_read_back_the_newest_of_each_quote(connection: asyncpg.Con
     assert await cursor.newest_prices(connection) == {WALLET: old[1], TOKEN: newest}
 
 
-async def test_origins_stay_as_they_were_first_told(connection: asyncpg.Connection, ids: Ids) -> None:
+async def test_origins_stay_as_they_were_first_told(connection: Connection, ids: Ids) -> None:
     await facts.put_origins(connection, [WalletMet(WALLET, 5, AT_S)], [], ids)
     await facts.put_origins(
         connection, [WalletMet(WALLET, 6, AT_S + 1)], [WalletFunded(WALLET, OTHER, 7, AT_S)], ids
@@ -198,9 +198,7 @@ async def test_origins_stay_as_they_were_first_told(connection: asyncpg.Connecti
     }  # fmt: skip
 
 
-async def test_who_had_eth_from_elsewhere_has_no_funder_for_ever(
-    connection: asyncpg.Connection, ids: Ids
-) -> None:
+async def test_who_had_eth_from_elsewhere_has_no_funder_for_ever(connection: Connection, ids: Ids) -> None:
     """Whether it is told with his being met, or later."""
     elsewhere, paid = WalletFunded(WALLET, None, 5, AT_S), WalletFunded(WALLET, OTHER, 6, AT_S)
     for met, told in (([WalletMet(WALLET, 5, AT_S)], [elsewhere, paid]), ([], [elsewhere])):
@@ -220,7 +218,7 @@ def ref(number: int) -> BlockRef:
     return BlockRef(number, f"0x{number + 1:064x}", AT_S + number)
 
 
-async def test_the_cursor_moves_only_from_where_it_stands(connection: asyncpg.Connection) -> None:
+async def test_the_cursor_moves_only_from_where_it_stands(connection: Connection) -> None:
     assert await cursor.cursor(connection) is None
     assert await cursor.advance(connection, ref(9).hash, ref(10)) is None
     await cursor.begin(connection, 10, ref(9))
@@ -232,7 +230,7 @@ async def test_the_cursor_moves_only_from_where_it_stands(connection: asyncpg.Co
     assert await cursor.cursor(connection) == cursor.Cursor(10, ref(12))
 
 
-async def test_whoever_changes_what_was_folded_is_counted(connection: asyncpg.Connection) -> None:
+async def test_whoever_changes_what_was_folded_is_counted(connection: Connection) -> None:
     assert await cursor.hold(connection) is None
     await cursor.begin(connection, 0, ref(0))
     assert await cursor.hold(connection) == 0
@@ -241,7 +239,7 @@ async def test_whoever_changes_what_was_folded_is_counted(connection: asyncpg.Co
 
 @pytest.mark.parametrize("width", [1, 7, 700, BLOCKS_KEPT, 3 * BLOCKS_KEPT])
 async def test_blocks_are_kept_for_a_window_and_every_so_many_for_ever(
-    connection: asyncpg.Connection, width: int
+    connection: Connection, width: int
 ) -> None:
     # Narrow ones only round the window's edges: all of them would take a minute.
     last = 3 * BLOCKS_KEPT if width > 7 else BLOCKS_KEPT + 20
@@ -255,7 +253,7 @@ async def test_blocks_are_kept_for_a_window_and_every_so_many_for_ever(
     assert await cursor.blocks_kept(connection) == [ref(n) for n in (*older, *window)]
 
 
-async def test_the_first_number_is_none_without_addresses(connection: asyncpg.Connection) -> None:
+async def test_the_first_number_is_none_without_addresses(connection: Connection) -> None:
     before = await cursor.last_address(connection)
     ids = Ids()
     await facts.intern(connection, [address(0xFACE)], ids)

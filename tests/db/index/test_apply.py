@@ -11,6 +11,7 @@ import pytest
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor, curves, facts, insiders, rewind
 from roundtrip.store.server import jobs, partitions
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync import apply, fold_context
 from roundtrip.sync.apply import CursorMoved, Writer
 from support.tables import all_rows, appended, begun, tables
@@ -57,7 +58,7 @@ def story() -> Chain:
     return found
 
 
-async def test_every_table_is_written(index: asyncpg.Connection) -> None:
+async def test_every_table_is_written(index: Connection) -> None:
     blocks = story()
     await appended(index, await begun(index, blocks.parent), blocks.blocks, [1])
     assert [name for name, rows in (await tables(index)).items() if not rows] == ["launch_step"]
@@ -66,7 +67,7 @@ async def test_every_table_is_written(index: asyncpg.Connection) -> None:
     assert {HIGH, LOW, WETH} <= {row["key"] for row in wished}
 
 
-async def test_blocks_that_do_not_follow_change_nothing(index: asyncpg.Connection) -> None:
+async def test_blocks_that_do_not_follow_change_nothing(index: Connection) -> None:
     blocks = story()
     writer = await begun(index, blocks.parent)
     await appended(index, writer, blocks.blocks[:2])
@@ -93,7 +94,7 @@ STEPS = (
 
 @pytest.mark.parametrize(("module", "name"), STEPS, ids=[name for _, name in STEPS])
 async def test_a_batch_that_fails_anywhere_leaves_nothing_and_is_written_when_tried_again(
-    index: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, module: object, name: str
+    index: Connection, monkeypatch: pytest.MonkeyPatch, module: object, name: str
 ) -> None:
     """Broken after it did its work, so that what it did is taken back, too."""
     blocks = story()
@@ -121,7 +122,7 @@ async def test_a_batch_that_fails_anywhere_leaves_nothing_and_is_written_when_tr
 
 @pytest.mark.parametrize(("module", "name"), [(rewind, "take_away"), (apply, "refold"), (facts, "announce")])
 async def test_a_rewind_that_fails_leaves_everything(
-    index: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, module: object, name: str
+    index: Connection, monkeypatch: pytest.MonkeyPatch, module: object, name: str
 ) -> None:
     blocks = story()
     writer = await begun(index, blocks.parent)
@@ -147,9 +148,7 @@ async def test_a_rewind_that_fails_leaves_everything(
     assert await tables(index) == before
 
 
-async def test_of_two_writers_the_second_is_told_and_changes_nothing(
-    index: asyncpg.Connection, url: str
-) -> None:
+async def test_of_two_writers_the_second_is_told_and_changes_nothing(index: Connection, url: str) -> None:
     blocks, other = story(), await asyncpg.connect(url)
     writer, second = await begun(index, blocks.parent), Writer(NETWORK)
     both = await asyncio.wait_for(
@@ -167,7 +166,7 @@ async def test_of_two_writers_the_second_is_told_and_changes_nothing(
     assert await tables(index) == told
 
 
-async def test_two_writers_that_take_turns_make_one_index(index: asyncpg.Connection) -> None:
+async def test_two_writers_that_take_turns_make_one_index(index: Connection) -> None:
     """Only by mistake: each remembers what was before the other wrote."""
     blocks = story()
     for _ in range(3):
@@ -180,7 +179,7 @@ async def test_two_writers_that_take_turns_make_one_index(index: asyncpg.Connect
     assert await tables(index) == expected
 
 
-async def test_who_changed_what_was_folded_is_heard_of(index: asyncpg.Connection) -> None:
+async def test_who_changed_what_was_folded_is_heard_of(index: Connection) -> None:
     blocks = story()
     writer = await begun(index, blocks.parent)
     await appended(index, writer, blocks.blocks)
@@ -193,7 +192,7 @@ async def test_who_changed_what_was_folded_is_heard_of(index: asyncpg.Connection
 
 
 async def test_pools_that_were_read_long_ago_turn_when_their_quote_becomes_money(
-    index: asyncpg.Connection,
+    index: Connection,
 ) -> None:
     blocks = story()
     writer = await begun(index, blocks.parent)
@@ -210,7 +209,7 @@ async def test_pools_that_were_read_long_ago_turn_when_their_quote_becomes_money
 @pytest.mark.parametrize("quote", [NVDA, address(0xF5 << 140)])
 @pytest.mark.parametrize("token", [LOW, HIGH])
 async def test_a_quote_whose_launch_is_gone_is_no_money_any_more(
-    index: asyncpg.Connection, token: Address, quote: Address
+    index: Connection, token: Address, quote: Address
 ) -> None:
     at, blocks = v4_at(token, quote), Chain()
     blocks.block(sent(v4_opened(token, quote)))
@@ -228,7 +227,7 @@ async def test_a_quote_whose_launch_is_gone_is_no_money_any_more(
     assert (await tables(index))["trade"] == ()
 
 
-async def test_a_fork_may_go_back_to_before_the_first_block(index: asyncpg.Connection) -> None:
+async def test_a_fork_may_go_back_to_before_the_first_block(index: Connection) -> None:
     blocks = story()
     writer = await begun(index, blocks.parent)
     empty = await tables(index)
@@ -237,7 +236,7 @@ async def test_a_fork_may_go_back_to_before_the_first_block(index: asyncpg.Conne
     assert await tables(index) == empty
 
 
-async def test_a_night_has_two_partitions(index: asyncpg.Connection) -> None:
+async def test_a_night_has_two_partitions(index: Connection) -> None:
     blocks = Chain()
     midnight_s = (blocks.parent.timestamp_s // partitions.DAY_S + 1) * partitions.DAY_S
     writer = await begun(index, blocks.parent)
@@ -257,7 +256,7 @@ async def test_a_night_has_two_partitions(index: asyncpg.Connection) -> None:
         assert [one for one in held if one[1]] == [(day, 1) for day in days]
 
 
-async def test_a_batch_is_told_of_when_it_is_there(index: asyncpg.Connection, url: str) -> None:
+async def test_a_batch_is_told_of_when_it_is_there(index: Connection, url: str) -> None:
     blocks, listener, heard = story(), await asyncpg.connect(url), asyncio.Queue[str]()
     await listener.add_listener("facts", lambda *told: heard.put_nowait(str(told[-1])))
     writer = await begun(index, blocks.parent)
@@ -268,7 +267,7 @@ async def test_a_batch_is_told_of_when_it_is_there(index: asyncpg.Connection, ur
     await listener.close()
 
 
-async def test_old_transfers_are_left_out(index: asyncpg.Connection) -> None:
+async def test_old_transfers_are_left_out(index: Connection) -> None:
     blocks = Chain()
     writer = await begun(index, blocks.parent)
     blocks.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, CURVE, ALICE, 5)))
@@ -286,7 +285,7 @@ MEMORIES = (
 
 @pytest.mark.parametrize("small", [MEMORIES, *((one,) for one in MEMORIES)])
 async def test_memories_stay_small_and_lose_nothing(
-    index: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, small: tuple[str, ...]
+    index: Connection, monkeypatch: pytest.MonkeyPatch, small: tuple[str, ...]
 ) -> None:
     blocks = story()
     for _ in range(2):
@@ -300,7 +299,7 @@ async def test_memories_stay_small_and_lose_nothing(
     assert await tables(index) == expected
 
 
-async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: asyncpg.Connection) -> None:
+async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: Connection) -> None:
     """Each that trades once has a position, a number, and stands among those that are met and funded."""
     blocks, wallets = story(), 600
 
@@ -328,7 +327,7 @@ async def test_all_that_is_remembered_of_wallets_has_room_in_64_mb(index: asyncp
     assert 500 < bytes_a_wallet < 64 * 2**20 / most
 
 
-async def test_eth_is_told_by_one_number_everywhere(index: asyncpg.Connection) -> None:
+async def test_eth_is_told_by_one_number_everywhere(index: Connection) -> None:
     """The zero address is interned as any other."""
     blocks = story()
     await appended(index, await begun(index, blocks.parent), blocks.blocks)

@@ -3,13 +3,13 @@
 from collections import defaultdict
 from typing import Any
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import curves, insiders
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.venues.base import Log
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -46,7 +46,7 @@ few = settings(
 )
 
 
-async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
+async def expected_curves(connection: Connection) -> list[Row]:
     """Each curve's trades and buybacks, one after another."""
     found = {}
     launches = {row["token_id"]: row for row in await told(connection, "launch")}
@@ -72,7 +72,7 @@ async def expected_curves(connection: asyncpg.Connection) -> list[Row]:
     return sorted(found.values(), key=lambda row: row["pool_id"])
 
 
-async def expected_fullest(connection: asyncpg.Connection, after_s: int) -> list[tuple[int, int]]:
+async def expected_fullest(connection: Connection, after_s: int) -> list[tuple[int, int]]:
     """Every curve looked at alone."""
     launches = {row["token_id"]: row for row in await told(connection, "launch")}
     gone = {row["token_id"] for row in await told(connection, "launch_step")}
@@ -89,7 +89,7 @@ async def expected_fullest(connection: asyncpg.Connection, after_s: int) -> list
     return [(-pool_id, last_s) for _, last_s, pool_id in sorted(found, reverse=True)]
 
 
-async def agree(connection: asyncpg.Connection, chain: Chain) -> None:
+async def agree(connection: Connection, chain: Chain) -> None:
     assert await all_rows(connection, "curve", "pool_id") == await expected_curves(connection)
     for after_s in (0, await connection.fetchval("SELECT at_s - 9000 FROM facts.cursor")):
         shown = await curves.fullest(connection, after_s, 99)
@@ -108,7 +108,7 @@ async def agree(connection: asyncpg.Connection, chain: Chain) -> None:
     sizes=st.lists(st.integers(1, 9), min_size=1, max_size=4),
 )
 async def test_at_any_moment_they_are_what_a_slow_sum_says(
-    index: asyncpg.Connection, seed: int, steps: list[tuple[int, int]], sizes: list[int]
+    index: Connection, seed: int, steps: list[tuple[int, int]], sizes: list[int]
 ) -> None:
     """So many blocks on, so many back, a few times over."""
     makes, chain = MadeUp(seed), Chain()
@@ -130,7 +130,7 @@ async def test_at_any_moment_they_are_what_a_slow_sum_says(
     await agree(index, chain)
 
 
-async def test_made_up_chains_have_insiders_of_every_sort(index: asyncpg.Connection) -> None:
+async def test_made_up_chains_have_insiders_of_every_sort(index: Connection) -> None:
     found: dict[str, int] = defaultdict(int)
     for seed in range(12):
         chain = Chain()
@@ -150,7 +150,7 @@ def begins() -> Chain:
     return chain
 
 
-async def after(connection: asyncpg.Connection, *own: Log, sender: Address = DEV) -> list[tuple[Any, ...]]:
+async def after(connection: Connection, *own: Log, sender: Address = DEV) -> list[tuple[Any, ...]]:
     """Who did what with how much, after a transaction with these logs."""
     chain = begins()
     chain.block(sent(*own, sender=sender))
@@ -173,9 +173,7 @@ SELL = v3_swap(POOL, -9, 500) if WETH < HIGH else v3_swap(POOL, 500, -9)
 
 
 @pytest.mark.parametrize("wallet", [DEV, BOB])
-async def test_a_sell_is_one_deed_whatever_the_tokens_passed_by(
-    index: asyncpg.Connection, wallet: Address
-) -> None:
+async def test_a_sell_is_one_deed_whatever_the_tokens_passed_by(index: Connection, wallet: Address) -> None:
     sold_it = [("sold", wallet, None, 500, 9)]
     direct = moved(HIGH, wallet, POOL, 500), SELL
     assert await after(index, *direct, sender=wallet) == sold_it
@@ -185,14 +183,14 @@ async def test_a_sell_is_one_deed_whatever_the_tokens_passed_by(
     assert await after(index, *on_the_curve, sender=wallet) == sold_it
 
 
-async def test_a_small_sell_hides_no_move(index: asyncpg.Connection) -> None:
+async def test_a_small_sell_hides_no_move(index: Connection) -> None:
     kept = moved(HIGH, DEV, ALICE, 10_000), moved(HIGH, DEV, POOL, 500), SELL
     assert await after(index, *kept) == [("moved", DEV, ALICE, 10_000, None), ("sold", DEV, None, 500, 9)]
     through = moved(HIGH, DEV, ROUTER, 10_000), moved(HIGH, ROUTER, POOL, 500), SELL
     assert await after(index, *through) == [("moved", DEV, ROUTER, 9_500, None), ("sold", DEV, None, 500, 9)]
 
 
-async def test_nobody_else_is_an_insider(index: asyncpg.Connection) -> None:
+async def test_nobody_else_is_an_insider(index: Connection) -> None:
     for wallet in (ALICE, CAROL):
         assert await after(index, moved(HIGH, wallet, POOL, 500), SELL, sender=wallet) == []
         assert await after(index, moved(HIGH, wallet, DEV, 500), sender=wallet) == []
@@ -204,18 +202,18 @@ async def test_nobody_else_is_an_insider(index: asyncpg.Connection) -> None:
 @pytest.mark.parametrize(
     "taker", [NETWORK.universal_router, NETWORK.v4_pool_manager, CURVE, POOL, HIGH, DEV, min(ENTRY_POINTS)]
 )
-async def test_what_machinery_gets_is_moved_to_nobody(index: asyncpg.Connection, taker: Address) -> None:
+async def test_what_machinery_gets_is_moved_to_nobody(index: Connection, taker: Address) -> None:
     assert await after(index, moved(HIGH, DEV, taker, 500)) == []
 
 
 @pytest.mark.parametrize("taker", [DEAD, ZERO_ADDRESS])
-async def test_a_burn_is_a_burn_and_no_move(index: asyncpg.Connection, taker: Address) -> None:
+async def test_a_burn_is_a_burn_and_no_move(index: Connection, taker: Address) -> None:
     assert await after(index, moved(HIGH, DEV, taker, 500)) == [("burned", DEV, taker, 500, None)]
     assert await after(index, moved(HIGH, ZERO_ADDRESS, taker, 500)) == []
 
 
 @pytest.mark.parametrize("sizes", [[1], [9]])
-async def test_who_is_funded_later_was_no_insider(index: asyncpg.Connection, sizes: list[int]) -> None:
+async def test_who_is_funded_later_was_no_insider(index: Connection, sizes: list[int]) -> None:
     """In one batch as in several; and he becomes none: for one wei anybody would be."""
     chain = begins()
     chain.block(sent(moved(HIGH, PAYEE, ALICE, 500), sender=PAYEE))
@@ -234,7 +232,7 @@ async def test_who_is_funded_later_was_no_insider(index: asyncpg.Connection, siz
     ("before", "after", "expected"), [(498, 0, [600]), (499, 0, []), (498, 1, [600]), (499, 1, [])]
 )
 async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
-    index: asyncpg.Connection, sizes: list[int], before: int, after: int, expected: list[int]
+    index: Connection, sizes: list[int], before: int, after: int, expected: list[int]
 ) -> None:
     """By what it had paid until then, in one batch as in several. What it does itself counts all the same."""
     chain, crowd = begins(), [address(0xC0000 + n) for n in range(before + after)]
@@ -250,7 +248,7 @@ async def test_whom_an_exchange_paid_is_no_insider_of_its_launches(
 PAYEE = address(0x9A7EE)
 
 
-async def test_of_whom_the_deployer_paid_only_what_it_does_itself_counts(index: asyncpg.Connection) -> None:
+async def test_of_whom_the_deployer_paid_only_what_it_does_itself_counts(index: Connection) -> None:
     """Who buys on a curve first is the first to send it eth, and has the curve give out tokens."""
     gives = moved(HIGH, BOB, ALICE, 500)
     assert await after(index, gives, sender=ALICE) == await after(index, gives, sender=DEV) == []
@@ -262,7 +260,7 @@ async def test_of_whom_the_deployer_paid_only_what_it_does_itself_counts(index: 
     assert await after(index, *run, sender=ALICE) == [("moved", BOB, ALICE, 500, None)]
 
 
-async def test_old_deeds_are_not_written_and_go_some_day(index: asyncpg.Connection) -> None:
+async def test_old_deeds_are_not_written_and_go_some_day(index: Connection) -> None:
     chain = begins()
     chain.block(sent(moved(HIGH, DEV, ALICE, 500), moved(HIGH, ALICE, DEAD, 7)))
     day_s = 86_400
@@ -279,7 +277,7 @@ async def test_old_deeds_are_not_written_and_go_some_day(index: asyncpg.Connecti
     assert await told(index, "inside") == []
 
 
-async def test_a_curve_from_before_the_first_block_is_not_made_up(index: asyncpg.Connection) -> None:
+async def test_a_curve_from_before_the_first_block_is_not_made_up(index: Connection) -> None:
     """Its launch is known, and how its trading began is not."""
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV)))
@@ -294,7 +292,7 @@ async def test_a_curve_from_before_the_first_block_is_not_made_up(index: asyncpg
     assert await told(index, "curve") == await told(index, "buyback") == []
 
 
-async def test_a_rewind_takes_counts_that_knew_of_more(index: asyncpg.Connection) -> None:
+async def test_a_rewind_takes_counts_that_knew_of_more(index: Connection) -> None:
     chain = begins()
     writer = await begun(index, chain.parent)
     await appended(index, writer, chain.blocks)

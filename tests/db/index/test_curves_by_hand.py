@@ -1,8 +1,7 @@
 """Curves at their edges, told by hand: what a made-up chain seldom does."""
 
-import asyncpg
-
 from roundtrip.store.index import curves
+from roundtrip.store.server.rows import Connection
 from support.tables import all_rows, appended, begun
 from support.told_blocks import Chain, bought, bought_back, launched, sent
 from unit.sync.telling import ALICE, CURVE, DEV, HIGH, LOW
@@ -11,7 +10,7 @@ from unit.venues.network import address
 OTHER = address(0xC04F)
 
 
-async def test_equal_moves_are_each_taken_back(index: asyncpg.Connection) -> None:
+async def test_equal_moves_are_each_taken_back(index: Connection) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), bought_back(CURVE, 50)))
     # The buy brings 99, of 100 that were paid.
@@ -24,7 +23,7 @@ async def test_equal_moves_are_each_taken_back(index: asyncpg.Connection) -> Non
     assert [row["raised_raw"] for row in await all_rows(index, "curve", "1")] == [50]
 
 
-async def test_the_first_block_that_goes_takes_its_curves_along(index: asyncpg.Connection) -> None:
+async def test_the_first_block_that_goes_takes_its_curves_along(index: Connection) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV)))
     chain.block(sent(launched(LOW, OTHER, DEV)))
@@ -38,7 +37,7 @@ async def test_the_first_block_that_goes_takes_its_curves_along(index: asyncpg.C
 
 
 async def test_of_equally_full_curves_the_last_comes_first_and_stays_until_its_second_is_over(
-    index: asyncpg.Connection,
+    index: Connection,
 ) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV)))

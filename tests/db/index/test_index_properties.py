@@ -2,11 +2,11 @@
 
 from typing import Any
 
-import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from roundtrip.store.server.partitions import DAY_S
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.retention import retire_trades
@@ -30,7 +30,7 @@ def made_up(seed: int, blocks: int) -> Chain:
     return chain
 
 
-async def afresh(connection: asyncpg.Connection, chain: Chain) -> dict[str, Any]:
+async def afresh(connection: Connection, chain: Chain) -> dict[str, Any]:
     """The index of a chain that was read at once by somebody who knew nothing."""
     writer = await begun(connection, chain.parent)
     await appended(connection, writer, chain.blocks)
@@ -40,7 +40,7 @@ async def afresh(connection: asyncpg.Connection, chain: Chain) -> dict[str, Any]
 @few
 @given(seed=SEEDS, blocks=st.integers(2, 50), sizes=SIZES)
 async def test_batches_of_any_size_make_one_index(
-    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int]
+    index: Connection, seed: int, blocks: int, sizes: list[int]
 ) -> None:
     chain = made_up(seed, blocks)
     expected = await afresh(index, chain)
@@ -52,7 +52,7 @@ async def test_batches_of_any_size_make_one_index(
 @few
 @given(seed=SEEDS, blocks=st.integers(2, 40), sizes=SIZES)
 async def test_whoever_forgets_everything_between_batches_makes_the_same(
-    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int]
+    index: Connection, seed: int, blocks: int, sizes: list[int]
 ) -> None:
     chain = made_up(seed, blocks)
     expected = await afresh(index, chain)
@@ -76,7 +76,7 @@ async def test_whoever_forgets_everything_between_batches_makes_the_same(
     keeps=st.booleans(),
 )
 async def test_forks_leave_nothing_behind(
-    index: asyncpg.Connection,
+    index: Connection,
     seed: int,
     steps: list[tuple[int, int]],
     last: int,
@@ -110,7 +110,7 @@ async def test_forks_leave_nothing_behind(
 @few
 @given(seed=SEEDS, blocks=st.integers(2, 50), sizes=SIZES)
 async def test_positions_and_closings_are_what_a_rebuild_makes(
-    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int]
+    index: Connection, seed: int, blocks: int, sizes: list[int]
 ) -> None:
     chain = made_up(seed, blocks)
     writer = await begun(index, chain.parent)
@@ -124,7 +124,7 @@ async def test_positions_and_closings_are_what_a_rebuild_makes(
     assert await tables(index) == await afresh(index, chain)
 
 
-async def test_made_up_chains_have_something_of_everything(index: asyncpg.Connection) -> None:
+async def test_made_up_chains_have_something_of_everything(index: Connection) -> None:
     """What the properties above are worth: a few chains fill every table, and trade in every way."""
     filled: dict[str, int] = {}
     for seed in range(8):
@@ -136,7 +136,7 @@ async def test_made_up_chains_have_something_of_everything(index: asyncpg.Connec
 @few
 @given(seed=SEEDS, blocks=st.integers(10, 60), sizes=SIZES, back=st.integers(0, 5))
 async def test_trades_that_go_leave_positions_as_they_are(
-    index: asyncpg.Connection, seed: int, blocks: int, sizes: list[int], back: int
+    index: Connection, seed: int, blocks: int, sizes: list[int], back: int
 ) -> None:
     """Also for who rebuilds them then, forks, and goes on."""
     makes, chain = MadeUp(seed), Chain()

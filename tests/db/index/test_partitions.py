@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from roundtrip.store.server.partitions import DAILY, DAY_S, Daily, day_of, days, drop_before, ensure
+from roundtrip.store.server.rows import Connection
 
 DAY_ONE = 1_759_968_000
 """The first second of 2025-10-09."""
@@ -15,7 +16,7 @@ WAIT_S = 10
 
 
 @pytest.fixture
-async def two(database_url: str) -> AsyncIterator[tuple[asyncpg.Connection, asyncpg.Connection]]:
+async def two(database_url: str) -> AsyncIterator[tuple[Connection, Connection]]:
     """Two connections that are in no transaction; the days that were made are gone afterwards."""
     one, other = await asyncpg.connect(database_url), await asyncpg.connect(database_url)
     yield one, other
@@ -26,13 +27,13 @@ async def two(database_url: str) -> AsyncIterator[tuple[asyncpg.Connection, asyn
     await one.close()
 
 
-async def _transfer(connection: asyncpg.Connection, at_s: int, log_index: int = 0) -> None:
+async def _transfer(connection: Connection, at_s: int, log_index: int = 0) -> None:
     await connection.execute(
         "INSERT INTO facts.transfer VALUES ($1, 7, $2, 1, 2, 3, 4, $3)", at_s, log_index, b"\1" * 32
     )
 
 
-async def _locks(connection: asyncpg.Connection, table: str) -> set[str]:
+async def _locks(connection: Connection, table: str) -> set[str]:
     """What the connection holds of a table."""
     rows = await connection.fetch(
         "SELECT mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation = $1::text::regclass", table
@@ -41,9 +42,7 @@ async def _locks(connection: asyncpg.Connection, table: str) -> set[str]:
 
 
 @pytest.mark.parametrize("table", DAILY)
-async def test_every_day_from_the_first_to_the_last_is_made(
-    connection: asyncpg.Connection, table: Daily
-) -> None:
+async def test_every_day_from_the_first_to_the_last_is_made(connection: Connection, table: Daily) -> None:
     await ensure(connection, table, DAY_ONE + DAY_S - 1, DAY_ONE + 2 * DAY_S)
     assert await days(connection, table) == [date(2025, 10, 9), date(2025, 10, 10), date(2025, 10, 11)]
     await ensure(connection, table, DAY_ONE, DAY_ONE + 3 * DAY_S)
@@ -53,7 +52,7 @@ async def test_every_day_from_the_first_to_the_last_is_made(
     assert await connection.fetchval("SELECT txid_current(), count(*) FROM pg_class") == before
 
 
-async def test_rows_lie_in_their_own_day(connection: asyncpg.Connection) -> None:
+async def test_rows_lie_in_their_own_day(connection: Connection) -> None:
     await ensure(connection, "facts.transfer", DAY_ONE, DAY_ONE + DAY_S)
     for at_s in (DAY_ONE, DAY_ONE + DAY_S - 1, DAY_ONE + DAY_S):
         await _transfer(connection, at_s)
@@ -65,7 +64,7 @@ async def test_rows_lie_in_their_own_day(connection: asyncpg.Connection) -> None
         await _transfer(connection, DAY_ONE - 1)
 
 
-async def test_a_day_has_the_indexes_of_its_table(connection: asyncpg.Connection) -> None:
+async def test_a_day_has_the_indexes_of_its_table(connection: Connection) -> None:
     """Attached, not made a second time: a key that is there twice is refused in each day."""
     await ensure(connection, "facts.trade", DAY_ONE, DAY_ONE)
     indexes = await connection.fetch(
@@ -86,7 +85,7 @@ async def test_a_day_has_the_indexes_of_its_table(connection: asyncpg.Connection
     assert own == len(of_the_table)
 
 
-async def test_days_before_one_are_dropped_with_their_rows(connection: asyncpg.Connection) -> None:
+async def test_days_before_one_are_dropped_with_their_rows(connection: Connection) -> None:
     await ensure(connection, "facts.transfer", DAY_ONE, DAY_ONE + 2 * DAY_S)
     for n in range(3):
         await _transfer(connection, DAY_ONE + n * DAY_S)
@@ -98,14 +97,14 @@ async def test_days_before_one_are_dropped_with_their_rows(connection: asyncpg.C
     assert await drop_before(connection, "facts.transfer", date(2025, 10, 11)) == []
 
 
-async def test_a_dropped_day_can_be_made_again(connection: asyncpg.Connection) -> None:
+async def test_a_dropped_day_can_be_made_again(connection: Connection) -> None:
     await ensure(connection, "facts.transfer", DAY_ONE, DAY_ONE)
     await drop_before(connection, "facts.transfer", date(2025, 10, 10))
     await ensure(connection, "facts.transfer", DAY_ONE, DAY_ONE)
     assert await days(connection, "facts.transfer") == [date(2025, 10, 9)]
 
 
-async def test_a_lock_timeout_of_the_caller_is_put_back(connection: asyncpg.Connection) -> None:
+async def test_a_lock_timeout_of_the_caller_is_put_back(connection: Connection) -> None:
     await connection.execute("SET LOCAL lock_timeout = '1234ms'")
     await ensure(connection, "facts.transfer", DAY_ONE, DAY_ONE)
     await drop_before(connection, "facts.transfer", date(2025, 10, 10))
@@ -113,7 +112,7 @@ async def test_a_lock_timeout_of_the_caller_is_put_back(connection: asyncpg.Conn
 
 
 async def test_who_reads_and_writes_does_not_wait_for_a_day_that_is_made(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     await ensure(one, "facts.transfer", DAY_ONE, DAY_ONE)
@@ -129,7 +128,7 @@ async def test_who_reads_and_writes_does_not_wait_for_a_day_that_is_made(
 
 
 async def test_with_its_transaction_a_day_is_there_or_not(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     transaction = one.transaction()
@@ -140,11 +139,11 @@ async def test_with_its_transaction_a_day_is_there_or_not(
 
 
 async def test_two_that_need_the_same_day_make_it_once(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
 
-    async def make(connection: asyncpg.Connection) -> None:
+    async def make(connection: Connection) -> None:
         async with connection.transaction():
             await ensure(connection, "facts.trade", DAY_ONE, DAY_ONE)
 
@@ -157,13 +156,13 @@ async def test_two_that_need_the_same_day_make_it_once(
     assert await days(one, "facts.trade") == [date(2025, 10, 9)]
 
 
-async def _until_it_waits(connection: asyncpg.Connection) -> None:
+async def _until_it_waits(connection: Connection) -> None:
     while not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted)"):  # noqa: ASYNC110
         await asyncio.sleep(0)
 
 
 async def test_a_table_in_use_is_let_go_of_soon(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     await ensure(one, "facts.transfer", DAY_ONE, DAY_ONE)
@@ -178,7 +177,7 @@ async def test_a_table_in_use_is_let_go_of_soon(
     assert await days(one, "facts.transfer") == []
 
 
-async def test_only_what_is_cut_into_days_is_touched(connection: asyncpg.Connection) -> None:
+async def test_only_what_is_cut_into_days_is_touched(connection: Connection) -> None:
     other = "facts.price; DROP TABLE facts.price"
     with pytest.raises(ValueError, match="not cut into days"):
         await ensure(connection, other, DAY_ONE, DAY_ONE)  # type: ignore[arg-type]

@@ -3,12 +3,12 @@
 import tracemalloc
 from collections.abc import Awaitable, Callable
 
-import asyncpg
 import pytest
 
 from roundtrip.store.index import positions
 from roundtrip.store.index.positions import PositionKey
 from roundtrip.store.server.partitions import DAY_S
+from roundtrip.store.server.rows import Connection
 from roundtrip.sync.apply import refold
 from roundtrip.sync.rebuild import rebuild
 from roundtrip.sync.retention import retire_trades
@@ -22,11 +22,11 @@ MOST_BYTES = 6_000_000
 """All of them at once are 16 MB and more, some at a time 3."""
 
 
-async def rebuilt(connection: asyncpg.Connection) -> None:
+async def rebuilt(connection: Connection) -> None:
     assert [made async for made in rebuild(connection, NETWORK)]
 
 
-async def refolded(connection: asyncpg.Connection) -> None:
+async def refolded(connection: Connection) -> None:
     async with connection.transaction():
         keys = [
             PositionKey(*row)
@@ -35,20 +35,20 @@ async def refolded(connection: asyncpg.Connection) -> None:
         await refold(connection, keys, NETWORK)
 
 
-async def retired(connection: asyncpg.Connection) -> None:
+async def retired(connection: Connection) -> None:
     newest_s = await connection.fetchval("SELECT max(at_s) FROM facts.trade")
     while await retire_trades(connection, newest_s + DAY_S, NETWORK):
         pass
 
 
-Way = Callable[[asyncpg.Connection], Awaitable[None]]
+Way = Callable[[Connection], Awaitable[None]]
 WAYS: dict[str, Way] = {"rebuild": rebuilt, "refold": refolded, "retire": retired}
 
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("at_once", [1, 2, 3, 7])
 async def test_however_few_are_read_at_once_positions_are_the_same(
-    index: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch, way: str, at_once: int
+    index: Connection, monkeypatch: pytest.MonkeyPatch, way: str, at_once: int
 ) -> None:
     chain = Chain()
     MadeUp(at_once).grow(chain, 90)
@@ -65,9 +65,7 @@ async def test_however_few_are_read_at_once_positions_are_the_same(
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_bot_with_many_trades_of_one_token_takes_little_memory(
-    index: asyncpg.Connection, way: str
-) -> None:
+async def test_a_bot_with_many_trades_of_one_token_takes_little_memory(index: Connection, way: str) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 7, 500), sender=BOB))
     await appended(index, await begun(index, chain.parent), chain.blocks)
@@ -88,7 +86,7 @@ async def test_a_bot_with_many_trades_of_one_token_takes_little_memory(
     assert peak_bytes < MOST_BYTES
 
 
-async def test_what_was_folded_of_a_day_that_is_gone_is_gone_on_from(index: asyncpg.Connection) -> None:
+async def test_what_was_folded_of_a_day_that_is_gone_is_gone_on_from(index: Connection) -> None:
     """Also where no trade came after it."""
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), bought(CURVE, ALICE, ALICE, 7, 500), sender=BOB))

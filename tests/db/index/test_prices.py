@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,6 +10,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.store.index.prices import STALE_S, past_prices
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
 from support.told_blocks import USDG, WETH, Chain, MadeUp, sent, v3_at, v3_opened, v3_priced
 from unit.sync.priced import at_usd, swap
@@ -30,7 +30,7 @@ few = settings(
 )
 
 
-async def all_trades_are_worth_the_same(connection: asyncpg.Connection) -> int:
+async def all_trades_are_worth_the_same(connection: Connection) -> int:
     """How many of them are worth something that had to be looked up."""
     rows = await connection.fetch(
         "SELECT trade.block_number, trade.at_s, trade.quote_raw, trade.micro_usd, quote.address"
@@ -53,7 +53,7 @@ async def all_trades_are_worth_the_same(connection: asyncpg.Connection) -> int:
 @few
 @given(seed=st.integers(0, 2**20), blocks=st.integers(10, 80), back=st.integers(0, 30))
 async def test_made_up_trades_are_worth_what_the_sync_wrote(
-    index: asyncpg.Connection, seed: int, blocks: int, back: int
+    index: Connection, seed: int, blocks: int, back: int
 ) -> None:
     """Also after a fork, and whoever wrote them."""
     makes, chain = MadeUp(seed), Chain()
@@ -72,7 +72,7 @@ async def test_made_up_trades_are_worth_what_the_sync_wrote(
     await all_trades_are_worth_the_same(index)
 
 
-async def test_made_up_trades_have_prices_that_are_looked_up(index: asyncpg.Connection) -> None:
+async def test_made_up_trades_have_prices_that_are_looked_up(index: Connection) -> None:
     """What the property above is worth."""
     told = 0
     for seed in range(4):
@@ -88,7 +88,7 @@ async def test_made_up_trades_have_prices_that_are_looked_up(index: asyncpg.Conn
 
 
 @pytest.fixture
-async def told(index: asyncpg.Connection) -> Chain:
+async def told(index: Connection) -> Chain:
     """Eth is worth 2000 dollars from the end of the second block on, 3000 and then 4000 in the fifth, and
     nothing happens in two more."""
     chain = Chain()
@@ -103,7 +103,7 @@ async def told(index: asyncpg.Connection) -> Chain:
     return chain
 
 
-async def dollars(index: asyncpg.Connection, times: Mapping[int, int], quote: Address = WETH) -> list[object]:
+async def dollars(index: Connection, times: Mapping[int, int], quote: Address = WETH) -> list[object]:
     """What an eth is worth in each of these blocks."""
     found = await past_prices(index, NETWORK, {quote}, times)
     worth = [found.worth(quote, ETH, number) for number in times]
@@ -112,17 +112,17 @@ async def dollars(index: asyncpg.Connection, times: Mapping[int, int], quote: Ad
 
 @pytest.mark.parametrize("quote", [WETH, ZERO_ADDRESS])
 async def test_a_block_has_the_price_of_the_end_of_the_one_before(
-    index: asyncpg.Connection, told: Chain, quote: Address
+    index: Connection, told: Chain, quote: Address
 ) -> None:
     times = {block.ref.number: block.ref.timestamp_s for block in told.blocks}
     assert await dollars(index, times, quote) == [None, None, 2000, 2000, 2000, 4000, 4000]
 
 
-async def test_before_the_first_block_nothing_is_known(index: asyncpg.Connection, told: Chain) -> None:
+async def test_before_the_first_block_nothing_is_known(index: Connection, told: Chain) -> None:
     assert await dollars(index, {0: 0, START - 1: 0, START: 0}) == [None, None, None]
 
 
-async def test_past_the_newest_block_a_price_holds_for_a_day(index: asyncpg.Connection, told: Chain) -> None:
+async def test_past_the_newest_block_a_price_holds_for_a_day(index: Connection, told: Chain) -> None:
     """The next block has the price of the newest, whenever it comes."""
     last = told.blocks[-1].ref
     later = {
@@ -133,7 +133,7 @@ async def test_past_the_newest_block_a_price_holds_for_a_day(index: asyncpg.Conn
     assert await dollars(index, later) == [4000, 4000, None]
 
 
-async def test_a_price_holds_as_long_as_nobody_trades(index: asyncpg.Connection, told: Chain) -> None:
+async def test_a_price_holds_as_long_as_nobody_trades(index: Connection, told: Chain) -> None:
     """However long: the pool still gives it."""
     told.block(after_s=9 * STALE_S)
     told.block()
@@ -142,7 +142,7 @@ async def test_a_price_holds_as_long_as_nobody_trades(index: asyncpg.Connection,
     assert await dollars(index, {last.number: last.timestamp_s}) == [4000]
 
 
-async def test_a_pool_with_nothing_in_it_tells_nothing(index: asyncpg.Connection, told: Chain) -> None:
+async def test_a_pool_with_nothing_in_it_tells_nothing(index: Connection, told: Chain) -> None:
     """Also where it did before: an older price is not taken for one."""
     await index.execute("UPDATE facts.price SET depth_raw = 0 WHERE block_number = $1", START + 4)
     times = {block.ref.number: block.ref.timestamp_s for block in told.blocks}
@@ -153,20 +153,20 @@ async def test_a_pool_with_nothing_in_it_tells_nothing(index: asyncpg.Connection
     assert await dollars(index, times) == [None, None, 2000, 2000, 2000, None, None]
 
 
-async def test_without_an_index_only_dollars_are_worth_something(connection: asyncpg.Connection) -> None:
+async def test_without_an_index_only_dollars_are_worth_something(connection: Connection) -> None:
     await connection.execute("DELETE FROM facts.cursor")
     found = await past_prices(connection, NETWORK, {WETH, USDG, NVDA}, {7: 7})
     assert [found.worth(quote, ETH, 7) for quote in (WETH, USDG, NVDA)] == [None, ETH, None]
 
 
-async def test_nothing_is_worth_more_than_fits(index: asyncpg.Connection, told: Chain) -> None:
+async def test_nothing_is_worth_more_than_fits(index: Connection, told: Chain) -> None:
     found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
     assert found.worth(WETH, 2**255, START + 6) == MOST_MICRO_USD
     assert found.worth(USDG, 2**255, START + 6) == MOST_MICRO_USD
     assert found.worth(WETH, 0, START + 6) == 0
 
 
-async def test_what_was_not_loaded_is_not_taken_for_unknown(index: asyncpg.Connection, told: Chain) -> None:
+async def test_what_was_not_loaded_is_not_taken_for_unknown(index: Connection, told: Chain) -> None:
     found = await past_prices(index, NETWORK, {WETH}, {START + 6: 0})
     for quote, number in ((WETH, START + 5), (NVDA, START + 6)):
         with pytest.raises(KeyError):

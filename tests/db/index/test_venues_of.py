@@ -1,9 +1,8 @@
 """Where a token may trade: every place, its own first, whoever opened others beside."""
 
-import asyncpg
-
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.index import cursor
+from roundtrip.store.server.rows import Connection
 from support.tables import appended, begun
 from support.told_blocks import (
     HOOK,
@@ -39,11 +38,11 @@ def story() -> Chain:
     return made
 
 
-async def places(index: asyncpg.Connection, token: Address = HIGH, most: int = 256) -> list[str]:
+async def places(index: Connection, token: Address = HIGH, most: int = 256) -> list[str]:
     return [pool.at for pool in await cursor.venues_of(index, token, most)]
 
 
-async def test_every_place_is_there_and_its_own_come_first(index: asyncpg.Connection) -> None:
+async def test_every_place_is_there_and_its_own_come_first(index: Connection) -> None:
     made = story()
     await appended(index, await begun(index, made.parent), made.blocks)
     found = await places(index)
@@ -62,7 +61,7 @@ async def test_every_place_is_there_and_its_own_come_first(index: asyncpg.Connec
     assert await places(index, address(0x404)) == []
 
 
-async def test_as_many_as_are_asked_for_and_never_without_its_own(index: asyncpg.Connection) -> None:
+async def test_as_many_as_are_asked_for_and_never_without_its_own(index: Connection) -> None:
     """Many that are older, and many that were opened between, keep none of its own away."""
     made = story()
     await appended(index, await begun(index, made.parent), made.blocks)
@@ -72,7 +71,7 @@ async def test_as_many_as_are_asked_for_and_never_without_its_own(index: asyncpg
         assert found[:2] == [CURVE, v4_at(HIGH, ZERO_ADDRESS, HOOK)][:most]
 
 
-async def test_where_it_is_the_money_is_a_place_too(index: asyncpg.Connection) -> None:
+async def test_where_it_is_the_money_is_a_place_too(index: Connection) -> None:
     """Behind those where it is what is traded."""
     made = Chain()
     made.block(*(sent(launched(other, address(int(other, 16) + 99), DEV, NVDA)) for other in OTHERS))
@@ -86,7 +85,7 @@ async def test_where_it_is_the_money_is_a_place_too(index: asyncpg.Connection) -
     assert (pool.spot.block_number, pool.spot.at_s) == (101, made.blocks[1].ref.timestamp_s)
 
 
-async def test_where_it_was_traded_beyond_the_places_that_are_taken(index: asyncpg.Connection) -> None:
+async def test_where_it_was_traded_beyond_the_places_that_are_taken(index: Connection) -> None:
     made = story()
     traded = v3_at(HIGH, WETH, 3000)
     made.block(sent(v3_swap(traded, -5, 7)))

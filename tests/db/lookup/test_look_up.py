@@ -2,7 +2,6 @@
 
 import random
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base import names
@@ -10,6 +9,7 @@ from roundtrip.domain.base.events import LaunchedToken, LaunchEvent, LaunchMoved
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.store.index import facts, rewind, tokens
 from roundtrip.store.index.cursor import Ids
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import look_up
 from roundtrip.store.wallets.look_up import Bearers
 from unit.venues.network import address
@@ -36,7 +36,7 @@ def launch(token: Address, number: int) -> LaunchEvent:
     return LaunchEvent(Spot(number, number % 3, AT_S + number, HASH), launched, address(0xDE))
 
 
-async def slowly(connection: asyncpg.Connection, key: str) -> Bearers:
+async def slowly(connection: Connection, key: str) -> Bearers:
     """Everybody is looked at, and every symbol cleaned anew."""
     launched: list[tuple[int, int, int]] = []
     strangers = 0
@@ -58,7 +58,7 @@ async def slowly(connection: asyncpg.Connection, key: str) -> Bearers:
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_bearers_are_what_a_slow_count_says(connection: asyncpg.Connection, seed: int) -> None:
+async def test_bearers_are_what_a_slow_count_says(connection: Connection, seed: int) -> None:
     chance, ids = random.Random(seed), Ids()
     everybody = [address(0x7000 + n) for n in range(30)]
     await facts.intern(connection, [*everybody, address(0xDE), ZERO_ADDRESS], ids)
@@ -86,7 +86,7 @@ async def test_bearers_are_what_a_slow_count_says(connection: asyncpg.Connection
                 assert await look_up.bearers(connection, key) == await slowly(connection, key), (number, key)
 
 
-async def test_a_launch_stands_where_its_last_step_put_it(connection: asyncpg.Connection) -> None:
+async def test_a_launch_stands_where_its_last_step_put_it(connection: Connection) -> None:
     ids, token = Ids(), address(0x7000)
     await facts.intern(connection, [token, address(0xDE), ZERO_ADDRESS], ids)
     await facts.put_launches(connection, [launch(token, 5)], [], ids)
@@ -104,7 +104,7 @@ async def test_a_launch_stands_where_its_last_step_put_it(connection: asyncpg.Co
         assert await stands() == step
 
 
-async def test_ten_thousand_bearers_are_not_looked_at_one_by_one(connection: asyncpg.Connection) -> None:
+async def test_ten_thousand_bearers_are_not_looked_at_one_by_one(connection: Connection) -> None:
     """The first and the last are the ends of an index; nothing is joined but those."""
     await connection.execute(
         "INSERT INTO facts.launch (token_id, generation, deployer_id, sender_id, quote_id, at, block_number,"

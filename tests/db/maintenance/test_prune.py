@@ -20,6 +20,7 @@ from roundtrip.store.practice import practice
 from roundtrip.store.practice.practice import Repeat
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S, Daily
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
 from roundtrip.sync import retention
 from roundtrip.sync.position_fold import fold_onto
@@ -47,7 +48,7 @@ class Ground:
 
 
 @pytest.fixture
-async def index(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def index(url: str) -> AsyncIterator[Connection]:
     connection = await asyncpg.connect(url)
     yield connection
     for table in partitions.DAILY:
@@ -72,7 +73,7 @@ def old_story(last_after_s: int = 100 * DAY_S) -> Chain:
     return chain
 
 
-async def followed(connection: asyncpg.Connection, chain: Chain) -> None:
+async def followed(connection: Connection, chain: Chain) -> None:
     await appended(connection, await begun(connection, chain.parent), chain.blocks, [1])
     await connection.execute("TRUNCATE jobs.job")
     await jobs.enqueue(connection, "prune", "facts")
@@ -84,13 +85,13 @@ async def run_of(ground: Ground) -> None:
         await asyncio.gather(*await Worker(cast(Context, ground), KINDS, lambda: 0.5).take())
 
 
-async def days_of(connection: asyncpg.Connection) -> list[int]:
+async def days_of(connection: Connection) -> list[int]:
     names: tuple[Daily, ...] = ("facts.transfer", "facts.liquidity", "facts.trade")
     return [len(await partitions.days(connection, name)) for name in names]
 
 
 async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
-    index: asyncpg.Connection, pool: asyncpg.Pool
+    index: Connection, pool: asyncpg.Pool
 ) -> None:
     chain = old_story()
     await followed(index, chain)
@@ -112,7 +113,7 @@ async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
 
 
 async def test_while_a_day_is_folded_the_sync_goes_on(
-    index: asyncpg.Connection, pool: asyncpg.Pool, url: str, monkeypatch: pytest.MonkeyPatch
+    index: Connection, pool: asyncpg.Pool, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The cursor is free, and the table of trades is: on every day."""
     chain = old_story()
@@ -140,9 +141,7 @@ async def test_while_a_day_is_folded_the_sync_goes_on(
     assert await days_of(index) == [0, 0, 0]
 
 
-async def test_one_block_of_a_far_year_makes_nothing_old(
-    index: asyncpg.Connection, pool: asyncpg.Pool
-) -> None:
+async def test_one_block_of_a_far_year_makes_nothing_old(index: Connection, pool: asyncpg.Pool) -> None:
     chain = old_story(last_after_s=1)
     today_s = chain.blocks[-1].ref.timestamp_s
     chain.block(sent(sender=BOB), after_s=2**31 - 1 - today_s)
@@ -159,7 +158,7 @@ async def test_one_block_of_a_far_year_makes_nothing_old(
 
 
 async def test_what_insiders_did_goes_after_eight_days_by_both_clocks(
-    index: asyncpg.Connection, pool: asyncpg.Pool
+    index: Connection, pool: asyncpg.Pool
 ) -> None:
     chain = Chain()
     chain.block(sent(launched(HIGH, CURVE, DEV), moved(HIGH, DEV, BOB, 1), sender=DEV))
@@ -178,7 +177,7 @@ async def test_what_insiders_did_goes_after_eight_days_by_both_clocks(
 
 
 async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_else(
-    index: asyncpg.Connection, pool: asyncpg.Pool
+    index: Connection, pool: asyncpg.Pool
 ) -> None:
     """By our own clock; a run that dropped some wishes for the next at once."""
     chain = old_story()
@@ -199,7 +198,7 @@ async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_els
     await index.execute("TRUNCATE facts.holder_read")
 
 
-async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, pool: asyncpg.Pool) -> None:
+async def test_books_of_holders_go_without_an_index(index: Connection, pool: asyncpg.Pool) -> None:
     chain = old_story()
     await followed(index, chain)
     await index.execute("DELETE FROM facts.cursor")
@@ -210,9 +209,7 @@ async def test_books_of_holders_go_without_an_index(index: asyncpg.Connection, p
     assert await books.head_of(index, HIGH) is None
 
 
-async def test_what_accounts_were_told_goes_after_seven_days(
-    index: asyncpg.Connection, pool: asyncpg.Pool
-) -> None:
+async def test_what_accounts_were_told_goes_after_seven_days(index: Connection, pool: asyncpg.Pool) -> None:
     chain = old_story()
     await followed(index, chain)
     newest_s = chain.blocks[-1].ref.timestamp_s
@@ -226,7 +223,7 @@ async def test_what_accounts_were_told_goes_after_seven_days(
 
 
 async def test_answers_to_repeated_requests_are_kept_seven_days(
-    index: asyncpg.Connection, pool: asyncpg.Pool
+    index: Connection, pool: asyncpg.Pool
 ) -> None:
     newest_s = 1_760_000_000
     await followed(index, old_story())

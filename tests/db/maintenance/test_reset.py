@@ -21,6 +21,7 @@ from roundtrip.store.scorecard import scorecard
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.partitions import DAY_S
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 from roundtrip.sync.apply import Writer
 from roundtrip.sync.retention import retire_trades
@@ -34,7 +35,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def followed(index: asyncpg.Connection) -> Chain:
+async def followed(index: Connection) -> Chain:
     """A chain, and all of it in the index."""
     made = Chain()
     MadeUp(7).grow(made, 60)
@@ -42,11 +43,11 @@ async def followed(index: asyncpg.Connection) -> Chain:
     return made
 
 
-async def counts(index: asyncpg.Connection, names: tuple[str, ...]) -> dict[str, int]:
+async def counts(index: Connection, names: tuple[str, ...]) -> dict[str, int]:
     return {name: await index.fetchval(f"SELECT count(*) FROM {name}") for name in names}  # noqa: S608
 
 
-async def rest_is_there(index: asyncpg.Connection) -> None:
+async def rest_is_there(index: Connection) -> None:
     """A row of what others write."""
     kept = KeptEvidence(NOW, 1, "1", "ok", "ok", b"{}")
     row_id = await evidence.keep(index, TOKEN, kept)
@@ -62,7 +63,7 @@ async def rest_is_there(index: asyncpg.Connection) -> None:
     await jobs.enqueue(index, "token", TOKEN)
 
 
-async def test_every_table_of_facts_is_forgotten_or_kept(index: asyncpg.Connection) -> None:
+async def test_every_table_of_facts_is_forgotten_or_kept(index: Connection) -> None:
     rows = await index.fetch(
         "SELECT 'facts.' || relname AS name FROM pg_class WHERE relnamespace = 'facts'::regnamespace"
         " AND relkind IN ('r', 'p') AND NOT relispartition"
@@ -70,9 +71,7 @@ async def test_every_table_of_facts_is_forgotten_or_kept(index: asyncpg.Connecti
     assert sorted(row["name"] for row in rows) == sorted(FORGOTTEN + KEPT)
 
 
-async def test_all_that_the_sync_wrote_goes_and_nothing_else(
-    index: asyncpg.Connection, followed: Chain
-) -> None:
+async def test_all_that_the_sync_wrote_goes_and_nothing_else(index: Connection, followed: Chain) -> None:
     last_s = followed.blocks[-1].ref.timestamp_s
     while await retire_trades(index, last_s - DAY_S, NETWORK):
         pass
@@ -87,7 +86,7 @@ async def test_all_that_the_sync_wrote_goes_and_nothing_else(
     assert await counts(index, OTHERS) == others
 
 
-async def test_the_next_sync_makes_it_again(index: asyncpg.Connection, followed: Chain) -> None:
+async def test_the_next_sync_makes_it_again(index: Connection, followed: Chain) -> None:
     before, last_id = await tables(index), await cursor.last_address(index)
     await forget(index)
     await cursor.begin(index, followed.parent.number + 1, followed.parent)
@@ -96,15 +95,13 @@ async def test_the_next_sync_makes_it_again(index: asyncpg.Connection, followed:
     assert await cursor.last_address(index) == last_id
 
 
-async def test_forgotten_twice_is_forgotten(index: asyncpg.Connection, followed: Chain) -> None:
+async def test_forgotten_twice_is_forgotten(index: Connection, followed: Chain) -> None:
     await forget(index)
     await forget(index)
     assert await cursor.cursor(index) is None
 
 
-async def test_while_a_sync_holds_its_lock_nothing_goes(
-    index: asyncpg.Connection, followed: Chain, url: str
-) -> None:
+async def test_while_a_sync_holds_its_lock_nothing_goes(index: Connection, followed: Chain, url: str) -> None:
     before = await tables(index)
     other = await asyncpg.connect(url)
     await other.execute("SELECT pg_advisory_lock($1)", SYNC_LOCK)
@@ -116,7 +113,7 @@ async def test_while_a_sync_holds_its_lock_nothing_goes(
 
 @pytest.mark.parametrize("table", ["facts.address", "facts.trade", "facts.closing"])
 async def test_while_a_table_is_in_use_nothing_goes(
-    index: asyncpg.Connection, followed: Chain, url: str, table: str
+    index: Connection, followed: Chain, url: str, table: str
 ) -> None:
     before = await tables(index)
     other = await asyncpg.connect(url)
@@ -137,7 +134,7 @@ async def said(monkeypatch: pytest.MonkeyPatch, url: str, *arguments: str) -> Re
 
 
 async def test_it_has_to_be_said_twice(
-    index: asyncpg.Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
+    index: Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = await tables(index)
     asked = await said(monkeypatch, url)
@@ -151,7 +148,7 @@ async def test_it_has_to_be_said_twice(
 
 
 async def test_the_command_is_refused_while_a_sync_runs_or_a_table_is_in_use(
-    index: asyncpg.Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
+    index: Connection, followed: Chain, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with index.transaction():
         await index.execute("LOCK facts.pool IN ACCESS SHARE MODE")

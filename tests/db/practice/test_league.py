@@ -14,6 +14,7 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.index import cursor
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
+from roundtrip.store.server.rows import Connection
 from support.leagued import DAY_S, NOW, NUMBER, TOKEN, WEEK_S, Leagued, block, curve_of, new_account
 from support.made_index import ETH, number_address
 from unit.venues.logs import NETWORK
@@ -31,7 +32,7 @@ async def made(url: str) -> AsyncIterator[Leagued]:
 
 
 @pytest.fixture
-async def other(url: str) -> AsyncIterator[asyncpg.Connection]:
+async def other(url: str) -> AsyncIterator[Connection]:
     """A second connection, which waits for nobody."""
     connection = await asyncpg.connect(url, server_settings={"lock_timeout": "100ms"})
     yield connection
@@ -45,7 +46,7 @@ async def is_agent(made: Leagued, account_id: int) -> bool | None:
     return found
 
 
-async def until_somebody_waits(connection: asyncpg.Connection) -> None:
+async def until_somebody_waits(connection: Connection) -> None:
     """For a lock, in this database."""
     waiting = (
         "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND state = 'active'"
@@ -59,9 +60,7 @@ async def until_somebody_waits(connection: asyncpg.Connection) -> None:
 # --- nobody waits ----------------------------------------------------------------------------------
 
 
-async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(
-    made: Leagued, other: asyncpg.Connection
-) -> None:
+async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(made: Leagued, other: Connection) -> None:
     """What was found is kept by the job of the winners alone."""
     stands = await cursor.cursor(made.connection)
     assert stands is not None
@@ -77,7 +76,7 @@ async def test_the_sync_does_not_wait_for_a_sell_nor_a_sell_for_it(
 
 
 async def test_what_cannot_be_found_out_in_time_does_not_count_and_the_transaction_goes_on(
-    made: Leagued, other: asyncpg.Connection
+    made: Leagued, other: Connection
 ) -> None:
     account = await new_account(made.connection)
     async with other.transaction():
@@ -149,7 +148,7 @@ async def test_a_tag_is_on_this_weeks_board_at_once_and_leaves_the_week_before(m
 
 
 async def test_a_tag_waits_for_a_sell_that_is_being_booked_and_finds_it(
-    made: Leagued, url: str, other: asyncpg.Connection
+    made: Leagued, url: str, other: Connection
 ) -> None:
     account = await new_account(made.connection)
     tagging = await asyncpg.connect(url)
@@ -166,7 +165,7 @@ async def test_a_tag_waits_for_a_sell_that_is_being_booked_and_finds_it(
 
 
 async def test_a_sell_waits_for_a_tag_that_is_being_set_and_has_it(
-    made: Leagued, url: str, other: asyncpg.Connection
+    made: Leagued, url: str, other: Connection
 ) -> None:
     account = await new_account(made.connection)
     tagging = await asyncpg.connect(url)

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.types import Address
@@ -12,6 +11,7 @@ from roundtrip.domain.practice import league as rules
 from roundtrip.domain.practice.practice import WEEK_S as LENGTH_S
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts, LeagueEligibility
+from roundtrip.store.server.rows import Connection
 from support.leagued import (
     BUYERS,
     DAY_S,
@@ -40,7 +40,7 @@ CROWD = tuple(number_address(0xC000 + n) for n in range(30))
 
 
 @pytest.fixture
-async def made(connection: asyncpg.Connection) -> Leagued:
+async def made(connection: Connection) -> Leagued:
     return await Leagued(connection).made()
 
 
@@ -210,7 +210,7 @@ async def test_his_loss_is_left_out_like_his_gain(made: Leagued) -> None:
 # --- what cannot be found out ----------------------------------------------------------------------
 
 
-async def test_without_an_index_nothing_counts(connection: asyncpg.Connection) -> None:
+async def test_without_an_index_nothing_counts(connection: Connection) -> None:
     alone = await Leagued(connection).emptied()
     assert await alone.sells(await new_account(connection)) == LeagueEligibility(False, rules.NO_INDEX)
     assert await nobody_is_on_it(alone)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import get_args
 
-import asyncpg
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.practice import league
 from roundtrip.store.practice.league import LeagueCounts
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 from support.leagued import NOW, WEEK_S, Leagued, new_account
 from support.made_index import number_address
 from support.won import Facts, block, facts, strewn
@@ -68,7 +68,7 @@ def _why_not(
 
 
 async def held_against(
-    connection: asyncpg.Connection, dice: random.Random, fairness: Fairness
+    connection: Connection, dice: random.Random, fairness: Fairness
 ) -> Counter[str | None]:
     """Every token with some wallets, and sells of it in some blocks; how often each reason was told."""
     newest = await strewn(connection, dice)
@@ -112,13 +112,11 @@ async def held_against(
 
 @few
 @given(seed=st.integers(0, 2**20), fairness=FAIRNESSES)
-async def test_what_counts_is_what_the_rules_say(
-    index: asyncpg.Connection, seed: int, fairness: Fairness
-) -> None:
+async def test_what_counts_is_what_the_rules_say(index: Connection, seed: int, fairness: Fairness) -> None:
     await held_against(index, random.Random(seed), fairness)
 
 
-async def test_strewn_facts_have_sells_of_every_sort(index: asyncpg.Connection) -> None:
+async def test_strewn_facts_have_sells_of_every_sort(index: Connection) -> None:
     """What the property above is worth."""
     told: Counter[str | None] = Counter()
     for seed in range(12):
@@ -143,7 +141,7 @@ SELLS = st.lists(
 @few
 @given(sells=SELLS, agents=st.sets(st.integers(0, 5)))
 async def test_a_board_is_what_the_sells_of_its_week_come_to(
-    index: asyncpg.Connection, sells: list[tuple[int, int, int, int]], agents: set[int]
+    index: Connection, sells: list[tuple[int, int, int, int]], agents: set[int]
 ) -> None:
     """In whatever order they come, of the weeks before and after, too."""
     undone = index.transaction()

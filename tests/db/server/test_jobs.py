@@ -10,6 +10,7 @@ import pytest
 from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import AT_ONCE, Job
+from roundtrip.store.server.rows import Connection
 
 NOW = datetime(2025, 10, 9, 12, tzinfo=UTC)
 LEASE_S = 60.0
@@ -20,24 +21,22 @@ def later(seconds: float) -> datetime:
     return NOW + timedelta(seconds=seconds)
 
 
-async def take(
-    connection: asyncpg.Connection, count: int = 10, now: datetime = NOW, kind: str = "walk"
-) -> list[Job]:
+async def take(connection: Connection, count: int = 10, now: datetime = NOW, kind: str = "walk") -> list[Job]:
     return await jobs.claim(connection, [kind], count, LEASE_S, now)
 
 
-async def take_one(connection: asyncpg.Connection, now: datetime = NOW) -> Job:
+async def take_one(connection: Connection, now: datetime = NOW) -> Job:
     (job,) = await take(connection, 10, now)
     return job
 
 
-async def rows(connection: asyncpg.Connection) -> int:
+async def rows(connection: Connection) -> int:
     count: int = await connection.fetchval("SELECT count(*) FROM jobs.job")
     return count
 
 
 @pytest.fixture
-async def two(database_url: str) -> AsyncIterator[tuple[asyncpg.Connection, asyncpg.Connection]]:
+async def two(database_url: str) -> AsyncIterator[tuple[Connection, Connection]]:
     """Two connections that are in no transaction, over an empty table."""
     one, other = await asyncpg.connect(database_url), await asyncpg.connect(database_url)
     await one.execute("TRUNCATE jobs.job")
@@ -47,7 +46,7 @@ async def two(database_url: str) -> AsyncIterator[tuple[asyncpg.Connection, asyn
     await one.close()
 
 
-async def test_a_job_is_taken_once_and_gone_when_finished(connection: asyncpg.Connection) -> None:
+async def test_a_job_is_taken_once_and_gone_when_finished(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog", {"leash": 2})
     job = await take_one(connection)
     assert (job.kind, job.key, job.payload, job.tries) == ("walk", "dog", {"leash": 2}, 1)
@@ -57,7 +56,7 @@ async def test_a_job_is_taken_once_and_gone_when_finished(connection: asyncpg.Co
     assert await rows(connection) == 0
 
 
-async def test_what_was_due_longest_is_taken_first(connection: asyncpg.Connection) -> None:
+async def test_what_was_due_longest_is_taken_first(connection: Connection) -> None:
     for key, run_at in (("c", later(-1)), ("b", later(-3)), ("d", later(1)), ("a", None), ("e", later(-2))):
         await jobs.enqueue(connection, "walk", key, run_at=run_at)
     await jobs.enqueue(connection, "feed", "cat")
@@ -68,13 +67,13 @@ async def test_what_was_due_longest_is_taken_first(connection: asyncpg.Connectio
     assert [job.key for job in await take(connection, kind="feed")] == ["cat"]
 
 
-async def test_of_those_without_a_time_the_first_wish_comes_first(connection: asyncpg.Connection) -> None:
+async def test_of_those_without_a_time_the_first_wish_comes_first(connection: Connection) -> None:
     for key in ("b", "c", "a", "b"):
         await jobs.enqueue(connection, "walk", key)
     assert [job.key for job in await take(connection)] == ["b", "c", "a"]
 
 
-async def test_a_second_wish_is_the_same_job(connection: asyncpg.Connection) -> None:
+async def test_a_second_wish_is_the_same_job(connection: Connection) -> None:
     """The earlier time, the newer payload."""
     await jobs.enqueue(connection, "walk", "dog", {"n": 1}, later(10))
     await jobs.enqueue(connection, "walk", "dog", {"n": 2}, later(5))
@@ -85,7 +84,7 @@ async def test_a_second_wish_is_the_same_job(connection: asyncpg.Connection) -> 
     assert (job.payload, job.run_at) == ({"n": 3}, later(5))
 
 
-async def test_hundreds_are_wished_for_at_once(connection: asyncpg.Connection) -> None:
+async def test_hundreds_are_wished_for_at_once(connection: Connection) -> None:
     keys = [str(n % 400) for n in range(500)]
     await jobs.enqueue(connection, "walk", "7")
     await jobs.enqueue_many(connection, "walk", keys, {"n": 1})
@@ -98,7 +97,7 @@ async def test_hundreds_are_wished_for_at_once(connection: asyncpg.Connection) -
 
 
 async def test_two_that_take_at_the_same_time_never_get_the_same(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     await jobs.enqueue_many(one, "walk", [str(n) for n in range(5)])
@@ -127,7 +126,7 @@ async def test_many_that_take_share_all_of_them(database_url: str) -> None:
         await pool.execute("TRUNCATE jobs.job")
 
 
-async def test_whose_lease_is_over_may_lose_it(connection: asyncpg.Connection) -> None:
+async def test_whose_lease_is_over_may_lose_it(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     dead = await take_one(connection)
     assert await take(connection, now=later(LEASE_S - 0.001)) == []
@@ -141,7 +140,7 @@ async def test_whose_lease_is_over_may_lose_it(connection: asyncpg.Connection) -
     assert await jobs.finish(connection, job)
 
 
-async def test_it_is_still_ours_after_the_lease_while_nobody_took_it(connection: asyncpg.Connection) -> None:
+async def test_it_is_still_ours_after_the_lease_while_nobody_took_it(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     job = await take_one(connection)
     assert await jobs.finish(connection, job)
@@ -149,7 +148,7 @@ async def test_it_is_still_ours_after_the_lease_while_nobody_took_it(connection:
 
 
 async def test_effects_of_a_job_that_was_lost_are_rolled_back(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     await jobs.enqueue(one, "walk", "dog")
@@ -167,7 +166,7 @@ async def test_effects_of_a_job_that_was_lost_are_rolled_back(
 
 
 async def test_taking_waits_for_who_is_just_finishing_and_gets_nothing(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     await jobs.enqueue(one, "walk", "dog")
@@ -178,7 +177,7 @@ async def test_taking_waits_for_who_is_just_finishing_and_gets_nothing(
     assert await take(other, now=later(LEASE_S)) == []
 
 
-async def test_a_lease_is_made_longer(connection: asyncpg.Connection) -> None:
+async def test_a_lease_is_made_longer(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     job = await take_one(connection)
     assert await jobs.renew(connection, job, later(100))
@@ -186,7 +185,7 @@ async def test_a_lease_is_made_longer(connection: asyncpg.Connection) -> None:
     assert await take(connection, now=later(100)) != []
 
 
-async def test_what_a_clock_that_was_ahead_took_is_taken_at_once(connection: asyncpg.Connection) -> None:
+async def test_what_a_clock_that_was_ahead_took_is_taken_at_once(connection: Connection) -> None:
     """What another's clock, a little ahead, has taken just now is not."""
     await jobs.enqueue(connection, "walk", "dog")
     job = await take_one(connection, later(AHEAD_S))
@@ -201,7 +200,7 @@ async def test_what_a_clock_that_was_ahead_took_is_taken_at_once(connection: asy
 
 
 async def test_a_wish_is_lost_with_its_transaction_and_only_with_it(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     transaction = one.transaction()
@@ -216,7 +215,7 @@ async def test_a_wish_is_lost_with_its_transaction_and_only_with_it(
 
 
 async def test_a_wish_is_told_of_when_it_is_committed(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     told: asyncio.Queue[str] = asyncio.Queue()
@@ -234,7 +233,7 @@ async def test_a_wish_is_told_of_when_it_is_committed(
     await other.remove_listener(jobs.CHANNEL, listener)
 
 
-async def test_a_wish_while_it_is_being_run_is_not_swallowed(connection: asyncpg.Connection) -> None:
+async def test_a_wish_while_it_is_being_run_is_not_swallowed(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog", {"n": 1})
     job = await take_one(connection)
     await jobs.enqueue(connection, "walk", "dog", {"n": 2}, later(30))
@@ -249,7 +248,7 @@ async def test_a_wish_while_it_is_being_run_is_not_swallowed(connection: asyncpg
 
 
 async def test_a_run_that_begins_after_the_wish_is_what_was_wished_for(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     await take_one(connection)
@@ -259,7 +258,7 @@ async def test_a_run_that_begins_after_the_wish_is_what_was_wished_for(
     assert await rows(connection) == 0
 
 
-async def test_a_wish_for_later_outlives_a_crash(connection: asyncpg.Connection) -> None:
+async def test_a_wish_for_later_outlives_a_crash(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     await take_one(connection)
     await jobs.enqueue(connection, "walk", "dog", run_at=later(1000))
@@ -268,7 +267,7 @@ async def test_a_wish_for_later_outlives_a_crash(connection: asyncpg.Connection)
     assert (await take_one(connection, later(1000))).key == "dog"
 
 
-async def test_a_job_may_wish_for_itself(connection: asyncpg.Connection) -> None:
+async def test_a_job_may_wish_for_itself(connection: Connection) -> None:
     """As what is done every day does, in the transaction of its effects."""
     await jobs.enqueue(connection, "walk", "dog")
     job = await take_one(connection)
@@ -279,7 +278,7 @@ async def test_a_job_may_wish_for_itself(connection: asyncpg.Connection) -> None
 
 
 async def test_a_wish_waits_for_who_is_just_finishing(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     one, other = two
     await jobs.enqueue(one, "walk", "dog")
@@ -295,11 +294,11 @@ async def test_a_wish_waits_for_who_is_just_finishing(
 
 
 async def test_two_that_wish_for_the_same_in_another_order_do_not_block_each_other(
-    two: tuple[asyncpg.Connection, asyncpg.Connection],
+    two: tuple[Connection, Connection],
 ) -> None:
     keys = [str(n) for n in range(200)]
 
-    async def wish(connection: asyncpg.Connection, order: list[str]) -> None:
+    async def wish(connection: Connection, order: list[str]) -> None:
         for _ in range(10):
             async with connection.transaction():
                 await jobs.enqueue_many(connection, "walk", order)
@@ -312,7 +311,7 @@ async def test_two_that_wish_for_the_same_in_another_order_do_not_block_each_oth
 # --- failures --------------------------------------------------------------------------------------
 
 
-async def test_a_failed_job_is_run_again_later(connection: asyncpg.Connection) -> None:
+async def test_a_failed_job_is_run_again_later(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog", {"n": 1})
     job = await take_one(connection)
     assert await jobs.postpone(connection, job, later(5), "it rains")
@@ -323,7 +322,7 @@ async def test_a_failed_job_is_run_again_later(connection: asyncpg.Connection) -
     assert (again.tries, again.payload) == (2, {"n": 1})
 
 
-async def test_a_wish_meanwhile_does_not_hurry_what_failed_just_now(connection: asyncpg.Connection) -> None:
+async def test_a_wish_meanwhile_does_not_hurry_what_failed_just_now(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog", {"n": 1})
     job = await take_one(connection)
     await jobs.enqueue(connection, "walk", "dog", {"n": 2})
@@ -336,7 +335,7 @@ async def test_a_wish_meanwhile_does_not_hurry_what_failed_just_now(connection: 
 
 
 async def test_what_was_given_up_is_kept_for_people_and_later_forgotten(
-    connection: asyncpg.Connection,
+    connection: Connection,
 ) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     assert await jobs.give_up(connection, await take_one(connection), NOW, "it bites")
@@ -348,7 +347,7 @@ async def test_what_was_given_up_is_kept_for_people_and_later_forgotten(
     assert await rows(connection) == 0
 
 
-async def test_what_was_given_up_begins_anew_when_it_is_wished_for(connection: asyncpg.Connection) -> None:
+async def test_what_was_given_up_begins_anew_when_it_is_wished_for(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog", {"n": 1})
     await jobs.give_up(connection, await take_one(connection), NOW, "it bites")
     await jobs.enqueue(connection, "walk", "dog", {"n": 2}, later(5))
@@ -357,7 +356,7 @@ async def test_what_was_given_up_begins_anew_when_it_is_wished_for(connection: a
     assert (job.tries, job.payload) == (1, {"n": 2})
 
 
-async def test_a_wish_in_the_last_run_is_not_given_up_with_it(connection: asyncpg.Connection) -> None:
+async def test_a_wish_in_the_last_run_is_not_given_up_with_it(connection: Connection) -> None:
     await jobs.enqueue(connection, "walk", "dog")
     job = await take_one(connection)
     await jobs.enqueue(connection, "walk", "dog")

@@ -20,6 +20,7 @@ from hypothesis.stateful import (
 
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import AT_ONCE, Job
+from roundtrip.store.server.rows import Connection
 
 START = datetime(2025, 10, 9, tzinfo=UTC)
 LEASE_S = 10
@@ -46,7 +47,7 @@ AT_ONCE_S = -1e9
 class Jobs(RuleBasedStateMachine):
     """``held``: everything ever taken, with the claim that the model gave it; most are lost by now."""
 
-    connection: asyncpg.Connection
+    connection: Connection
     loop: asyncio.AbstractEventLoop
 
     def __init__(self) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.accounts import keys
@@ -13,6 +12,7 @@ from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.store.scorecard import scorecard
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip.store.server.migrate import migrate, migrations
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from support.databases import connected, database
 from support.keys import account_of_key
@@ -54,13 +54,13 @@ INSERT INTO accounts.delivery_try VALUES (1, 1, '2026-01-01Z', 500, NULL, 9);
 
 
 @pytest.fixture
-async def connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
+async def connection(database_url: str) -> AsyncIterator[Connection]:
     """Of an empty database."""
     async with database(database_url, "upgraded") as url, connected(url) as found:
         yield found
 
 
-async def columns(connection: asyncpg.Connection) -> dict[str, list[str]]:
+async def columns(connection: Connection) -> dict[str, list[str]]:
     """By table, in the order of their names."""
     rows = await connection.fetch(
         "SELECT table_schema || '.' || table_name AS name, array_agg('\"' || column_name || '\"'"
@@ -70,7 +70,7 @@ async def columns(connection: asyncpg.Connection) -> dict[str, list[str]]:
     return {row["name"]: row["columns"] for row in rows}
 
 
-async def rows_of(connection: asyncpg.Connection, of: dict[str, list[str]]) -> dict[str, list[str]]:
+async def rows_of(connection: Connection, of: dict[str, list[str]]) -> dict[str, list[str]]:
     """What stands in these columns."""
     found = {}
     for table, names in of.items():
@@ -87,7 +87,7 @@ def rename(of: dict[str, list[str]]) -> dict[str, list[str]]:
     }
 
 
-async def test_what_an_older_release_wrote_is_kept(connection: asyncpg.Connection) -> None:
+async def test_what_an_older_release_wrote_is_kept(connection: Connection) -> None:
     assert await migrate(connection, migrations()[:FIRST]) == list(range(1, FIRST + 1))
     await connection.execute(OF_THEN)
     await connection.execute(
@@ -114,7 +114,7 @@ async def test_what_an_older_release_wrote_is_kept(connection: asyncpg.Connectio
     ]
 
 
-async def test_scores_of_before_are_counted(connection: asyncpg.Connection) -> None:
+async def test_scores_of_before_are_counted(connection: Connection) -> None:
     await migrate(connection, migrations()[:SCORES])
     for number in (1, 2, 3):
         await connection.execute(

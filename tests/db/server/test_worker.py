@@ -19,6 +19,7 @@ from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.migrate import migrate
 from roundtrip.store.server.postgres import EmbeddedPostgres
+from roundtrip.store.server.rows import Connection
 
 NOW_S = 1_760_011_200.0
 WAIT_S = 20
@@ -64,7 +65,7 @@ class Ground:
 def mark(job: Job) -> Effect:
     """An effect that can be seen: another job."""
 
-    async def effect(connection: asyncpg.Connection) -> None:
+    async def effect(connection: Connection) -> None:
         await jobs.enqueue(connection, "mark", f"{job.key}-{job.tries}")
 
     return effect
@@ -97,7 +98,7 @@ async def fails(ground: Ground, job: Job) -> Effect:
 
 
 async def half_done(ground: Ground, job: Job) -> Effect:
-    async def effect(connection: asyncpg.Connection) -> None:
+    async def effect(connection: Connection) -> None:
         await mark(job)(connection)
         raise KeyError(UNFAIR)
 
@@ -286,7 +287,7 @@ async def test_a_lease_is_renewed_while_a_job_is_run(ground: Ground) -> None:
     assert await ground.marks() == ["a-1"]
 
 
-async def _writes_until(ground: Ground, connection: asyncpg.Connection) -> None:
+async def _writes_until(ground: Ground, connection: Connection) -> None:
     ground.has_begun.set()
     async with asyncio.timeout(WAIT_S):
         await ground.go.wait()
@@ -295,7 +296,7 @@ async def _writes_until(ground: Ground, connection: asyncpg.Connection) -> None:
 
 async def test_a_lease_is_renewed_while_an_effect_is_written(ground: Ground) -> None:
     async def slow(ground: Ground, job: Job) -> Effect:
-        async def effect(connection: asyncpg.Connection) -> None:
+        async def effect(connection: Connection) -> None:
             await _writes_until(ground, connection)
             await mark(job)(connection)
 
@@ -328,12 +329,12 @@ async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_re
     said: list[bool] = []
     renew = jobs.renew
 
-    async def heard(connection: asyncpg.Connection, job: Job, until: datetime) -> bool:
+    async def heard(connection: Connection, job: Job, until: datetime) -> bool:
         said.append(await renew(connection, job, until))
         return said[-1]
 
     async def itself(ground: Ground, job: Job) -> Effect:
-        async def effect(connection: asyncpg.Connection) -> None:
+        async def effect(connection: Connection) -> None:
             await jobs.enqueue(connection, job.kind, job.key, run_at=ground.now() + timedelta(hours=2))
             said.clear()
             await _writes_until(ground, connection)
@@ -491,7 +492,7 @@ async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s
         ground.begun.append(job.key)
         run_at = ground.now() + timedelta(seconds=30)
 
-        async def effect(connection: asyncpg.Connection) -> None:
+        async def effect(connection: Connection) -> None:
             await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
 
         return effect

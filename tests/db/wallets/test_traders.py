@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.store.index import deployers
 from roundtrip.store.index.deployers import DeployerTrades
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import traders
 from roundtrip.store.wallets.traders import traders_holding
 from unit.venues.network import address
@@ -35,7 +36,7 @@ class Row:
     last_s: int
 
 
-async def put(connection: asyncpg.Connection, token_id: int, rows: list[Row]) -> None:
+async def put(connection: Connection, token_id: int, rows: list[Row]) -> None:
     await connection.executemany(
         "INSERT INTO facts.address (id, address) OVERRIDING SYSTEM VALUE VALUES ($1, $2)"
         " ON CONFLICT DO NOTHING",
@@ -80,7 +81,7 @@ def slowly(rows: list[Row], seed: bytes, most: int) -> list[set[Address]]:
 
 @pytest.mark.parametrize("count", [0, 1, 3, 7, 40, 300])
 async def test_they_are_those_that_a_slow_look_at_all_of_them_finds(
-    connection: asyncpg.Connection, count: int
+    connection: Connection, count: int
 ) -> None:
     rows = some_rows(Random(count), count)
     await put(connection, 77, rows)
@@ -97,7 +98,7 @@ async def test_they_are_those_that_a_slow_look_at_all_of_them_finds(
 
 
 async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(
-    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Neither the first nor the last so many can crowd the others out."""
     monkeypatch.setattr(traders, "MOST_LOOKED_AT", 60)
@@ -117,7 +118,7 @@ async def test_of_a_token_with_very_many_some_are_looked_at_from_anywhere(
 
 
 async def test_a_million_holders_are_not_read_through(
-    connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every scan of positions follows the index that has a token's traders in order, and stops early, also
     where the database knows nothing of how many there are."""
@@ -142,7 +143,7 @@ async def test_a_million_holders_are_not_read_through(
 class Spy:
     """Has what is asked explained, as it is asked."""
 
-    def __init__(self, connection: asyncpg.Connection) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.plan: list[asyncpg.Record] = []
 
@@ -152,9 +153,7 @@ class Spy:
         return found
 
 
-async def launch(
-    connection: asyncpg.Connection, token_id: int, deployer_id: int, generation: int = 2
-) -> None:
+async def launch(connection: Connection, token_id: int, deployer_id: int, generation: int = 2) -> None:
     await connection.execute(
         "INSERT INTO facts.launch (token_id, generation, deployer_id, sender_id, quote_id, at, block_number,"
         " log_index, at_s, tx_hash) VALUES ($1, $3, $2, $2, 1, '\\x00', 5, $1, 5, '\\x00')",
@@ -164,7 +163,7 @@ async def launch(
     )
 
 
-async def test_who_launched_it_and_what_he_traded_of_it(connection: asyncpg.Connection) -> None:
+async def test_who_launched_it_and_what_he_traded_of_it(connection: Connection) -> None:
     deployer = Row(address(0xDE), 9_000_001, 500, 200, 3)
     await put(connection, 77, [deployer])
     assert await deployers.own(connection, 77) is None

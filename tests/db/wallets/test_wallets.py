@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import BPS, ZERO_ADDRESS
 from roundtrip.domain.wallets.linked import LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
 from support.made_index import MadeIndex, number_address
 from support.tables import all_rows, appended, begun, emptied
@@ -26,7 +26,7 @@ few = settings(
 Row = dict[str, Any]
 
 
-async def grown(index: asyncpg.Connection, seed: int, blocks: int, back: int) -> Chain:
+async def grown(index: Connection, seed: int, blocks: int, back: int) -> Chain:
     """A made-up chain that was followed; ``back`` of its blocks were then taken away by a fork, and others
     put in their place."""
     makes, chain = MadeUp(seed), Chain()
@@ -43,16 +43,16 @@ async def grown(index: asyncpg.Connection, seed: int, blocks: int, back: int) ->
     return chain
 
 
-async def rows_of(index: asyncpg.Connection, table: str) -> list[Row]:
+async def rows_of(index: Connection, table: str) -> list[Row]:
     return await all_rows(index, table, "1")
 
 
-async def trades_of(index: asyncpg.Connection) -> list[Row]:
+async def trades_of(index: Connection) -> list[Row]:
     """In the order of the chain."""
     return await all_rows(index, "trade", "block_number, log_index")
 
 
-async def traders(index: asyncpg.Connection) -> list[int]:
+async def traders(index: Connection) -> list[int]:
     rows = await index.fetch("SELECT DISTINCT wallet_id FROM facts.position ORDER BY 1")
     return [row["wallet_id"] for row in rows]
 
@@ -63,7 +63,7 @@ async def traders(index: asyncpg.Connection) -> list[int]:
 @few
 @given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8), ago_s=st.integers(0, 100_000))
 async def test_a_record_is_the_sum_of_its_rows(
-    index: asyncpg.Connection, seed: int, blocks: int, back: int, ago_s: int
+    index: Connection, seed: int, blocks: int, back: int, ago_s: int
 ) -> None:
     chain = await grown(index, seed, blocks, back)
     since_s = chain.blocks[-1].ref.timestamp_s - ago_s
@@ -129,7 +129,7 @@ def biggest(own: list[Row]) -> list[wallets.OpenPosition]:
 @few
 @given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8))
 async def test_launches_are_told_with_what_became_of_them(
-    index: asyncpg.Connection, seed: int, blocks: int, back: int
+    index: Connection, seed: int, blocks: int, back: int
 ) -> None:
     await grown(index, seed, blocks, back)
     launches, steps = await rows_of(index, "launch"), await rows_of(index, "launch_step")
@@ -158,7 +158,7 @@ async def test_launches_are_told_with_what_became_of_them(
     seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8), ahead_s=st.sampled_from([0, 800, 90_000])
 )
 async def test_the_last_price_is_of_the_place_where_most_trade(
-    index: asyncpg.Connection, seed: int, blocks: int, back: int, ahead_s: int
+    index: Connection, seed: int, blocks: int, back: int, ahead_s: int
 ) -> None:
     chain = await grown(index, seed, blocks, back)
     ids = {row["address"]: row["id"] for row in await rows_of(index, "address")}
@@ -198,7 +198,7 @@ async def test_the_last_price_is_of_the_place_where_most_trade(
     assert await wallets.last_trades(index, [], NETWORK, now_s) == {}
 
 
-async def bot(index: asyncpg.Connection, count: int) -> None:
+async def bot(index: Connection, count: int) -> None:
     """A wallet with number 7 that traded and closed so many tokens, each for one wei more than the last."""
     await emptied(index)
     named = [row["column_name"] for row in await index.fetch(_COLUMNS)]
@@ -228,7 +228,7 @@ _COLUMNS = (
 
 @pytest.mark.parametrize("more", [0, 3])
 async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_more(
-    index: asyncpg.Connection, more: int
+    index: Connection, more: int
 ) -> None:
     await bot(index, wallets.MOST_ROWS + more)
     newest = wallets.MOST_ROWS + more
@@ -244,7 +244,7 @@ async def test_of_a_bot_the_newest_are_counted_and_it_is_told_that_there_are_mor
     assert [one.cost_wei for one in held[:2]] == [newest - 1 + newest % 2, newest - 3 + newest % 2]
 
 
-async def test_closings_are_told_to_the_wei_and_to_the_second(index: asyncpg.Connection) -> None:
+async def test_closings_are_told_to_the_wei_and_to_the_second(index: Connection) -> None:
     await emptied(index)
     rows = [(1, 100, 10, 10), (2, 200, 5, 9), (3, 300, 7, 11), (4, 400, 9, 1), (5, 400, 19, 11)]
     for n, *row in rows:
@@ -262,7 +262,7 @@ async def test_closings_are_told_to_the_wei_and_to_the_second(index: asyncpg.Con
 @few
 @given(seed=SEEDS, blocks=st.integers(10, 70), back=st.integers(0, 8), kin=st.booleans())
 async def test_who_bought_the_same_in_the_same_moment(
-    index: asyncpg.Connection, seed: int, blocks: int, back: int, kin: bool
+    index: Connection, seed: int, blocks: int, back: int, kin: bool
 ) -> None:
     chain = await grown(index, seed, blocks, back)
     token_of = {row["id"]: row["token_id"] for row in await rows_of(index, "pool")}
@@ -320,7 +320,7 @@ def beside(newest: dict[int, Row], near: dict[int, dict[int, Row]], least: int) 
 
 @few
 @given(seed=SEEDS, blocks=st.integers(10, 60), back=st.integers(0, 8))
-async def test_who_first_sent_whom_eth(index: asyncpg.Connection, seed: int, blocks: int, back: int) -> None:
+async def test_who_first_sent_whom_eth(index: Connection, seed: int, blocks: int, back: int) -> None:
     await grown(index, seed, blocks, back)
     origins, positions = await rows_of(index, "origin"), await rows_of(index, "position")
     ids = [row["id"] for row in await rows_of(index, "address")]
@@ -337,14 +337,14 @@ async def test_who_first_sent_whom_eth(index: asyncpg.Connection, seed: int, blo
         )
 
 
-async def test_an_exchanges_customers_are_not_all_read(index: asyncpg.Connection) -> None:
+async def test_an_exchanges_customers_are_not_all_read(index: Connection) -> None:
     await emptied(index)
     await index.execute("INSERT INTO facts.origin SELECT n, 1, 1, 5, 1, 1 FROM generate_series(10, 900) n")
     assert len(await linked.funded_by(index, 5)) == 501
     assert await linked.families(index, [5, 6]) == {5: 501, 6: 0}
 
 
-async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> None:
+async def test_buys_of_long_ago_are_not_compared(index: Connection) -> None:
     await grown(index, 3, 60, 0)
     newest = [row for row in await trades_of(index) if row["buys"]][-1]
     wallet, newest_s = newest["trader_id"], newest["at_s"]
@@ -353,7 +353,7 @@ async def test_buys_of_long_ago_are_not_compared(index: asyncpg.Connection) -> N
     assert await linked.newest_buys(index, wallet, newest_s + linked.LOOK_BACK_S + 1) == []
 
 
-async def test_what_a_bot_bought_is_not_all_compared(index: asyncpg.Connection) -> None:
+async def test_what_a_bot_bought_is_not_all_compared(index: Connection) -> None:
     await emptied(index)
     made, wallet, other = MadeIndex(index), number_address(1), number_address(2)
     bought = [number_address(100 + n) for n in range(linked.MOST_TOKENS + 1)]
@@ -372,7 +372,7 @@ async def test_what_a_bot_bought_is_not_all_compared(index: asyncpg.Connection) 
     assert await linked.tokens_traded(index, [other_id]) == {other_id: linked.MOST_COUNTED}
 
 
-async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: asyncpg.Connection) -> None:
+async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: Connection) -> None:
     """Each with as few tokens as tell anything, the last with one more that nobody else bought."""
     await emptied(index)
     made, wallet = MadeIndex(index), number_address(1)

@@ -17,6 +17,7 @@ from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening, Over, Rule, Who
 from roundtrip.jobs.alerts import drafts
 from roundtrip.store.index import queue_stats
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from support.alert_ground import BUYING, NOW, NOW_S, Ground, buys
 from support.alerting import PLAIN, OneByOne, accounts, without
@@ -164,7 +165,7 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
 
 
 async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Ground) -> None:
-    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+    async def happened(connection: Connection, *given: Any) -> Any:
         found = await PLAIN.happened(connection, *given)
         return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
 
@@ -302,9 +303,7 @@ async def test_all_that_is_watched_is_read_in_pieces(ground: Ground, monkeypatch
     monkeypatch.setattr(watches, "MOST_CHANGES", 2)
     real, asked = watches.changes_since, list[int]()
 
-    async def changes_since(
-        connection: asyncpg.Connection, number: int, most: int
-    ) -> list[watches.WatchChange]:
+    async def changes_since(connection: Connection, number: int, most: int) -> list[watches.WatchChange]:
         asked.append(number)
         if len(asked) == 2:
             raise ConnectionError

@@ -16,6 +16,7 @@ from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alerts.guard import wish_checks
 from roundtrip.jobs.alerts.loop import AlertParts, Alerts
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bags
 from support.alert_ground import Ground
 from support.alerting import accounts, amiss, wished
@@ -275,7 +276,7 @@ async def test_trades_of_others_look_nobody_up(ground: Ground, monkeypatch: pyte
     asked = list[int]()
     real = bags.holders
 
-    async def holders(connection: asyncpg.Connection, of: Any) -> Any:
+    async def holders(connection: Connection, of: Any) -> Any:
         asked.append(len(of))
         return await real(connection, of)
 
@@ -443,7 +444,7 @@ async def test_a_step_asks_once_a_token(ground: Ground, monkeypatch: pytest.Monk
     asked = list[int]()
     real = bags._kept_by
 
-    async def kept_by(connection: asyncpg.Connection, spans: Any, *statements: str) -> Any:
+    async def kept_by(connection: Connection, spans: Any, *statements: str) -> Any:
         asked.append(len(spans))
         return await real(connection, spans, *statements)
 

@@ -5,7 +5,6 @@ import itertools
 import random
 from typing import Any
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +18,7 @@ from roundtrip.store.boards.signals import MOST_CHANGES
 from roundtrip.store.index import tokens
 from roundtrip.store.index.prices import past_prices
 from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import happening_moves, happening_rows, happening_trades, happenings
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.store.watch.happenings import IndexedBlock, read_happenings, replay_rule
@@ -40,7 +40,7 @@ ETH = {ZERO_ADDRESS, NETWORK.weth}
 BEGIN = IndexedBlock(-1, 0)
 
 
-async def made(index: asyncpg.Connection, seed: int, blocks: int) -> IndexedBlock:
+async def made(index: Connection, seed: int, blocks: int) -> IndexedBlock:
     """A made-up index; its newest block. Some curves become pools, and some tokens are read."""
     chance, chain = random.Random(seed), Chain()
     MadeUp(seed).grow(chain, blocks)
@@ -78,7 +78,7 @@ class Obvious:
         self.supply = {as_address(row["token"]): row["supply_raw"] for row in tables["token"]}
 
     @staticmethod
-    async def of(index: asyncpg.Connection) -> "Obvious":
+    async def of(index: Connection) -> "Obvious":
         names = (
             "address", "pool", "launch", "launch_step", "trade", "liquidity", "transfer", "token", "cursor",
         )  # fmt: skip
@@ -267,7 +267,7 @@ def a_rule(chance: random.Random, there: list[Happening]) -> Watch:
 
 @few
 @given(seed=st.integers(0, 2**20), blocks=st.integers(20, 120))
-async def test_what_happened_is_what_the_facts_say(index: asyncpg.Connection, seed: int, blocks: int) -> None:
+async def test_what_happened_is_what_the_facts_say(index: Connection, seed: int, blocks: int) -> None:
     to = await made(index, seed, blocks)
     async with index.transaction():
         everything = await read_happenings(index, NETWORK, BEGIN, to)
@@ -284,7 +284,7 @@ async def test_what_happened_is_what_the_facts_say(index: asyncpg.Connection, se
 @few
 @given(seed=st.integers(0, 2**20), blocks=st.integers(20, 120), most=st.sampled_from((2, 10, 10_000)))
 async def test_a_replay_hits_what_would_have_been_hit(
-    index: asyncpg.Connection, seed: int, blocks: int, most: int
+    index: Connection, seed: int, blocks: int, most: int
 ) -> None:
     chance = random.Random(seed)
     to = await made(index, seed, blocks)
@@ -306,7 +306,7 @@ async def test_a_replay_hits_what_would_have_been_hit(
 
 @few
 @given(seed=st.integers(0, 2**20))
-async def test_narrowing_leaves_out_nothing(index: asyncpg.Connection, seed: int) -> None:
+async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> None:
     """Whatever the matcher would take is in the rows that a rule leaves."""
     chance = random.Random(seed)
     to = await made(index, seed, 80)
@@ -327,7 +327,7 @@ async def test_narrowing_leaves_out_nothing(index: asyncpg.Connection, seed: int
             assert set(page.found) <= set(everything), watch
 
 
-async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: asyncpg.Connection) -> None:
+async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: Connection) -> None:
     """In one bundle one account gives and another takes."""
     chain, at = Chain(), v3_at(HIGH, NETWORK.weth)
     chain.block(sent(v3_opened(HIGH, NETWORK.weth)))

@@ -3,13 +3,13 @@
 import asyncio
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.maintenance.reset import forget
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.apply import Writer
 from sim.arena import until
@@ -149,7 +149,7 @@ async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground:
     await ground.block(buys(ALICE))
     await ground.block(buys(BOB))
 
-    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+    async def happened(connection: Connection, *given: Any) -> Any:
         found = await PLAIN.happened(connection, *given)
         if ground.head().number == 102:
             await ground.forked(101, [buys(CAROL)], [])
@@ -177,7 +177,7 @@ async def test_a_reorganisation_between_the_cursor_and_the_facts_loses_nothing(
     await ground.block(buys())
     real, asked = chain.cursor, 0
 
-    async def cursor(connection: asyncpg.Connection) -> chain.Cursor | None:
+    async def cursor(connection: Connection) -> chain.Cursor | None:
         nonlocal asked
         found, asked = await real(connection), asked + 1
         if asked == 1:
@@ -272,7 +272,7 @@ async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: Ground) ->
     await ground.rule()
     faults = iter([True])
 
-    async def wish(connection: asyncpg.Connection, found: Any, *given: Any, **how: Any) -> None:
+    async def wish(connection: Connection, found: Any, *given: Any, **how: Any) -> None:
         if found and next(faults, False):
             raise Broke("a fault")
         await wished(connection, found, *given, **how)

@@ -10,6 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.jobs.alerts.loop import STILL_S
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from sim.arena import until
 from support.alert_ground import BUYING, NOW, WAIT_S, Ground, buys
@@ -118,7 +119,7 @@ async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(grou
     first = await ground.block(buys())
     held, goes_on = asyncio.Event(), asyncio.Event()
 
-    async def happened(connection: asyncpg.Connection, *given: Any) -> Any:
+    async def happened(connection: Connection, *given: Any) -> Any:
         held.set()
         await goes_on.wait()
         return await PLAIN.happened(connection, *given)

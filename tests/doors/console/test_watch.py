@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 import aiohttp
-import asyncpg
 import pytest
 
 from roundtrip.console.pages.account import ROOMS
@@ -18,6 +17,7 @@ from roundtrip.domain.watch.alerts import Draft, Kind
 from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.watch.rule_backtest import MOST_BARS, bars_of, step_of
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
@@ -101,7 +101,7 @@ class Replay:
 
     async def replayed(
         self,
-        connection: asyncpg.Connection,
+        connection: Connection,
         contracts: Contracts,
         watch: Watch,
         after_s: int,

@@ -25,6 +25,7 @@ from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built
 from roundtrip.services.runtime.context import Context
+from roundtrip.store.server.rows import Connection
 from support.counting import Wall
 from support.databases import database
 from support.faulty_node import FaultyNode
@@ -192,7 +193,7 @@ async def processes(count: int, **environment: str) -> AsyncIterator[list[Proces
                 await one.process.communicate()
 
 
-async def until(connection: asyncpg.Connection, waiting: int) -> None:
+async def until(connection: Connection, waiting: int) -> None:
     """Until so many wait for the locked table."""
     async with asyncio.timeout(WAIT_S):
         while await connection.fetchval(AT_THE_LOCK) != waiting:  # noqa: ASYNC110

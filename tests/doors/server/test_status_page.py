@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
-import asyncpg
 import msgspec
 import pytest
 
@@ -22,6 +21,7 @@ from roundtrip.services.system.status import service_status
 from roundtrip.store.index import rewind
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 from support.fixtures import closed_database
 from support.holding_asked import Holding
 from support.keys import NOW_S, Clock, random_context
@@ -47,7 +47,7 @@ class Changed:
     """An index of its own, to write into."""
 
     ctx: Context
-    connection: asyncpg.Connection
+    connection: Connection
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import asyncpg
 import pytest
 
 from roundtrip.domain.base.events import Spot
@@ -16,6 +15,7 @@ from roundtrip.domain.watch.rules import Happening, Watch
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import when
 from roundtrip.services.watch import rule_backtest
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import happenings
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 from roundtrip.venues.base import Contracts
@@ -50,7 +50,7 @@ class Tape:
 
     async def replayed(
         self,
-        connection: asyncpg.Connection,
+        connection: Connection,
         contracts: Contracts,
         watch: Watch,
         after_s: int,

@@ -9,6 +9,7 @@ import asyncpg
 
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 
 STATEMENT_S = 2.0
 
@@ -18,11 +19,11 @@ class OwnConnection:
     """One connection of a pool, lent when it is first asked for. Its commits do not wait for the disk."""
 
     pool: asyncpg.Pool
-    _connection: asyncpg.Connection | None = None
+    _connection: Connection | None = None
     _lent: contextlib.AsyncExitStack = field(default_factory=contextlib.AsyncExitStack)
 
     @contextlib.asynccontextmanager
-    async def acquire(self, within_s: float) -> AsyncIterator[asyncpg.Connection]:
+    async def acquire(self, within_s: float) -> AsyncIterator[Connection]:
         """The connection, for so long. Raises one of DATABASE_FAULTS; then the next one is a new one."""
         try:
             async with timeout(within_s):
@@ -36,7 +37,7 @@ class OwnConnection:
         self._connection = None
         await self._lent.aclose()
 
-    async def _connect(self) -> asyncpg.Connection:
+    async def _connect(self) -> Connection:
         if self._connection is None:
             self._connection = await self._lent.enter_async_context(self.pool.acquire(timeout=STATEMENT_S))
             await call_counts.without_waiting_for_the_disk(self._connection)

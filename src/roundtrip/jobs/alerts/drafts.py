@@ -11,6 +11,7 @@ from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import describe_error
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
 from roundtrip.store.watch.alert_cursor import MinuteCount, MinuteKey, UntoldMinute
 
@@ -64,7 +65,7 @@ def more_of(one: UntoldMinute) -> Draft | None:
     )
 
 
-async def put_alerts(connection: asyncpg.Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
+async def put_alerts(connection: Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
     """Keeps them as ``alerts.put`` does, but for what the database does not take: everybody's alerts would
     wait for that one for ever."""
     try:

@@ -3,21 +3,20 @@
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import BAG
 from roundtrip.domain.watch.bag_guard import GUARD, drains_much, matters, sells_much, source_of
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bag_pools, bags
 from roundtrip.store.watch.bags import BagHolder
 from roundtrip.venues.base import Contracts
 
 
 async def holders_to_alert(
-    connection: asyncpg.Connection, contracts: Contracts, found: Sequence[Happening]
+    connection: Connection, contracts: Contracts, found: Sequence[Happening]
 ) -> dict[int, list[AlertSource]]:
     """To whom each of these is told because it holds the token, by its place among them; those that nobody
     is told are left out. What an account did itself it is not told."""
@@ -37,7 +36,7 @@ async def holders_to_alert(
     return told
 
 
-async def _sales(connection: asyncpg.Connection, found: Sequence[Happening]) -> list[int]:
+async def _sales(connection: Connection, found: Sequence[Happening]) -> list[int]:
     """Where the deployer of a token sold so much of it that holders are told."""
     places = [place for place, one in enumerate(found) if one.verb == "selling"]
     if not places:
@@ -67,7 +66,7 @@ def _source(holder: BagHolder, happening: Happening) -> AlertSource:
     return AlertSource("bag_guard", number, holder.account_id, BAG, holder.from_number)
 
 
-async def wish_checks(connection: asyncpg.Connection, tokens: Collection[Address], now: datetime) -> None:
+async def wish_checks(connection: Connection, tokens: Collection[Address], now: datetime) -> None:
     """These are to be checked anew, each once a minute at most: its holders are told where that makes a
     difference. As far as there is room for more of them; the others are checked in their turn."""
     every = timedelta(seconds=GUARD.event_every_s)

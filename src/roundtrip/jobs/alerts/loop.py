@@ -22,6 +22,7 @@ from roundtrip.domain.watch.rules import Happening
 from roundtrip.jobs.engine.loop import JobLoop
 from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, bags, happenings, watches
 from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.watch.happenings import IndexedBlock
@@ -59,9 +60,9 @@ class AlertContext(Protocol):
     def now_s(self) -> Callable[[], float]: ...
 
 
-Happened = Callable[[asyncpg.Connection, Contracts, IndexedBlock, IndexedBlock], Awaitable[list[Happening]]]
+Happened = Callable[[Connection, Contracts, IndexedBlock, IndexedBlock], Awaitable[list[Happening]]]
 Guarded = Callable[
-    [asyncpg.Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[AlertSource]]]
+    [Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[AlertSource]]]
 ]
 
 
@@ -69,7 +70,7 @@ class EnqueueDeliveries(Protocol):
     """As ``deliveries.wish``."""
 
     def __call__(
-        self, connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
+        self, connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
     ) -> Awaitable[None]: ...
 
 
@@ -137,7 +138,7 @@ class Alerts:
         except _TakenAway:
             return True
 
-    async def _step(self, connection: asyncpg.Connection) -> bool:
+    async def _step(self, connection: Connection) -> bool:
         taken = await alert_cursor.take(connection)
         if taken is None:
             return await self._begin_once(connection)
@@ -161,7 +162,7 @@ class Alerts:
             raise _TakenAway
         return more or to.number < last.number
 
-    async def _begin_once(self, connection: asyncpg.Connection) -> bool:
+    async def _begin_once(self, connection: Connection) -> bool:
         """Whether it began just now."""
         if await alert_cursor.is_there(connection):
             return False
@@ -180,7 +181,7 @@ class Alerts:
 
     async def _alert_next(
         self,
-        connection: asyncpg.Connection,
+        connection: Connection,
         index: RuleIndex,
         after: IndexedBlock,
         last: IndexedBlock,
@@ -206,7 +207,7 @@ class Alerts:
         return to
 
     async def _put(
-        self, connection: asyncpg.Connection, matches: Sequence[tuple[AlertSource, Happening]], now: datetime
+        self, connection: Connection, matches: Sequence[tuple[AlertSource, Happening]], now: datetime
     ) -> None:
         counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
         drafts, hits = cap_drafts(matches, counts)
@@ -219,7 +220,7 @@ class Alerts:
         await alert_cursor.put_minutes(connection, counts)
         await watches.count_hits(connection, list(hits.items()))
 
-    async def _tell_of_more(self, connection: asyncpg.Connection, before_minute: int, now: datetime) -> bool:
+    async def _tell_of_more(self, connection: Connection, before_minute: int, now: datetime) -> bool:
         """Of minutes that are over, how many happenings became no rows; whether there may be more of them."""
         found = await alert_cursor.untold(connection, before_minute, MOST_UNTOLD)
         if not found:
@@ -244,7 +245,7 @@ class Alerts:
     # --- what was taken away -----------------------------------------------------------------------
 
     async def _undone(
-        self, connection: asyncpg.Connection, taken: AlertCursor, now: datetime
+        self, connection: Connection, taken: AlertCursor, now: datetime
     ) -> tuple[AlertCursor, RuleIndex]:
         """Steps back to where the index's facts are still those that were read, takes back what was told of
         the others, and counts anew."""
@@ -263,7 +264,7 @@ class Alerts:
         return AlertCursor(to, found.last), index
 
     async def _count_back(
-        self, connection: asyncpg.Connection, index: RuleIndex, to: IndexedBlock, gone: Sequence[Alert]
+        self, connection: Connection, index: RuleIndex, to: IndexedBlock, gone: Sequence[Alert]
     ) -> None:
         """What was counted of the blocks after ``to`` is no more. Of its own minute something stays."""
         own = to.at_s // MINUTE_S
@@ -291,7 +292,7 @@ class Alerts:
         await watches.count_hits(connection, list(hits.items()))
 
     async def _counted_again(
-        self, connection: asyncpg.Connection, index: RuleIndex, to: IndexedBlock, keys: set[MinuteKey]
+        self, connection: Connection, index: RuleIndex, to: IndexedBlock, keys: set[MinuteKey]
     ) -> dict[MinuteKey, int]:
         """How often these were matched in the minute of ``to`` up to there."""
         found = dict.fromkeys(keys, 0)

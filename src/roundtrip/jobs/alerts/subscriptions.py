@@ -3,9 +3,8 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-import asyncpg
-
 from roundtrip.domain.watch.rule_index import RuleIndex
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.store.watch.watches import WatchChange
 
@@ -28,7 +27,7 @@ class Subscriptions:
         self._index = None
 
     async def index(
-        self, connection: asyncpg.Connection, rewound: int, before: int, turned: Sequence[WatchChange] = ()
+        self, connection: Connection, rewound: int, before: int, turned: Sequence[WatchChange] = ()
     ) -> RuleIndex:
         """As it is now. ``rewound``: with a reorganisation things count from elsewhere on, which is no change
         of them; ``turned``: those of which that is so since ``before``."""

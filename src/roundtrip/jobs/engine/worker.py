@@ -24,6 +24,7 @@ from roundtrip.domain.base.metrics import Measures
 from roundtrip.store.server import job_turns as turns
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 from .loop import JobLoop, describe_error
 
@@ -50,11 +51,11 @@ class Works(Protocol):
 
 
 C = TypeVar("C", bound=Works)
-Effect = Callable[[asyncpg.Connection], Awaitable[None]]
+Effect = Callable[[Connection], Awaitable[None]]
 """What a job does to the database, in a transaction that is not its own."""
 
 
-async def nothing(connection: asyncpg.Connection) -> None:
+async def nothing(connection: Connection) -> None:
     """The effect of a job that has none."""
 
 
@@ -63,7 +64,7 @@ class Turns:
     """Of a kind whose owners take turns. ``sort``: puts what is due into the lanes; whether there is more."""
 
     lanes: tuple[Lane, ...]
-    sort: Callable[[asyncpg.Connection, datetime], Awaitable[bool]]
+    sort: Callable[[Connection, datetime], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class Kind(Generic[C]):
     waits_s: tuple[float, ...] = WAITS_S
     most_tries: int = MOST_TRIES
     at_start: str | None = None
-    put_back: Callable[[asyncpg.Connection, datetime], Awaitable[None]] | None = None
+    put_back: Callable[[Connection, datetime], Awaitable[None]] | None = None
     turns: Turns | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
@@ -149,7 +150,7 @@ class Worker(Generic[C]):
         return begun
 
     async def _take_turns(
-        self, connection: asyncpg.Connection, name: str, kind: Kind[C], room: int, running: Sequence[int]
+        self, connection: Connection, name: str, kind: Kind[C], room: int, running: Sequence[int]
     ) -> list[Job]:
         """As many as have a place, each lane's own, and ``room`` at most."""
         assert kind.turns is not None
@@ -285,7 +286,7 @@ class Worker(Generic[C]):
                 async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                     await self._renew(connection, kind, job)
 
-    async def _renew(self, connection: asyncpg.Connection, kind: Kind[C], job: Job) -> None:
+    async def _renew(self, connection: Connection, kind: Kind[C], job: Job) -> None:
         await jobs.renew(connection, job, self._now() + timedelta(seconds=kind.lease_s))
 
     async def _end(self) -> None:

@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
@@ -32,6 +30,7 @@ from roundtrip.store.delivery import deliveries
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts, bags
 from roundtrip.store.watch.bags import BagHolder
 
@@ -63,7 +62,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
         wanted = await _tokens_to_check(ctx, connection, rows, open_ones, now)
     took_s = clock() - began_s
 
-    async def effect(connection: asyncpg.Connection) -> None:
+    async def effect(connection: Connection) -> None:
         await jobs.enqueue_many(connection, "recheck", wanted, DEEP, run_at=now)
         if turned:
             drafts = await _drafts(connection, turned, said)
@@ -80,7 +79,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
 
 
 async def _looked_at(
-    connection: asyncpg.Connection, tokens: Sequence[Address], before: Mapping[Address, BagStanding]
+    connection: Connection, tokens: Sequence[Address], before: Mapping[Address, BagStanding]
 ) -> tuple[dict[Address, BagStanding], dict[Address, VerdictTurn]]:
     """What holders of each know with the newest checks, and of which the verdict has changed."""
     seen_ids = {token: before[token].seen_id if token in before else 0 for token in tokens}
@@ -100,7 +99,7 @@ async def _looked_at(
     return standing, {token: one for token, one in turned.items() if one.then_level != one.now.level}
 
 
-async def _why(connection: asyncpg.Connection, change: VerdictTurn, policy: Policy) -> str:
+async def _why(connection: Connection, change: VerdictTurn, policy: Policy) -> str:
     """The sentence of the check that shows a change; empty where it cannot be read any more."""
     document = await bags.document(connection, change.now.id)
     if document is None or change.now.policy_version != policy.version:
@@ -112,7 +111,7 @@ async def _why(connection: asyncpg.Connection, change: VerdictTurn, policy: Poli
 
 
 async def _drafts(
-    connection: asyncpg.Connection, turned: Mapping[Address, VerdictTurn], said: Mapping[Address, str]
+    connection: Connection, turned: Mapping[Address, VerdictTurn], said: Mapping[Address, str]
 ) -> list[Draft]:
     """A row of each for each who holds it now."""
     holders = await bags.holders_now(connection, list(turned))
@@ -145,7 +144,7 @@ def _level(level: str, code: str) -> str:
 
 async def _tokens_to_check(
     ctx: Context,
-    connection: asyncpg.Connection,
+    connection: Connection,
     held: Sequence[BagHolding],
     open_ones: Collection[Address],
     now: datetime,

@@ -4,8 +4,6 @@ shows by a check, or holds back."""
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import (
@@ -22,6 +20,7 @@ from roundtrip.store.boards import moving
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 EVERY_S = 15
 MOST_WAITING = 4
@@ -36,7 +35,7 @@ async def boards(ctx: Context, job: Job) -> Effect:
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     wanted = await _tokens_to_check(ctx, now) if _hears(ctx) else []
 
-    async def wish(connection: asyncpg.Connection) -> None:
+    async def wish(connection: Connection) -> None:
         # With a time: those that are wished for without one, because something happened, are run before them.
         await jobs.enqueue_many(connection, "recheck", wanted, {"deep": True}, run_at=now)
         # Last: from here on the job's row is locked.

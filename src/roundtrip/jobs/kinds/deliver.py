@@ -9,8 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import (
@@ -36,6 +34,7 @@ from roundtrip.store.delivery.channels import Channel
 from roundtrip.store.delivery.deliveries import Delivery, DeliveryTry
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
 
 MOST_A_RUN = 20
@@ -99,7 +98,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
             break
     drawn = int.from_bytes(ctx.entropy()[:4], "big") / 2**32
 
-    async def write(connection: asyncpg.Connection) -> None:
+    async def write(connection: Connection) -> None:
         await _write(connection, channel.id, sent, _time(ctx.now_s()), drawn, job, due.rest_at)
 
     return write
@@ -113,7 +112,7 @@ def _is_told(channel: Channel, now: datetime) -> bool:
     return channel.state in TOLD and (channel.rests_until is None or channel.rests_until <= now)
 
 
-async def _due(ctx: Context, connection: asyncpg.Connection, channel: Channel, now: datetime) -> _Due:
+async def _due(ctx: Context, connection: Connection, channel: Channel, now: datetime) -> _Due:
     if not _is_told(channel, now):
         return _Due([])
     found = await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
@@ -129,7 +128,7 @@ async def _due(ctx: Context, connection: asyncpg.Connection, channel: Channel, n
 
 
 async def _write(
-    connection: asyncpg.Connection,
+    connection: Connection,
     channel_id: int,
     sent: Sequence[_Sent],
     now: datetime,
@@ -167,7 +166,7 @@ async def _write(
 
 
 async def _record_answers(
-    connection: asyncpg.Connection, channel: Channel, sent: Sequence[_Sent], now: datetime
+    connection: Connection, channel: Channel, sent: Sequence[_Sent], now: datetime
 ) -> None:
     """What answers told of the target."""
     replies = [one.reply for one in sent if one.reply is not None]
@@ -179,7 +178,7 @@ async def _record_answers(
         await channels.record_answer_time(connection, channel.id, took_ms, proven_at)
 
 
-async def _drop_old(connection: asyncpg.Connection, channel: Channel, now: datetime) -> bool | None:
+async def _drop_old(connection: Connection, channel: Channel, now: datetime) -> bool | None:
     """Whether there is more to drop. None: more waited than there is room for; it is said, and its job is
     wished for with the others' who are told."""
     if channel.dropped_to:
@@ -198,14 +197,14 @@ async def _drop_old(connection: asyncpg.Connection, channel: Channel, now: datet
     return None
 
 
-async def _say(connection: asyncpg.Connection, channel: Channel, said: str, now: datetime) -> None:
+async def _say(connection: Connection, channel: Channel, said: str, now: datetime) -> None:
     """Tells its owner, and has it run again."""
     draft = Draft(channel.account_id, "service", channel.id, int(now.timestamp()), said)
     told = await alerts.put(connection, [draft], now)
     await deliveries.wish_and_run(connection, told, now, more=[channel.id])
 
 
-async def _again_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:
+async def _again_at(connection: Connection, channel_id: int) -> datetime | None:
     next_at = await deliveries.next_at(connection, channel_id)
     channel = await channels.channel(connection, channel_id)
     rests_until = None if channel is None else channel.rests_until
@@ -213,7 +212,7 @@ async def _again_at(connection: asyncpg.Connection, channel_id: int) -> datetime
 
 
 async def _record_failure(
-    connection: asyncpg.Connection,
+    connection: Connection,
     channel_id: int,
     delivery: Delivery,
     tried: DeliveryTry,

@@ -3,7 +3,6 @@ whose time is over, and wishes for itself."""
 
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import structlog
 
 from roundtrip.jobs.engine.worker import Effect
@@ -13,6 +12,7 @@ from roundtrip.store.community import flags as store
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 EVERY_S = 60
 log = structlog.get_logger(__name__)
@@ -23,7 +23,7 @@ async def calls(ctx: Context, job: Job) -> Effect:
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     looked = await look(ctx) if await _is_followed(ctx) else None
 
-    async def settle(connection: asyncpg.Connection) -> None:
+    async def settle(connection: Connection) -> None:
         if looked is not None and looked.flags:
             written = await store.put(connection, looked.flags, now, looked.newest_s)
             log.info("flags looked at", flags=written)

@@ -3,8 +3,6 @@ waits."""
 
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import parse_address
 from roundtrip.jobs.engine.worker import Effect, NotYet
@@ -13,6 +11,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.holders import books
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 _SPENT = ("holders_budget", "budget_spent")
 """Codes of a day's budget that is used up."""
@@ -35,7 +34,7 @@ async def holders(ctx: Context, job: Job) -> Effect:
         raise NotYet("it could not be read further")
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
-    async def keep(connection: asyncpg.Connection) -> None:
+    async def keep(connection: Connection) -> None:
         if piece.forget is not None:
             await books.forget(connection, token, piece.forget)
         if piece.kept is not None:
@@ -55,7 +54,7 @@ def _tomorrow(ctx: Context, job: Job, full: ServiceFull) -> Effect:
     wait_s = full.retry_after_s or _DAY_S - now_s % _DAY_S
     run_at = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=wait_s)
 
-    async def postpone(connection: asyncpg.Connection) -> None:
+    async def postpone(connection: Connection) -> None:
         await jobs.enqueue(connection, job.kind, job.key, job.payload, run_at=run_at)
 
     return postpone

@@ -5,8 +5,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.community.marks import OLD
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
@@ -14,6 +12,7 @@ from roundtrip.store.community import public_names
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 EVERY_S = 60
 IDLE = 20
@@ -32,7 +31,7 @@ async def names(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_c
             await public_names.count(connection, now - OLD, stands.block.timestamp_s)
     took_s = clock() - began_s
 
-    async def wish(connection: asyncpg.Connection) -> None:
+    async def wish(connection: Connection) -> None:
         run_at = now + timedelta(seconds=max(EVERY_S, took_s * IDLE))
         await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
 

@@ -1,8 +1,6 @@
 """``origin``, of a wallet's address: searches the archive for when it was first reached, where the index
 begins too late to know."""
 
-import asyncpg
-
 from roundtrip.domain.base.types import parse_address
 from roundtrip.jobs.engine.worker import Effect, NotYet, nothing
 from roundtrip.services.runtime.context import Context
@@ -10,6 +8,7 @@ from roundtrip.services.wallets.origins import search
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 
 async def origin(ctx: Context, job: Job) -> Effect:
@@ -26,7 +25,7 @@ async def origin(ctx: Context, job: Job) -> Effect:
     if found is None:
         raise NotYet("it could not be found out")
 
-    async def keep(connection: asyncpg.Connection) -> None:
+    async def keep(connection: Connection) -> None:
         await origins.keep_older(connection, wallet, found)
 
     return keep

@@ -4,8 +4,6 @@ kept for requests that are repeated."""
 
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.watch.alerts import INBOX_S
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
@@ -15,6 +13,7 @@ from roundtrip.store.practice import practice
 from roundtrip.store.server import jobs, partitions
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.partitions import DAY_S, Daily
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alert_cursor, alerts, watches
 from roundtrip.sync.retention import retire_trades
 
@@ -32,7 +31,7 @@ async def prune(ctx: Context, job: Job) -> Effect:
     it is tried again later."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
-    async def step(connection: asyncpg.Connection) -> None:
+    async def step(connection: Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
         may_be_more = (
             await _drop_books(connection, now)
@@ -47,20 +46,20 @@ async def prune(ctx: Context, job: Job) -> Effect:
     return step
 
 
-async def _drop_books(connection: asyncpg.Connection, now: datetime) -> bool:
+async def _drop_books(connection: Connection, now: datetime) -> bool:
     """Whether there were books of holders to drop, which are kept by our clock alone."""
     dropped = await books.prune(connection, now - books.KEPT_FOR)
     return dropped + await books.prune_to(connection) > 0
 
 
-async def _forget_told(connection: asyncpg.Connection, now: datetime) -> bool:
+async def _forget_told(connection: Connection, now: datetime) -> bool:
     """Whether there was more of it than is taken away at once."""
     await watches.forget_ended(connection, now)
     await alert_cursor.forget(connection)
     return await alerts.forget(connection, now - timedelta(seconds=INBOX_S))
 
 
-async def _drop_some(connection: asyncpg.Connection, ctx: Context) -> bool:
+async def _drop_some(connection: Connection, ctx: Context) -> bool:
     """Whether there was something to drop. One step and no more: a table and the cursor stay locked until the
     transaction ends, and folding a day of trades takes long."""
     known = await cursor.cursor(connection)

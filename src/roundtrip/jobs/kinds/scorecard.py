@@ -3,7 +3,6 @@ traded, weighs reports again that came too early, and wishes for itself."""
 
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
 import structlog
 
 from roundtrip.jobs.engine.worker import Effect
@@ -15,6 +14,7 @@ from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 EVERY_S, SOON_S = 60, 5
 log = structlog.get_logger(__name__)
@@ -28,7 +28,7 @@ async def scorecard(ctx: Context, job: Job) -> Effect:
     settled = await settle(ctx) if is_followed else None
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
-    async def put(connection: asyncpg.Connection) -> None:
+    async def put(connection: Connection) -> None:
         for one in again:
             await one.put(connection, now)
         if settled is not None and (settled.scored or settled.untold or settled.to_id != settled.from_id):

@@ -4,7 +4,6 @@ whoever holds the lock; the others stand by."""
 import asyncio
 from collections.abc import Callable
 
-import asyncpg
 import structlog
 
 from roundtrip.chain.rpc.background import is_cancelled
@@ -16,6 +15,7 @@ from roundtrip.services.delivery.telegram_link import NO_CODE, link
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import ChatUpdates
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 
 LOCK = 4663_0013
 """The advisory lock of whoever listens."""
@@ -45,7 +45,7 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
         await asyncio.sleep(again_s)
 
 
-async def _listen(ctx: Context, telegram: ChatUpdates, connection: asyncpg.Connection, wait_s: int) -> None:
+async def _listen(ctx: Context, telegram: ChatUpdates, connection: Connection, wait_s: int) -> None:
     """As long as the lock is ours. Asked from the first update that Telegram still has: a code is good once,
     so that what is heard twice does no harm."""
     after = 0

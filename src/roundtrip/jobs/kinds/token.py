@@ -1,7 +1,5 @@
 """``token``, of its address: reads what a token says of itself."""
 
-import asyncpg
-
 from roundtrip.chain.holders.token_views import read_views, view_calls
 from roundtrip.domain.base.types import parse_address
 from roundtrip.jobs.engine.head_barrier import abreast
@@ -9,6 +7,7 @@ from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index import tokens
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 
 async def token(ctx: Context, job: Job) -> Effect:
@@ -18,7 +17,7 @@ async def token(ctx: Context, job: Job) -> Effect:
     address, head = parse_address(job.key), ctx.heads.current().block
     views = read_views(await ctx.node.batch(view_calls(address, head, ctx.policy.read_gas_limit)))
 
-    async def keep(connection: asyncpg.Connection) -> None:
+    async def keep(connection: Connection) -> None:
         await tokens.keep(
             connection, address, views.symbol, views.name, views.decimals, views.supply_raw, head.number
         )

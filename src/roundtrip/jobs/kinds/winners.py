@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
-import asyncpg
 import structlog
 
 from roundtrip.domain.base.types import BlockRef
@@ -14,6 +13,7 @@ from roundtrip.store.boards.winners import count_board, counted_to, keep
 from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
+from roundtrip.store.server.rows import Connection
 
 EVERY_S: MappingProxyType[str, float] = MappingProxyType(
     {"24h": 30.0, "7d": 300.0, "30d": 1800.0, "all": 3600.0}
@@ -44,7 +44,7 @@ async def winners(ctx: Context, job: Job) -> Effect:
                 # Not tried again at once: shorter spans are not to wait for it.
                 log.warning("winners could not be counted in time", span=due[0])
 
-    async def keeps(connection: asyncpg.Connection) -> None:
+    async def keeps(connection: Connection) -> None:
         if board is not None and stands is not None:
             await keep(connection, board, stands)
         tried = {**job.payload, **dict.fromkeys(due[:1], now_s)}

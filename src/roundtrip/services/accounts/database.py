@@ -3,19 +3,18 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-import asyncpg
-
 from roundtrip.domain.accounts.account import CallAllowance
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 
 _DATABASE_S = 5.0
 
 
 @contextlib.asynccontextmanager
-async def accounts(ctx: Context) -> AsyncIterator[asyncpg.Connection]:
+async def accounts(ctx: Context) -> AsyncIterator[Connection]:
     """One transaction over the accounts. Raises ServiceFull (busy) where no database answers."""
     try:
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():

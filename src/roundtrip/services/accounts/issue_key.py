@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Annotated, Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.rpc.client import Meter
@@ -30,6 +29,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.practice import league
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.abi import checksum_address
 
 MOST_LABEL = 64
@@ -274,9 +274,7 @@ async def _contract_accepts(
     return await signatures.contract_accepts(ctx.node, at, wallet, hashes, signature, meter)
 
 
-async def _keep(
-    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, new: _NewKey
-) -> Account:
+async def _keep(ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, new: _NewKey) -> Account:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -293,7 +291,7 @@ async def _keep(
 
 
 async def lock_account(
-    ctx: Context, connection: asyncpg.Connection, wallet: sign_in.SignInWallet, now: datetime
+    ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, now: datetime
 ) -> accounts_store.AccountRecord:
     """The wallet's account, made where it had none. Of several that come at once with texts of the same count
     of keys, the first has it. Raises CallerFault (bad_signature)."""
@@ -307,7 +305,7 @@ async def lock_account(
     return found
 
 
-async def _count_account(ctx: Context, connection: asyncpg.Connection, address: str, now: datetime) -> None:
+async def _count_account(ctx: Context, connection: Connection, address: str, now: datetime) -> None:
     """Bounds the new accounts of an address. Only a keyed hash of it is kept, for the day. Raises
     LimitReached (rate_limited), with which the account is not made."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.accounts import keys, sign_in
@@ -14,6 +13,7 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts.accounts import Key
+from roundtrip.store.server.rows import Connection
 
 from .database import accounts
 from .issue_key import MOST_LABEL, KeyParams, TextToSign, make_key, to_sign
@@ -183,7 +183,7 @@ async def own_usage(ctx: Context, params: Nothing, account: Account) -> UseCaseA
     return UseCaseAnswer(Usage(text, told))
 
 
-async def _this(connection: asyncpg.Connection, account: Account, session: str, now: datetime) -> int:
+async def _this(connection: Connection, account: Account, session: str, now: datetime) -> int:
     """The number of the session that asks. Keys and sessions are a person's to end: a key that was leaked
     ends none. Raises CallerFault (bad_key)."""
     hashed = keys.hash_of(session) if keys.is_session(session) else b""

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Annotated
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.types import BPS, Address, plain_decimal
@@ -24,6 +23,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.curves import CurveProgress
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts, quote_name
 
 MOST_SHOWN = 20
@@ -105,7 +105,7 @@ async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[Gradua
 
 
 async def _curves(
-    connection: asyncpg.Connection, stands: Cursor, contracts: Contracts
+    connection: Connection, stands: Cursor, contracts: Contracts
 ) -> tuple[list[CurveFilling], list[Label]]:
     """What is shown, and the tokens of it as their makers named them."""
     now_s = stands.block.timestamp_s

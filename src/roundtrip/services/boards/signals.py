@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Annotated, Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.events import Price
@@ -50,6 +49,7 @@ from roundtrip.store.index import deployers, vitals
 from roundtrip.store.index.addresses import addresses_of, ids_of
 from roundtrip.store.index.cursor import Cursor, newest_prices
 from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 WITHIN_S = 3600
@@ -144,9 +144,7 @@ async def signals(ctx: Context, params: Nothing) -> UseCaseAnswer[Signals]:
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-async def _odd(
-    connection: asyncpg.Connection, stands: Cursor, ctx: Context
-) -> tuple[list[_PossibleSignal], int]:
+async def _odd(connection: Connection, stands: Cursor, ctx: Context) -> tuple[list[_PossibleSignal], int]:
     """All that is odd; and of how many it cannot be told."""
     await store.plan(connection)
     now_s = stands.block.timestamp_s
@@ -168,7 +166,7 @@ def _judge_signals(found: Iterable[_PossibleSignal], policy: Policy) -> tuple[li
 
 
 async def _read_withdrawals(
-    connection: asyncpg.Connection, stands: Cursor, ctx: Context
+    connection: Connection, stands: Cursor, ctx: Context
 ) -> tuple[list[_PossibleSignal], int]:
     """The same of liquidity, in pools that matter: the launch's own, and where a good part of its trades is
     made. Of one token and wallet the largest."""
@@ -252,9 +250,7 @@ def _foremost(odd: Iterable[_PossibleSignal]) -> list[_PossibleSignal]:
     return foremost(by_kind.values(), MOST_SHOWN)
 
 
-async def _evident(
-    connection: asyncpg.Connection, now_s: int, found: list[_PossibleSignal]
-) -> list[_PossibleSignal]:
+async def _evident(connection: Connection, now_s: int, found: list[_PossibleSignal]) -> list[_PossibleSignal]:
     """The same with their evidence, the newest first."""
     doings = {_doing(one): one for one in found if one.evidence is None}
     traced = await store.trace_doings(connection, now_s - WITHIN_S, doings)
@@ -282,7 +278,7 @@ def _place(one: _PossibleSignal) -> tuple[int, int]:
     return one.evidence.block_number, one.evidence.log_index
 
 
-async def _present_signals(connection: asyncpg.Connection, odd: list[_PossibleSignal]) -> list[Signal]:
+async def _present_signals(connection: Connection, odd: list[_PossibleSignal]) -> list[Signal]:
     known = await labels(connection, {one.token_id for one in odd})
     wallets = {one.wallet_id for one in odd} | {one.most_id for one in odd if one.most_id is not None}
     addresses = await addresses_of(connection, wallets)

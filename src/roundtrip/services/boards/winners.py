@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Annotated
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.types import BlockRef
@@ -23,6 +22,7 @@ from roundtrip.services.support.index_reader import (
 from roundtrip.store.boards import winners as boards
 from roundtrip.store.boards.winners import ClosingTotals, RankedClosings, WinnersBoard
 from roundtrip.store.index.tokens import Label, labels
+from roundtrip.store.server.rows import Connection
 
 SPAN = "24h"
 SHOWN = 50
@@ -151,7 +151,7 @@ def _line(row: RankedClosings, best: Label) -> str:
     )
 
 
-async def _nobody(connection: asyncpg.Connection, board: WinnersBoard, newest: BlockRef) -> str:
+async def _nobody(connection: Connection, board: WinnersBoard, newest: BlockRef) -> str:
     """Why there is nobody on a board."""
     found = await boards.closings(connection, SPAN, board.at_s)
     span = f"the 24 hours up to block {board.block_number}"

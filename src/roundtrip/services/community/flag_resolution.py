@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-import asyncpg
-
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, Layout
 from roundtrip.domain.base.errors import RoundtripError
@@ -24,6 +22,7 @@ from roundtrip.store.community.flag_facts import RemovedLiquidity
 from roundtrip.store.community.flags import FlagProof, FlagReview, WaitingFlag
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.server.rows import Connection
 
 from .flag_token import others
 
@@ -89,7 +88,7 @@ def _review_at_end(one: _FlagProgress, newest_s: int) -> FlagReview:
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _by_facts(connection: asyncpg.Connection, flag: WaitingFlag, stands: Cursor) -> _FlagProgress:
+async def _by_facts(connection: Connection, flag: WaitingFlag, stands: Cursor) -> _FlagProgress:
     """As far as facts tell. Where the index begins after the flag they tell nothing."""
     newest_s, ends_s = stands.block.timestamp_s, flag.week.ends_s
     token_id = await id_of(connection, flag.token)
@@ -116,9 +115,7 @@ async def _by_facts(connection: asyncpg.Connection, flag: WaitingFlag, stands: C
     return _FlagProgress(flag, to_price=True)
 
 
-async def _drains(
-    connection: asyncpg.Connection, flag: WaitingFlag, token_id: int, newest_s: int
-) -> _FlagProgress:
+async def _drains(connection: Connection, flag: WaitingFlag, token_id: int, newest_s: int) -> _FlagProgress:
     settled_s, basis, week = flag.week.settled_s(newest_s), flag.basis, flag.week
     by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
     gone: list[RemovedLiquidity] = []
@@ -184,7 +181,7 @@ def _holding(flag: WaitingFlag) -> HoldingToSell:
 
 
 async def _by_price(
-    ctx: Context, connection: asyncpg.Connection, one: _FlagProgress, now: FlagReading
+    ctx: Context, connection: Connection, one: _FlagProgress, now: FlagReading
 ) -> _FlagProgress:
     """What a reading makes of a flag. A price that its own account made proves nothing."""
     flag, ends_s = one.flag, one.flag.week.ends_s
@@ -204,7 +201,7 @@ async def _by_price(
     return _FlagProgress(flag, answered_s=now.at_s, event=event, seen=now, proof=proof)
 
 
-async def _read_trades(ctx: Context, connection: asyncpg.Connection, flag: WaitingFlag) -> TradedSinceFlag:
+async def _read_trades(ctx: Context, connection: Connection, flag: WaitingFlag) -> TradedSinceFlag:
     """Who traded it since it was flagged; the deployer and his kin do not count."""
     token_id = await id_of(connection, flag.token)
     assert token_id is not None

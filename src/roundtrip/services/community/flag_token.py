@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Annotated
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -37,6 +36,7 @@ from roundtrip.store.community import flag_facts, flags
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels
+from roundtrip.store.server.rows import Connection
 
 _DRAWS = 3
 """So many tokens are tried for a control: some cannot be sold, or nobody could tell."""
@@ -139,7 +139,7 @@ def _check_behind(head: ChainHead, stands: Cursor) -> None:
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _subject(connection: asyncpg.Connection, token: Address, account: Account) -> _Subject:
+async def _subject(connection: Connection, token: Address, account: Account) -> _Subject:
     """The token, where it counts and the account has nothing to do with it. Raises _Unfit."""
     token_id = await id_of(connection, token)
     if token_id is None or not await flag_facts.is_counted(connection, token_id):
@@ -158,7 +158,7 @@ async def _subject(connection: asyncpg.Connection, token: Address, account: Acco
 
 
 async def _by_facts(
-    ctx: Context, connection: asyncpg.Connection, subject: _Subject, kind: Kind, stands: Cursor
+    ctx: Context, connection: Connection, subject: _Subject, kind: Kind, stands: Cursor
 ) -> flags.FlagBasis:
     """What a flag is held against, as far as facts tell. Raises _Unfit where it could not be proved, or is so
     already."""
@@ -187,7 +187,7 @@ async def _by_facts(
 
 
 async def _drainable(
-    ctx: Context, connection: asyncpg.Connection, subject: _Subject, stands: Cursor
+    ctx: Context, connection: Connection, subject: _Subject, stands: Cursor
 ) -> flags.FlagBasis:
     """Liquidity that is not the account's own, and what the deployer holds."""
     _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
@@ -204,7 +204,7 @@ async def _drainable(
     )
 
 
-async def others(connection: asyncpg.Connection, wallet_ids: Iterable[int], whose: int | None) -> set[int]:
+async def others(connection: Connection, wallet_ids: Iterable[int], whose: int | None) -> set[int]:
     """Those of the wallets that are not kin of one; None: of nobody."""
     given = set(wallet_ids)
     if whose is None or not given:
@@ -214,7 +214,7 @@ async def others(connection: asyncpg.Connection, wallet_ids: Iterable[int], whos
 
 
 async def _controls(
-    ctx: Context, connection: asyncpg.Connection, kind: Kind, stands: Cursor
+    ctx: Context, connection: Connection, kind: Kind, stands: Cursor
 ) -> list[tuple[Address, flags.FlagBasis]]:
     """Tokens drawn by chance that could be flagged so."""
     found = []

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-import asyncpg
 import msgspec
 
 from roundtrip.channels import discord, webhook
@@ -26,6 +25,7 @@ from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
+from roundtrip.store.server.rows import Connection
 
 MOST_URL = 300
 _KIND = Literal["webhook", "telegram", "discord"]
@@ -250,9 +250,7 @@ def _mask_target(aim: Target) -> str:
     return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
 
 
-async def count_attempt(
-    ctx: Context, connection: asyncpg.Connection, account: Account, new: NewChannel
-) -> datetime:
+async def count_attempt(ctx: Context, connection: Connection, account: Account, new: NewChannel) -> datetime:
     """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     host = host_of(new.shown)
@@ -277,7 +275,7 @@ async def count_attempt(
     return now
 
 
-async def _room(connection: asyncpg.Connection, account: Account, new: NewChannel) -> int | None:
+async def _room(connection: Connection, account: Account, new: NewChannel) -> int | None:
     """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
     known = await channels.of_account(connection, account.id)
     key = (new.kind, new.target_hash)

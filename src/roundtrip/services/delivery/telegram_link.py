@@ -5,8 +5,6 @@ import hmac
 import re
 from datetime import UTC, datetime
 
-import asyncpg
-
 from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base import names
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
@@ -15,6 +13,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import NewChannel
+from roundtrip.store.server.rows import Connection
 
 WINDOW_S = 600
 _SECRET = "telegram"  # noqa: S105
@@ -26,7 +25,7 @@ _FULL = (
 )
 
 
-async def link_code(ctx: Context, connection: asyncpg.Connection, account_id: int) -> str:
+async def link_code(ctx: Context, connection: Connection, account_id: int) -> str:
     """Good for ten minutes at least and twenty at most, until a chat was linked by it."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
     made = await channels.chats_linked(connection, account_id)
@@ -45,7 +44,7 @@ async def link(ctx: Context, started: StartedChat) -> str:
         return await _link_chat(ctx, connection, started)
 
 
-async def _link_chat(ctx: Context, connection: asyncpg.Connection, started: StartedChat) -> str:
+async def _link_chat(ctx: Context, connection: Connection, started: StartedChat) -> str:
     found = _CODE.fullmatch(started.code)
     if found is None:
         return NO_CODE

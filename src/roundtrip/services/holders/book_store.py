@@ -4,8 +4,6 @@ import asyncio
 import contextlib
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders.book import dump, load
@@ -16,6 +14,7 @@ from roundtrip.store.holders.books import StoredBook
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.jobs import PendingJob
+from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
 MOST_JOBS = 50
@@ -96,9 +95,7 @@ async def write(ctx: Context, opened: OpenBook, kept: StoredBook, forget: str | 
         opened.kept_transfers = kept.transfers
 
 
-async def _write(
-    connection: asyncpg.Connection, token: Address, kept: StoredBook | None, forget: str | None
-) -> None:
+async def _write(connection: Connection, token: Address, kept: StoredBook | None, forget: str | None) -> None:
     if forget is not None:
         await books.forget(connection, token, forget)
     if kept is not None:

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.events import PoolPlace
@@ -17,6 +16,7 @@ from roundtrip.services.support.strangers_text import Sentence
 from roundtrip.store.index import addresses, deployers, tokens
 from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets.look_up import LaunchFound
 from roundtrip.venues.base import Contracts, quote_name
 
@@ -220,7 +220,7 @@ def look_up_answer(
     return LookUpAnswer(text, ctx.chain_id, at.number, when(at.timestamp_s), query, kind, address, **shown)
 
 
-async def label_of(connection: asyncpg.Connection, token: Address) -> Label:
+async def label_of(connection: Connection, token: Address) -> Label:
     token_id = await addresses.id_of(connection, token)
     known = {} if token_id is None else await tokens.labels(connection, [token_id])
     return known.get(token_id or 0) or Label(token, None, None, None, None)

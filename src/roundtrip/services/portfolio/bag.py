@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Literal, Protocol
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -41,6 +40,7 @@ from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valu
 from roundtrip.store.index import addresses, tokens
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bag_changes
 from roundtrip.store.watch.bag_changes import BagToken, DeployerSold, LiquidityLeft, StoredCheck
 
@@ -402,7 +402,7 @@ async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCase
     return UseCaseAnswer(answer, counted=read.head is not None or not known.held, meter=meter)
 
 
-async def _read_bag(connection: asyncpg.Connection, wallet: Address, stands: Cursor) -> BagRecord:
+async def _read_bag(connection: Connection, wallet: Address, stands: Cursor) -> BagRecord:
     # Who stands in no fact has a number that nobody has.
     wallet_id = await addresses.id_of(connection, wallet) or 0
     held = await bag_changes.list_held(connection, wallet_id, MOST_HELD + 1)

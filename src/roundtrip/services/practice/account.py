@@ -4,8 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-import asyncpg
-
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.domain.accounts.account import Account
@@ -22,6 +20,7 @@ from roundtrip.services.valuation.holdings import HoldingToSell, Valued, worth
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import Slot, StoredPosition, WeekResult
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 
 
 def holding_of(
@@ -94,7 +93,7 @@ async def _read(ctx: Context, account: Account, at: datetime, block_number: int)
 
 
 async def _read_account(
-    connection: asyncpg.Connection, account: Account, at: datetime, block_number: int
+    connection: Connection, account: Account, at: datetime, block_number: int
 ) -> _AccountRead:
     page = await read_page(connection, account, None, at, block_number)
     week = await store.week(connection, account.id, _monday(at))

@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -19,6 +18,7 @@ from roundtrip.services.support.money import ETH_DECIMALS, parse_amount
 from roundtrip.services.trade.prepare import address
 from roundtrip.services.valuation.holdings import slot_of
 from roundtrip.store.practice.practice import StoredPosition, TradeNotes
+from roundtrip.store.server.rows import Connection
 
 from .ledger import (
     AccountPage,
@@ -113,7 +113,7 @@ def _check_cap(page: AccountPage, priced: PricedBuy) -> None:
 
 
 async def _fill(
-    ctx: Context, asked: TradeRequest, priced: PricedBuy, connection: asyncpg.Connection, page: AccountPage
+    ctx: Context, asked: TradeRequest, priced: PricedBuy, connection: Connection, page: AccountPage
 ) -> PracticeBought:
     _check_account(page, priced.spent_wei)
     position = page.own.position if page.own is not None else practice.PracticePosition(asked.token)

@@ -3,7 +3,6 @@
 from datetime import datetime
 from typing import Annotated, Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.types import Address, plain_decimal
@@ -24,6 +23,7 @@ from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.tokens import Label, labels
 from roundtrip.store.practice import league as boards
 from roundtrip.store.practice.league import LeagueCounts, LeagueRank
+from roundtrip.store.server.rows import Connection
 
 SHOWN, PODIUM = 100, 3
 _SAID = 3
@@ -118,7 +118,7 @@ async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:
     return UseCaseAnswer(answer, min(ctx.policy.answer_ttl_ms, left_ms))
 
 
-async def _labels(connection: asyncpg.Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
+async def _labels(connection: Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
     """What the tokens call themselves. Of an index that was begun anew some may be unknown."""
     ids = await ids_of(connection, {one.best_token for one in entries})
     known = await labels(connection, list(ids.values()))

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TypeVar
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
@@ -20,6 +19,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.practice import RecentTrades, Repeat, StoredPosition, TradeNotes
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -86,7 +86,7 @@ class AccountPage:
 
 
 async def read_page(
-    connection: asyncpg.Connection, account: Account, token: Address | None, at: datetime, block_number: int
+    connection: Connection, account: Account, token: Address | None, at: datetime, block_number: int
 ) -> AccountPage:
     """As it stands, whether it was written before or not."""
     now_s = int(at.timestamp())
@@ -123,7 +123,7 @@ async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Stru
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def _earlier_answer(connection: asyncpg.Connection, asked: TradeRequest) -> msgspec.Struct | None:
+async def _earlier_answer(connection: Connection, asked: TradeRequest) -> msgspec.Struct | None:
     if asked.once is None:
         return None
     found = await store.repeat(connection, asked.account.id, asked.once.key_hash)
@@ -135,7 +135,7 @@ async def _earlier_answer(connection: asyncpg.Connection, asked: TradeRequest) -
     return answer
 
 
-Fill = Callable[[asyncpg.Connection, AccountPage], Awaitable[A]]
+Fill = Callable[[Connection, AccountPage], Awaitable[A]]
 """Writes a trade onto the page as it is under the lock, and says what was done. Raises RoundtripError."""
 
 
@@ -159,9 +159,7 @@ async def book_trade(ctx: Context, asked: TradeRequest, page: AccountPage, fill:
         return answer
 
 
-async def _write_turn(
-    connection: asyncpg.Connection, account: Account, turned: MondayTurn, at: datetime
-) -> None:
+async def _write_turn(connection: Connection, account: Account, turned: MondayTurn, at: datetime) -> None:
     """Writes what the last Monday did."""
     lost = {one.token for one in turned.lost}
     if lost:
@@ -175,7 +173,7 @@ async def _write_turn(
 
 
 async def write(
-    connection: asyncpg.Connection,
+    connection: Connection,
     asked: TradeRequest,
     account: PracticePurse,
     kept: StoredPosition,

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_DOWN, Decimal, localcontext
 from functools import partial
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
@@ -22,6 +21,7 @@ from roundtrip.store.practice import league
 from roundtrip.store.practice import practice as store
 from roundtrip.store.practice.league import LeagueEligibility
 from roundtrip.store.practice.practice import Slot, StoredPosition, TradeNotes
+from roundtrip.store.server.rows import Connection
 
 from .account import holding_of
 from .ledger import (
@@ -135,7 +135,7 @@ async def _fill(
     slot: Slot | None,
     priced: PricedSell,
     means: SellPricing,
-    connection: asyncpg.Connection,
+    connection: Connection,
     page: AccountPage,
 ) -> PracticeSold:
     assert page.own is not None, "what the price stood on is as it was"

@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead, HeadHeader
@@ -25,6 +24,7 @@ from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valu
 from roundtrip.store.boards import moving
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.scorecard import real_trades as store
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues import abi, erc20
 
 from .real_trades import Token, has_code
@@ -61,9 +61,7 @@ class FailedTransaction:
     around: BlockAround
 
 
-async def names_sell(
-    connection: asyncpg.Connection, ctx: Context, token: Token, sent: SentTransaction
-) -> bool:
+async def names_sell(connection: Connection, ctx: Context, token: Token, sent: SentTransaction) -> bool:
     """Whether it calls a known router with the token's address in it, or the token's own curve or pool."""
     called = known_call(sent)
     if sent.to is None or called is None or not (called.kind in _TRADES or called.name in _WRAPPERS):
@@ -74,7 +72,7 @@ async def names_sell(
 
 
 async def is_plain(
-    connection: asyncpg.Connection, token: Token, sent: SentTransaction, number: int, at_s: int
+    connection: Connection, token: Token, sent: SentTransaction, number: int, at_s: int
 ) -> bool:
     """Whether its sender, as far as the index tells, is nobody's behind the token and bought in the market
     what it still had then."""

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-import asyncpg
-
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, hex_bytes
 from roundtrip.chain.wallet.transactions import MinedTransaction, read_transaction
 from roundtrip.domain.base.errors import NodeFault
@@ -23,6 +21,7 @@ from roundtrip.store.index.addresses import id_of
 from roundtrip.store.scorecard import real_trades as store
 from roundtrip.store.scorecard.real_trades import IndexedTrade
 from roundtrip.store.scorecard.scorecard import StoredVerdict
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.decode import Decoder
 
 MOST_WALLETS = 6
@@ -56,7 +55,7 @@ class Token:
     behind: frozenset[int]
 
 
-async def token_of(connection: asyncpg.Connection, evidence: Evidence) -> Token | None:
+async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
     """None: it stands in no fact, so nobody traded it."""
     token_id = await id_of(connection, evidence.token)
     if token_id is None:
@@ -67,7 +66,7 @@ async def token_of(connection: asyncpg.Connection, evidence: Evidence) -> Token 
 
 async def found_by_index(
     ctx: Context,
-    connection: asyncpg.Connection,
+    connection: Connection,
     token: Token,
     verdict: StoredVerdict,
     said: VerdictClaim,
@@ -92,9 +91,7 @@ async def found_by_index(
     return [await _read_prior(connection, token, verdict, said, one) for one in plain]
 
 
-async def _plain(
-    connection: asyncpg.Connection, token: Token, rows: Sequence[IndexedTrade]
-) -> list[IndexedTrade]:
+async def _plain(connection: Connection, token: Token, rows: Sequence[IndexedTrade]) -> list[IndexedTrade]:
     """Those whose wallet is nobody's behind the token, and bought in the market what it sells."""
     purses = await moving.purses_of(connection, {one.wallet_id for one in rows} | token.behind)
     found = []
@@ -110,7 +107,7 @@ async def _plain(
 
 
 async def _read_prior(
-    connection: asyncpg.Connection,
+    connection: Connection,
     token: Token,
     verdict: StoredVerdict,
     said: VerdictClaim,

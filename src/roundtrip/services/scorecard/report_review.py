@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-import asyncpg
-
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.transactions import block_call, read_block, read_transaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
@@ -20,6 +18,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
+from roundtrip.store.server.rows import Connection
 
 from . import failed_sells
 from .failed_sells import FailedTransaction, SellValuation, failed_sell
@@ -86,7 +85,7 @@ class ReviewedAgain:
     weighed: ReviewedReport
     next_at: datetime | None
 
-    async def put(self, connection: asyncpg.Connection, now: datetime) -> None:
+    async def put(self, connection: Connection, now: datetime) -> None:
         """Writes it, and marks what it proves wrong."""
         weighed = self.weighed
         why_open = None if weighed.wrong else weighed.why_open
@@ -158,7 +157,7 @@ async def weigh_report(
 
 
 async def _cases(
-    ctx: Context, connection: asyncpg.Connection, stands: Cursor, token: Address, tried: FailedTransaction
+    ctx: Context, connection: Connection, stands: Cursor, token: Address, tried: FailedTransaction
 ) -> list[ScorecardCase]:
     """The verdicts that spoke of its time, the oldest first: of an hour and code the first is scored."""
     at, found = tried.around.ref, []
@@ -179,7 +178,7 @@ def _is_marked(case: ScorecardCase, wrong: Sequence[ScoredVerdict]) -> bool:
 
 
 async def _why_none(
-    ctx: Context, connection: asyncpg.Connection, cases: Sequence[ScorecardCase], tried: FailedTransaction
+    ctx: Context, connection: Connection, cases: Sequence[ScorecardCase], tried: FailedTransaction
 ) -> str | None:
     """Why a transaction that failed is no plain wallet's sell, as far as the index and its call tell; None:
     it may be one."""

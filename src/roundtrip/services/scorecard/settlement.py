@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-import asyncpg
-
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
@@ -31,6 +29,7 @@ from roundtrip.services.support.index_reader import reading
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict, StoredVerdict
+from roundtrip.store.server.rows import Connection
 
 from .real_trades import PlainTrade, Token, by_receipt, found_by_index, token_of
 
@@ -99,7 +98,7 @@ async def settle(ctx: Context, receipts: Receipts = by_receipt) -> SettlementRun
 
 async def _cases(
     ctx: Context,
-    connection: asyncpg.Connection,
+    connection: Connection,
     stands: Cursor,
     verdicts: Sequence[StoredVerdict],
     from_id: int,
@@ -124,7 +123,7 @@ async def _cases(
 
 
 async def _again(
-    ctx: Context, connection: asyncpg.Connection, stands: Cursor, verdict: StoredVerdict, tries: int
+    ctx: Context, connection: Connection, stands: Cursor, verdict: StoredVerdict, tries: int
 ) -> ScorecardCase:
     evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
     from_s = _from_s(verdict, evidence)
@@ -147,7 +146,7 @@ def read(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | None, Verdi
 
 async def case_of(
     ctx: Context,
-    connection: asyncpg.Connection,
+    connection: Connection,
     stands: Cursor,
     verdict: StoredVerdict,
     evidence: Evidence | None,

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Annotated
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base import names
@@ -15,6 +14,7 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.cursor import Cursor, cursor
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 
 from .strangers_text import AnswerText, Name, Symbol
 
@@ -43,7 +43,7 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @contextlib.asynccontextmanager
-async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor]]:
+async def reading(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor]]:
     """A connection that sees one state of the index, however long it is read, and where that stands. Raises
     ServiceFull (busy) where there is no index, or no database that answers."""
     async with looking(ctx) as (connection, stands):
@@ -53,7 +53,7 @@ async def reading(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Curso
 
 
 @contextlib.asynccontextmanager
-async def looking(ctx: Context) -> AsyncIterator[tuple[asyncpg.Connection, Cursor | None]]:
+async def looking(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor | None]]:
     """The same for whoever goes without an index where there is none (None). Raises ServiceFull (busy) where
     no database answers."""
     try:

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from typing import Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.rpc.client import SORTS
@@ -17,6 +16,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing, looking, when
 from roundtrip.store.index import queue_stats as backlog
 from roundtrip.store.index.cursor import Cursor
+from roundtrip.store.server.rows import Connection
 
 SLOW_JOBS_S = 300
 """Work that is due for longer is late."""
@@ -161,7 +161,7 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 1)
 
 
-async def _index_status(connection: asyncpg.Connection, stands: Cursor, head: BlockRef | None) -> IndexStatus:
+async def _index_status(connection: Connection, stands: Cursor, head: BlockRef | None) -> IndexStatus:
     at_s = stands.block.timestamp_s
     knows = head is not None and not is_node_behind(head, stands.block)
     blocks = max(0, head.number - stands.block.number) if knows and head is not None else None
@@ -189,7 +189,7 @@ def _depth(one: backlog.RewoundBlocks) -> int:
     return one.blocks or 0
 
 
-async def _backlog(connection: asyncpg.Connection, stands: Cursor | None, now_s: float) -> Backlog:
+async def _backlog(connection: Connection, stands: Cursor | None, now_s: float) -> Backlog:
     now = datetime.fromtimestamp(now_s, UTC)
 
     def since_s(oldest: datetime | None) -> int | None:

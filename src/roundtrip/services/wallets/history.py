@@ -1,7 +1,5 @@
 """What a wallet did: its age and funder, its launches and their ends, its record, and what it holds."""
 
-import asyncpg
-
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
@@ -15,6 +13,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.origins import StoredOrigin
 from roundtrip.store.server import jobs
 from roundtrip.store.server.errors import DATABASE_FAULTS
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked, wallets
 
 from .history_answer import WalletBeginning, WalletHistory, WalletRecord, present
@@ -49,7 +48,7 @@ async def _came(ctx: Context, wallet: Address) -> WalletBeginning:
 
 
 async def _read_record(
-    connection: asyncpg.Connection, ctx: Context, wallet: Address, stands: Cursor, origin: StoredOrigin | None
+    connection: Connection, ctx: Context, wallet: Address, stands: Cursor, origin: StoredOrigin | None
 ) -> WalletRecord:
     now_s = stands.block.timestamp_s
     since_s = now_s - RECENT_S

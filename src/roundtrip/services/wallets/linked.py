@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.chain.holders.wallet_views import code_calls, read_codes
@@ -18,6 +17,7 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.index import addresses, origins, tokens, vitals
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import Label
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets import linked
 from roundtrip.store.wallets.linked import LOOK_BACK_S, MOST_COUNTED, CoBoughtToken, LinkedPeer
 from roundtrip.venues.entry_point import ENTRY_POINTS
@@ -336,7 +336,7 @@ async def linked_wallets(ctx: Context, params: WalletParams) -> UseCaseAnswer[Li
 
 
 async def _read_record(
-    connection: asyncpg.Connection, wallet: Address, stands: Cursor, machinery: frozenset[Address]
+    connection: Connection, wallet: Address, stands: Cursor, machinery: frozenset[Address]
 ) -> LinkedRecord:
     """All that the index knows of it, and of whoever may be linked to it."""
     followed_s = await vitals.followed_from_s(connection, stands)
@@ -367,7 +367,7 @@ async def _read_record(
 
 
 async def _funder(
-    connection: asyncpg.Connection,
+    connection: Connection,
     wallet: Address,
     wallet_id: int,
     machinery: frozenset[Address],
@@ -399,7 +399,7 @@ async def _funder(
 
 
 async def _best_candidates(
-    connection: asyncpg.Connection,
+    connection: Connection,
     money: Mapping[int, list[Money]],
     same: Mapping[int, SameTokens],
     beside: Mapping[int, LinkedPeer],

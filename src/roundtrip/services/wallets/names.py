@@ -2,7 +2,6 @@
 
 from typing import Annotated
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base import names
@@ -12,6 +11,7 @@ from roundtrip.services.support.index_reader import IndexAnswer, Nothing, readin
 from roundtrip.services.support.strangers_text import WRITTEN
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
+from roundtrip.store.server.rows import Connection
 
 SHOWN = 50
 MOST_BEARERS = 200
@@ -71,7 +71,7 @@ def scam_text(who: str, people: int) -> str:
     return f"{who} is marked as a scam by {people:,} people, which is their word and no proof."
 
 
-async def called_so(connection: asyncpg.Connection, name: str) -> list[Bearer]:
+async def called_so(connection: Connection, name: str) -> list[Bearer]:
     """Wallets that enough people call so, what most call so first."""
     return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
 

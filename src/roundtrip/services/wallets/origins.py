@@ -1,7 +1,5 @@
 """Where a wallet comes from: as the index and an archive told, and as an archive is asked."""
 
-import asyncpg
-
 from roundtrip.chain.blocks.heads import newest, read_header
 from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
 from roundtrip.chain.rpc.client import RpcCall, RpcNode, quantity
@@ -12,6 +10,7 @@ from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.index.origins import OlderOrigin, StoredOrigin
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 
 JOB = "origin"
 DATABASE_S = 5.0
@@ -30,7 +29,7 @@ async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
 
 
 async def find_out(
-    connection: asyncpg.Connection, node: RpcNode, chain_id: int, wallet: Address
+    connection: Connection, node: RpcNode, chain_id: int, wallet: Address
 ) -> StoredOrigin | NothingReached | None:
     """What is known for sure, else what an archive tells right now, which is remembered. Never: the wallet
     was not met up to that block. None: could not be found out. Where the chain was never followed all of it
@@ -63,7 +62,7 @@ async def search(node: RpcNode, wallet: Address, start_number: int) -> OlderOrig
     return None if found is None else OlderOrigin(None, found.searched_number)
 
 
-async def _may_be_older(connection: asyncpg.Connection, wallet: Address) -> bool:
+async def _may_be_older(connection: Connection, wallet: Address) -> bool:
     """Whether there are blocks before the index that were not searched for the wallet."""
     stands = await cursor(connection)
     if stands is None or stands.start_number == 0:

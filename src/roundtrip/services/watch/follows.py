@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime
 
-import asyncpg
-
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import Address
@@ -11,6 +9,7 @@ from roundtrip.domain.watch.alerts import MOST_FOLLOWS
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.wallet_params import WalletParams
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 
 from .schema import FollowedWallet, FollowParams, Unfollowed
@@ -56,7 +55,7 @@ async def unfollow_wallet(ctx: Context, params: WalletParams, account: Account) 
     return UseCaseAnswer(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
 
 
-async def _name(connection: asyncpg.Connection, account: Account, wallet: Address) -> str:
+async def _name(connection: Connection, account: Account, wallet: Address) -> str:
     """As the account calls the wallet by now; empty: it does not."""
     follows = await watches.follows_of(connection, account.id)
     return next((one.name for one in follows if one.wallet == wallet), "")

@@ -27,6 +27,7 @@ from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.index.tokens import labels
 from roundtrip.store.index.vitals import followed_from_s
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 
@@ -78,14 +79,14 @@ async def _test_rule(ctx: Context, rule: Rule, account: Account) -> tuple[RuleTe
     return tested, found.at_s
 
 
-async def _after_s(connection: asyncpg.Connection, stands: Cursor) -> int:
+async def _after_s(connection: Connection, stands: Cursor) -> int:
     """Since when it is replayed: seven days, or as long as the chain is followed."""
     after_s = stands.block.timestamp_s - INBOX_S
     return max(after_s, await followed_from_s(connection, stands)) if stands.start_number else after_s
 
 
 @asynccontextmanager
-async def _in_time(connection: asyncpg.Connection) -> AsyncIterator[None]:
+async def _in_time(connection: Connection) -> AsyncIterator[None]:
     """All that it asks takes so long and no longer, also where nobody waits for it any more."""
     await connection.execute("SELECT set_config('statement_timeout', $1, true)", str(int(LONGEST_S * 1000)))
     try:
@@ -101,7 +102,7 @@ async def _in_time(connection: asyncpg.Connection) -> AsyncIterator[None]:
 
 
 async def _rows(
-    connection: asyncpg.Connection, rule: Rule, hits: Sequence[Happening], account: Account
+    connection: Connection, rule: Rule, hits: Sequence[Happening], account: Account
 ) -> list[HitRow]:
     """As they would have been told."""
     ids = await ids_of(connection, {one.token for one in hits})

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
@@ -27,10 +26,11 @@ from roundtrip.services.watch.schema import (
 from roundtrip.store.index.addresses import id_of
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.index.deployers import LaunchSpot, launch_of
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 
 
-async def wallet_of(connection: asyncpg.Connection, rule: Rule) -> Address | None:
+async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
     """The one wallet that it is about; None: whoever, or the followed. Raises CallerFault (bad_input) where
     it can never hit, ServiceFull (busy) where that is not known yet."""
     if rule.verb == "moving" and rule.token is not None:
@@ -52,14 +52,14 @@ async def wallet_of(connection: asyncpg.Connection, rule: Rule) -> Address | Non
     return launch.sender
 
 
-async def unseen_text(connection: asyncpg.Connection, rule: Rule) -> str:
+async def unseen_text(connection: Connection, rule: Rule) -> str:
     """What to say of a token that stands in no fact: its address may be mistyped."""
     if rule.token is None or await id_of(connection, rule.token) is not None:
         return ""
     return f"Nothing was ever seen of {rule.token}: look whether that address is right."
 
 
-async def _launch(connection: asyncpg.Connection, token: Address, why: str) -> LaunchSpot:
+async def _launch(connection: Connection, token: Address, why: str) -> LaunchSpot:
     found = await launch_of(connection, token)
     if found is not None:
         return found

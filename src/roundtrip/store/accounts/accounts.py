@@ -10,6 +10,7 @@ import asyncpg
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,7 @@ class Key:
     wallet: Address
 
 
-async def secret(connection: asyncpg.Connection, name: str, drawn: bytes) -> bytes:
+async def secret(connection: Connection, name: str, drawn: bytes) -> bytes:
     """The secret of this name, made of ``drawn`` (32 random bytes) where there was none: of several processes
     that draw at once all have the same."""
     found: bytes | None = await connection.fetchval("SELECT value FROM accounts.secret WHERE name = $1", name)
@@ -51,7 +52,7 @@ async def secret(connection: asyncpg.Connection, name: str, drawn: bytes) -> byt
     return found
 
 
-async def keys_made(connection: asyncpg.Connection, wallet: Address) -> int:
+async def keys_made(connection: Connection, wallet: Address) -> int:
     """How many keys a wallet ever made; 0 also where it is no account."""
     found: int | None = await connection.fetchval(
         "SELECT keys_made FROM accounts.account WHERE wallet = $1", as_bytes(wallet)
@@ -63,7 +64,7 @@ _ACCOUNT = "account.id, account.designation, account.wallet, account.is_agent, a
 
 
 async def lock_account(
-    connection: asyncpg.Connection,
+    connection: Connection,
     wallet: Address,
     designations: Iterable[str],
     now: datetime,
@@ -91,7 +92,7 @@ async def lock_account(
     raise RuntimeError("every designation that was drawn is taken")
 
 
-async def made_from(connection: asyncpg.Connection, address_hash: bytes, day: date) -> int:
+async def made_from(connection: Connection, address_hash: bytes, day: date) -> int:
     """Counts a new account of an address; how many it has made this day (UTC), this one included."""
     await connection.execute("DELETE FROM accounts.made_from WHERE day < $1", day)
     found: int = await connection.fetchval(
@@ -103,7 +104,7 @@ async def made_from(connection: asyncpg.Connection, address_hash: bytes, day: da
     return found
 
 
-async def _lock(connection: asyncpg.Connection, wallet: Address) -> AccountRecord | None:
+async def _lock(connection: Connection, wallet: Address) -> AccountRecord | None:
     row = await connection.fetchrow(
         f"SELECT {_ACCOUNT}, account.keys_made, account.made_at FROM accounts.account AS account"  # noqa: S608
         " WHERE wallet = $1 FOR UPDATE",
@@ -112,7 +113,7 @@ async def _lock(connection: asyncpg.Connection, wallet: Address) -> AccountRecor
     return None if row is None else AccountRecord(_account(row), row["keys_made"], row["made_at"])
 
 
-async def read_account(connection: asyncpg.Connection, account_id: int) -> AccountRecord:
+async def read_account(connection: Connection, account_id: int) -> AccountRecord:
     """An account that there is."""
     row = await connection.fetchrow(
         f"SELECT {_ACCOUNT}, account.keys_made, account.made_at"  # noqa: S608
@@ -123,7 +124,7 @@ async def read_account(connection: asyncpg.Connection, account_id: int) -> Accou
 
 
 async def add_key(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account_id: int,
     hashed: bytes,
     start: str,
@@ -149,7 +150,7 @@ async def add_key(
     )
 
 
-async def tag_agent(connection: asyncpg.Connection, account_id: int, name: str | None) -> Account:
+async def tag_agent(connection: Connection, account_id: int, name: str | None) -> Account:
     """The account is an agent from now on; a name that is None leaves the one it has."""
     row = await connection.fetchrow(
         "UPDATE accounts.account AS account SET is_agent = true, agent_name = coalesce($2, agent_name)"  # noqa: S608
@@ -160,7 +161,7 @@ async def tag_agent(connection: asyncpg.Connection, account_id: int, name: str |
     return _account(row)
 
 
-async def untag_agent(connection: asyncpg.Connection, account_id: int) -> Account:
+async def untag_agent(connection: Connection, account_id: int) -> Account:
     """The account is no agent any more, and an agent's name goes with the tag."""
     row = await connection.fetchrow(
         "UPDATE accounts.account AS account SET is_agent = false, agent_name = NULL"  # noqa: S608
@@ -175,7 +176,7 @@ def _account(row: asyncpg.Record) -> Account:
     return Account(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
 
 
-async def live_count(connection: asyncpg.Connection, account_id: int) -> int:
+async def live_count(connection: Connection, account_id: int) -> int:
     """How many live keys an account has."""
     found: int = await connection.fetchval(
         "SELECT count(*) FROM accounts.key WHERE account_id = $1 AND revoked_at IS NULL AND kind = 'key'",
@@ -191,13 +192,13 @@ FROM accounts.key AS key JOIN accounts.account AS account ON account.id = key.ac
 """
 
 
-async def live_keys(connection: asyncpg.Connection, account_id: int) -> list[Key]:
+async def live_keys(connection: Connection, account_id: int) -> list[Key]:
     """Of one account, the oldest first."""
     of_it = "account.id = $1 AND key.revoked_at IS NULL AND key.kind = 'key' ORDER BY key.id"
     return await _keys(connection, of_it, account_id)
 
 
-async def revoked_keys(connection: asyncpg.Connection, account_id: int, most: int) -> list[Key]:
+async def revoked_keys(connection: Connection, account_id: int, most: int) -> list[Key]:
     """Of one account, the last revoked first; no sessions."""
     of_it = "account.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
     return await _keys(
@@ -205,15 +206,13 @@ async def revoked_keys(connection: asyncpg.Connection, account_id: int, most: in
     )
 
 
-async def live_sessions(connection: asyncpg.Connection, account_id: int, now: datetime) -> list[Key]:
+async def live_sessions(connection: Connection, account_id: int, now: datetime) -> list[Key]:
     """Of one account, the newest first."""
     of_it = "account.id = $1 AND key.revoked_at IS NULL AND key.kind = 'session'"
     return await _keys(connection, f"{of_it} AND key.expires_at > $2 ORDER BY key.id DESC", account_id, now)
 
 
-async def session_id(
-    connection: asyncpg.Connection, account_id: int, hashed: bytes, now: datetime
-) -> int | None:
+async def session_id(connection: Connection, account_id: int, hashed: bytes, now: datetime) -> int | None:
     """The number of an account's live session of this hash; None: it has none such."""
     found: int | None = await connection.fetchval(
         "SELECT id FROM accounts.key WHERE account_id = $1 AND hash = $2 AND kind = 'session'"
@@ -225,32 +224,32 @@ async def session_id(
     return found
 
 
-async def key_of(connection: asyncpg.Connection, account_id: int, key_id: int) -> Key | None:
+async def key_of(connection: Connection, account_id: int, key_id: int) -> Key | None:
     """An account's key or session of this number; None: it is another's, or nobody's."""
     found = await _keys(connection, "account.id = $1 AND key.id = $2", account_id, key_id)
     return found[0] if found else None
 
 
-async def every_key(connection: asyncpg.Connection, wallet: Address | None) -> list[Key]:
+async def every_key(connection: Connection, wallet: Address | None) -> list[Key]:
     """Of one wallet, or of all (None), the oldest first; revoked ones, too."""
     of_wallet = None if wallet is None else as_bytes(wallet)
     return await _keys(connection, "$1::bytea IS NULL OR account.wallet = $1 ORDER BY key.id", of_wallet)
 
 
 async def keys_like(
-    connection: asyncpg.Connection, start: str | None, hashed: bytes | None, key_id: int | None
+    connection: Connection, start: str | None, hashed: bytes | None, key_id: int | None
 ) -> list[Key]:
     """Those with this start, this hash or this id, the oldest first; revoked ones, too."""
     where = "key.start = $1 OR key.hash = $2 OR key.id = $3 ORDER BY key.id"
     return await _keys(connection, where, start, hashed, key_id)
 
 
-async def _keys(connection: asyncpg.Connection, where: str, *arguments: object) -> list[Key]:
+async def _keys(connection: Connection, where: str, *arguments: object) -> list[Key]:
     rows = await connection.fetch(f"{_KEYS} WHERE {where}", *arguments)
     return [Key(**{**dict(row), "wallet": as_address(row["wallet"])}) for row in rows]
 
 
-async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> bool:
+async def revoke(connection: Connection, key_id: int, now: datetime) -> bool:
     """From the transaction's end on it is live no more. False: it was not live."""
     done: str = await connection.execute(
         "UPDATE accounts.key SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL", key_id, now
@@ -259,7 +258,7 @@ async def revoke(connection: asyncpg.Connection, key_id: int, now: datetime) -> 
 
 
 async def end_sessions(
-    connection: asyncpg.Connection, account_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
+    connection: Connection, account_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
 ) -> int:
     """Ends an account's sessions but the ``left`` newest, or only the one of this hash; how many were
     live."""
@@ -275,7 +274,7 @@ async def end_sessions(
     return int(done.removeprefix("UPDATE "))
 
 
-async def calls_on(connection: asyncpg.Connection, account_id: int, day: date) -> int:
+async def calls_on(connection: Connection, account_id: int, day: date) -> int:
     """Calls of an account that counted against its limit of one day of UTC."""
     found: int | None = await connection.fetchval(
         "SELECT calls FROM accounts.day WHERE account_id = $1 AND day = $2", account_id, day
@@ -284,7 +283,7 @@ async def calls_on(connection: asyncpg.Connection, account_id: int, day: date) -
 
 
 async def calls_by_day(
-    connection: asyncpg.Connection, account_id: int, last: date, days: int
+    connection: Connection, account_id: int, last: date, days: int
 ) -> list[tuple[date, int]]:
     """The same of so many days up to ``last``, the oldest first; days without a call, too."""
     rows = await connection.fetch(

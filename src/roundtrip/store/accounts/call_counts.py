@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
-import asyncpg
-
 from roundtrip.domain.accounts.account import Account
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 
 KEPT_MS = 120_000
 """Twice of what is counted: clocks of several processes differ."""
@@ -111,7 +110,7 @@ SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (calle
 
 
 async def write(
-    connection: asyncpg.Connection,
+    connection: Connection,
     calls: Sequence[CountedCall],
     handed_back: Sequence[RefundedCall] = (),
 ) -> list[LiveKey | None]:
@@ -143,7 +142,7 @@ async def write(
 
 
 async def recent(
-    connection: asyncpg.Connection, after_ms: int, up_to_ms: int, most: int
+    connection: Connection, after_ms: int, up_to_ms: int, most: int
 ) -> list[tuple[str, int, int]]:
     """Caller, when, and how many calls then: of after ``after_ms``, the oldest first; of more than ``most``
     the newest."""
@@ -160,7 +159,7 @@ async def recent(
     return [(row["caller"], row["taken_ms"], row["calls"]) for row in reversed(rows)]
 
 
-async def forget(connection: asyncpg.Connection, before_ms: int) -> None:
+async def forget(connection: Connection, before_ms: int) -> None:
     """Deletes calls of before then, so many at most; not those that somebody else is about to."""
     await connection.fetch(
         """
@@ -174,6 +173,6 @@ async def forget(connection: asyncpg.Connection, before_ms: int) -> None:
     )
 
 
-async def without_waiting_for_the_disk(connection: asyncpg.Connection) -> None:
+async def without_waiting_for_the_disk(connection: Connection) -> None:
     """For a connection that counts: a database that crashes may lose the last instant of counts."""
     await connection.fetchval("SELECT set_config('synchronous_commit', 'off', false)")

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-import asyncpg
+from roundtrip.store.server.rows import Connection
 
 HOLD_MS = 120_000
 """How long a hold lives: longer than any call is under way."""
@@ -78,7 +78,7 @@ _SETTLE = _END.format(column="spent") + "RETURNING set_config('synchronous_commi
 _RELEASE = _END.format(column="credits")
 
 
-async def hold(connection: asyncpg.Connection, wanted: Sequence[CreditHold], now_ms: int) -> set[UUID]:
+async def hold(connection: Connection, wanted: Sequence[CreditHold], now_ms: int) -> set[UUID]:
     """Holds a credit for each call, of an account for as many as it has credits, in the order asked; which.
     What is held for calls that nobody has any more goes back first. Their minutes are written with it."""
     rows = await connection.fetch(
@@ -93,11 +93,11 @@ async def hold(connection: asyncpg.Connection, wanted: Sequence[CreditHold], now
     return {row["id"] for row in rows}
 
 
-async def settle(connection: asyncpg.Connection, ids: Sequence[UUID]) -> None:
+async def settle(connection: Connection, ids: Sequence[UUID]) -> None:
     """Spends what was held, and waits for the disk. Of holds that are not there nothing is done."""
     await connection.fetch(_SETTLE, ids)
 
 
-async def release(connection: asyncpg.Connection, ids: Sequence[UUID]) -> None:
+async def release(connection: Connection, ids: Sequence[UUID]) -> None:
     """Gives back what was held. Of holds that are not there nothing is done."""
     await connection.fetch(_RELEASE, ids)

@@ -4,11 +4,10 @@ transaction."""
 from dataclasses import dataclass
 from datetime import datetime
 
-import asyncpg
-
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 GRACE_BLOCKS = 36_000
 """So long an address that was replaced still counts, an hour of a real chain: who was told to pay there just
@@ -34,7 +33,7 @@ class PayToSpan:
         return None if self.to_block is None else self.to_block + GRACE_BLOCKS
 
 
-async def open_pay_to(connection: asyncpg.Connection, pay_to: Address, head_number: int) -> None:
+async def open_pay_to(connection: Connection, pay_to: Address, head_number: int) -> None:
     """From the next block on payments go to ``pay_to`` and nowhere else. What was opened before stays open
     from there on; one that was closed is open again, without a gap. Needs a transaction."""
     # Of two services that begin at once with two addresses the second one sees the first one's.
@@ -54,7 +53,7 @@ async def open_pay_to(connection: asyncpg.Connection, pay_to: Address, head_numb
     )
 
 
-async def paid_to(connection: asyncpg.Connection) -> list[PayToSpan]:
+async def paid_to(connection: Connection) -> list[PayToSpan]:
     """Every address that payments ever went to, by its address."""
     rows = await connection.fetch(
         "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
@@ -62,7 +61,7 @@ async def paid_to(connection: asyncpg.Connection) -> list[PayToSpan]:
     return [PayToSpan(as_address(row["address"]), row["from_block"], row["to_block"]) for row in rows]
 
 
-async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, account_id: int | None) -> bool:
+async def is_counted(connection: Connection, tx_hash: TxHash, account_id: int | None) -> bool:
     """Whether a transaction was counted for this account; None: for anybody."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM accounts.payment WHERE tx_hash = $1 AND account_id = coalesce($2, "
@@ -74,7 +73,7 @@ async def is_counted(connection: asyncpg.Connection, tx_hash: TxHash, account_id
 
 
 async def redeem(
-    connection: asyncpg.Connection, account_id: int, payment: CreditPayment, credited: int, now: datetime
+    connection: Connection, account_id: int, payment: CreditPayment, credited: int, now: datetime
 ) -> int | None:
     """Adds what a payment buys, once for ever, and gives the account's balance, as ``balance``. None: it was
     counted before, or is by somebody who was just faster. Needs a transaction."""
@@ -104,7 +103,7 @@ async def redeem(
     return await balance(connection, account_id, int(now.timestamp() * 1000))
 
 
-async def balance(connection: asyncpg.Connection, account_id: int, now_ms: int) -> int:
+async def balance(connection: Connection, account_id: int, now_ms: int) -> int:
     """Credits that an account has: with those held by calls that nobody has any more. ``now_ms``: since
     1970."""
     found: int | None = await connection.fetchval(

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 
 LOOKED_AT = 60
 """Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
@@ -96,7 +95,7 @@ _FOUND_ONE = _fair_sql("SELECT $7::int AS token_id")
 
 
 async def found_closed(
-    connection: asyncpg.Connection,
+    connection: Connection,
     from_s: int,
     at_s: int,
     fairness: Fairness,
@@ -115,7 +114,7 @@ async def found_closed(
 
 
 async def is_fair(
-    connection: asyncpg.Connection,
+    connection: Connection,
     token_id: int,
     at_s: int,
     fairness: Fairness = FAIRNESS,
@@ -140,7 +139,7 @@ def _rules(at_s: int, fairness: Fairness) -> tuple[int, int, int, int]:
     return at_s, fairness.young_s, fairness.least_buyers, fairness.most_funded
 
 
-async def keep_found(connection: asyncpg.Connection, token_ids: list[int], block_number: int) -> None:
+async def keep_found(connection: Connection, token_ids: list[int], block_number: int) -> None:
     """Found to be fair by that block, which is known to be there still."""
     await connection.execute(
         "INSERT INTO facts.fair_token (token_id, block_number) SELECT token_id, $2 FROM unnest($1::int[])"
@@ -184,7 +183,7 @@ LEFT JOIN facts.origin AS own ON own.wallet_id = me.id
 
 
 async def read_fairness(
-    connection: asyncpg.Connection, token: Address, wallet: Address, fairness: Fairness = FAIRNESS
+    connection: Connection, token: Address, wallet: Address, fairness: Fairness = FAIRNESS
 ) -> TokenFairness | None:
     """What the index knows of them; None: the token stands in no fact."""
     row = await connection.fetchrow(

@@ -13,6 +13,7 @@ from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 MOST_FLOWS = 1000
@@ -104,7 +105,7 @@ Window = tuple[int, int]
 
 
 async def flows(
-    connection: asyncpg.Connection,
+    connection: Connection,
     window: Window,
     contracts: Contracts,
     least_buyers: int,
@@ -117,7 +118,7 @@ async def flows(
 
 
 async def purses_of(
-    connection: asyncpg.Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
+    connection: Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
 ) -> WalletOrigins[int]:
     """What is known of these wallets and of who funded them. How many those funded is counted no further than
     is needed to tell an exchange."""

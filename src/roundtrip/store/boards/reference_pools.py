@@ -2,12 +2,11 @@
 
 from dataclasses import dataclass
 
-import asyncpg
-
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.server.hex import as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
 from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING
@@ -38,7 +37,7 @@ class PoolAge:
 
 
 async def most_used(
-    connection: asyncpg.Connection, token_id: int, newest_s: int, contracts: Contracts
+    connection: Connection, token_id: int, newest_s: int, contracts: Contracts
 ) -> PoolUse | None:
     """Where it was traded most within a day; None: nowhere."""
     own = await connection.fetch(
@@ -60,7 +59,7 @@ async def most_used(
     return PoolUse(row["id"], as_text(row["at"]), row["kind"], row["block_number"], row["at_s"])
 
 
-async def in_eth(connection: asyncpg.Connection, contracts: Contracts) -> list[int]:
+async def in_eth(connection: Connection, contracts: Contracts) -> list[int]:
     """Quotes that are eth themselves."""
     return list((await ids_of(connection, (ZERO_ADDRESS, contracts.weth))).values())
 
@@ -77,7 +76,7 @@ WHERE launch.token_id = $1 AND EXISTS (
 _USUAL = USUAL_FEE_PIPS, USUAL_TICK_SPACING
 
 
-async def is_own(connection: asyncpg.Connection, token_id: int, at: str) -> bool:
+async def is_own(connection: Connection, token_id: int, at: str) -> bool:
     """Whether it is the curve or the pool that the token was launched on, or the one its curve became."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.launch WHERE token_id = $1 AND at = $4)"  # noqa: S608
@@ -90,7 +89,7 @@ async def is_own(connection: asyncpg.Connection, token_id: int, at: str) -> bool
 
 
 async def is_common(
-    connection: asyncpg.Connection, token_id: int, at: str | None, when: PoolAge, contracts: Contracts
+    connection: Connection, token_id: int, at: str | None, when: PoolAge, contracts: Contracts
 ) -> bool:
     """Whether a place is the launch's own; or a day old, and where the token was traded most within a day."""
     if at is None:
@@ -101,9 +100,7 @@ async def is_common(
     return most is not None and most.at == at.lower() and most.at_s <= when.at_s - _DAY_S
 
 
-async def common(
-    connection: asyncpg.Connection, token_id: int, newest_s: int, contracts: Contracts
-) -> str | None:
+async def common(connection: Connection, token_id: int, newest_s: int, contracts: Contracts) -> str | None:
     """Where it was traded most within a day; None: nowhere, or in a place that is no such."""
     most = await most_used(connection, token_id, newest_s, contracts)
     if most is None:
@@ -112,7 +109,7 @@ async def common(
     return most.at if is_old or await is_own(connection, token_id, most.at) else None
 
 
-async def current_place(connection: asyncpg.Connection, token_id: int, at: str) -> str | None:
+async def current_place(connection: Connection, token_id: int, at: str) -> str | None:
     """What that place is by now: a curve that became a pool is that pool; None: which one is not known."""
     has_become: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.launch AS launch JOIN facts.launch_step AS step"

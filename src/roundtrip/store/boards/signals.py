@@ -8,6 +8,7 @@ import asyncpg
 from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.hex import as_text
+from roundtrip.store.server.rows import Connection
 
 MOST_DEEDS = 700
 """So many of each kind are looked at, those of most worth and share; and as many of a kind that cannot be
@@ -89,7 +90,7 @@ WHERE place <= $4
 """
 
 
-async def plan(connection: asyncpg.Connection) -> None:
+async def plan(connection: Connection) -> None:
     """Has what is asked in this transaction planned for what it asks of: a plan for anything reads all days
     that there are, and helpers take longer to begin than the work does."""
     await connection.execute(
@@ -98,9 +99,7 @@ async def plan(connection: asyncpg.Connection) -> None:
     )
 
 
-async def deeds(
-    connection: asyncpg.Connection, after_s: int, least_bps: int, least_wei: int
-) -> list[DeedSum]:
+async def deeds(connection: Connection, after_s: int, least_bps: int, least_wei: int) -> list[DeedSum]:
     """Those that are so much of the supply or of eth, and those of which nobody knows; in no order."""
     rows = await connection.fetch(_DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
     return [
@@ -138,7 +137,7 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 
 
 async def trace_doings(
-    connection: asyncpg.Connection, after_s: int, doings: Collection[SignalDeed]
+    connection: Connection, after_s: int, doings: Collection[SignalDeed]
 ) -> dict[SignalDeed, TracedDeed]:
     """Where since then these were done, and to whom."""
     given = [[getattr(one, name) for one in doings] for name in ("what", "token_id", "wallet_id")]
@@ -221,7 +220,7 @@ CROSS JOIN LATERAL (
 
 
 async def liquidity_left(
-    connection: asyncpg.Connection,
+    connection: Connection,
     after_s: int,
     now_s: int,
     start_number: int,
@@ -271,7 +270,7 @@ SELECT token_id, id AS pool_id, traded.* FROM place CROSS JOIN LATERAL (
 
 
 async def turnovers(
-    connection: asyncpg.Connection,
+    connection: Connection,
     pools: Collection[tuple[int, int]],
     now_s: int,
     in_eth: Collection[int],
@@ -306,7 +305,7 @@ SELECT * FROM (
 """
 
 
-async def launchers(connection: asyncpg.Connection, after_s: int) -> list[LaunchedAgain]:
+async def launchers(connection: Connection, after_s: int) -> list[LaunchedAgain]:
     """Who launched since, the newest first. Launches into a pool have no record and are left out."""
     rows = await connection.fetch(_LAUNCHERS, after_s, MOST_LAUNCHERS)
     return [

@@ -11,6 +11,7 @@ from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 from .fair_tokens import LOOKED_AT, began_sql, found_closed, is_kin, keep_found, pays_many
 
@@ -120,7 +121,7 @@ LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
 
 
 async def count_board(
-    connection: asyncpg.Connection,
+    connection: Connection,
     span: str,
     at: BlockRef,
     fairness: Fairness = FAIRNESS,
@@ -143,7 +144,7 @@ async def count_board(
     return WinnersBoard(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
 
 
-async def keep(connection: asyncpg.Connection, board: WinnersBoard, counted_at: Cursor) -> bool:
+async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) -> bool:
     """Puts a board that was counted where the cursor stood ``counted_at`` in the place of the one before, in
     the caller's transaction, which is to end at once: from here on the sync waits for it. False, and nothing
     is written: blocks were taken away since, and its own is not known to be there still, so it is to be
@@ -177,9 +178,7 @@ async def keep(connection: asyncpg.Connection, board: WinnersBoard, counted_at: 
     return True
 
 
-async def load_board(
-    connection: asyncpg.Connection, span: str, most: int = MOST_WINNERS
-) -> WinnersBoard | None:
+async def load_board(connection: Connection, span: str, most: int = MOST_WINNERS) -> WinnersBoard | None:
     """The first ``most`` ranks as they were last counted; None: they were not, or a reorganisation took them
     away."""
     stands = await connection.fetchrow(
@@ -197,14 +196,14 @@ async def load_board(
     return WinnersBoard(span, stands["block_number"], stands["at_s"], _ranks(rows))
 
 
-async def counted_to(connection: asyncpg.Connection) -> dict[str, int]:
+async def counted_to(connection: Connection) -> dict[str, int]:
     """Up to which block each span was counted; one that was not is missing."""
     rows = await connection.fetch("SELECT span, block_number FROM facts.winners_counted")
     return {row["span"]: row["block_number"] for row in rows}
 
 
 async def closings(
-    connection: asyncpg.Connection, span: str, at_s: int, fairness: Fairness = FAIRNESS
+    connection: Connection, span: str, at_s: int, fairness: Fairness = FAIRNESS
 ) -> ClosingTotals:
     """What a board of a span up to ``at_s`` is counted from: why it may be empty."""
     seconds = SPANS[span]

@@ -4,10 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class KeptEvidence:
     holders: int = 0
 
 
-async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvidence) -> int:
+async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
     """Writes one document and gives its id."""
     row_id: int = await connection.fetchval(
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
@@ -47,7 +46,7 @@ async def keep(connection: asyncpg.Connection, token: Address, evidence: KeptEvi
     return row_id
 
 
-async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence | None:
+async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
     """The newest document about ``token``."""
     row = await connection.fetchrow(
         "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document"
@@ -57,9 +56,7 @@ async def latest(connection: asyncpg.Connection, token: Address) -> KeptEvidence
     return None if row is None else KeptEvidence(**dict(row))
 
 
-async def made_at(
-    connection: asyncpg.Connection, token: Address, checked_at: datetime
-) -> KeptEvidence | None:
+async def made_at(connection: Connection, token: Address, checked_at: datetime) -> KeptEvidence | None:
     """The document of the check that was made then: of a token that is checked again and again, among the
     newest hundred."""
     row = await connection.fetchrow(
@@ -73,7 +70,7 @@ async def made_at(
 
 
 async def checked_since(
-    connection: asyncpg.Connection, tokens: Collection[Address], since: datetime
+    connection: Connection, tokens: Collection[Address], since: datetime
 ) -> frozenset[Address]:
     """Those of the tokens that somebody asked about since then."""
     rows = await connection.fetch(
@@ -105,7 +102,7 @@ _PRUNED_EVERY, _PRUNED_AT_ONCE = 16, 64
 
 
 async def keep_proof(
-    connection: asyncpg.Connection, row_id: int, began: bytes, trips: list[bytes], now: datetime
+    connection: Connection, row_id: int, began: bytes, trips: list[bytes], now: datetime
 ) -> None:
     """Writes what the check of evidence ``row_id`` began with and asked. Every sixteenth takes away of the
     oldest what is too old or too much: at most 64, so that no check waits long, and more than are written."""
@@ -128,7 +125,7 @@ async def keep_proof(
     )
 
 
-async def latest_proof(connection: asyncpg.Connection, token: Address, now: datetime) -> KeptProof | None:
+async def latest_proof(connection: Connection, token: Address, now: datetime) -> KeptProof | None:
     """Of the newest evidence about ``token``, where its proof is kept and not too old."""
     row = await connection.fetchrow(
         "SELECT evidence.checked_at, evidence.document AS evidence, proof.began, proof.trips"

@@ -11,6 +11,7 @@ from roundtrip.store.boards.reference_pools import in_eth, most_used
 from roundtrip.store.boards.signals import MOST_CHANGES
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.venues.base import Contracts
 
@@ -21,7 +22,7 @@ MOST_TRADES = 1000
 _DAY_S = 86_400
 
 
-async def is_counted(connection: asyncpg.Connection, token_id: int) -> bool:
+async def is_counted(connection: Connection, token_id: int) -> bool:
     """Whether it counts: older than a day, with a crowd of buyers (``store/boards/winners.py``)."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.fair_token WHERE token_id = $1)", token_id
@@ -45,14 +46,14 @@ SELECT shuffled.token_id, shuffled.address FROM (
 
 
 async def draw_tokens(
-    connection: asyncpg.Connection, seed: bytes, newest_s: int, most: int
+    connection: Connection, seed: bytes, newest_s: int, most: int
 ) -> list[tuple[int, Address]]:
     """Tokens that count and were traded within a day, by chance: of ``seed``, 32 bytes."""
     rows = await connection.fetch(_DRAWN, seed, newest_s - _DAY_S, most)
     return [(row["token_id"], as_address(row["address"])) for row in rows]
 
 
-async def deployer_of(connection: asyncpg.Connection, token_id: int) -> tuple[int | None, int]:
+async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None, int]:
     """Who launched it, None where nobody knows, and what he holds by his trades of it, in base units."""
     row = await connection.fetchrow(
         "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw"
@@ -64,7 +65,7 @@ async def deployer_of(connection: asyncpg.Connection, token_id: int) -> tuple[in
     return (None, 0) if row is None else (row["deployer_id"], int(row["held_raw"] or 0))
 
 
-async def traded_by(connection: asyncpg.Connection, token_id: int, from_s: int) -> set[int] | None:
+async def traded_by(connection: Connection, token_id: int, from_s: int) -> set[int] | None:
     """Who traded it after that second; None: so much was traded that not all was looked at."""
     rows = await connection.fetch(
         "SELECT trade.trader_id FROM facts.pool AS pool JOIN facts.trade AS trade"
@@ -98,7 +99,7 @@ GROUP BY trade.trader_id ORDER BY sum(told.wei) DESC NULLS LAST LIMIT $5
 
 
 async def traders_since(
-    connection: asyncpg.Connection, token_id: int, at_s: int, number: int, contracts: Contracts
+    connection: Connection, token_id: int, at_s: int, number: int, contracts: Contracts
 ) -> list[Trader]:
     """Who traded it after block ``number``, which was of that second."""
     rows = await connection.fetch(
@@ -120,7 +121,7 @@ class PoolLiquidity:
 
 
 async def main_pool(
-    connection: asyncpg.Connection, token_id: int, stands: Cursor, contracts: Contracts
+    connection: Connection, token_id: int, stands: Cursor, contracts: Contracts
 ) -> PoolLiquidity | None:
     """The pool where it was traded most within a day; None: there is none, it is younger than a day, or not
     every change of its liquidity is known. A curve has none that anybody could take."""
@@ -187,7 +188,7 @@ _SOLD = _GONE.format(
 
 
 async def liquidity_gone(
-    connection: asyncpg.Connection, pool: str, at_s: int, number: int, settled_s: int
+    connection: Connection, pool: str, at_s: int, number: int, settled_s: int
 ) -> list[RemovedLiquidity]:
     """By the wallets that changed a pool's liquidity after block ``number``, which was of that second."""
     rows = await connection.fetch(_LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS)
@@ -195,7 +196,7 @@ async def liquidity_gone(
 
 
 async def deployer_sold(
-    connection: asyncpg.Connection, token_id: int, at_s: int, number: int, settled_s: int
+    connection: Connection, token_id: int, at_s: int, number: int, settled_s: int
 ) -> RemovedLiquidity | None:
     """The same of what the token's deployer sold of it; None: he traded none."""
     rows = await connection.fetch(_SOLD, token_id, at_s, number, settled_s)

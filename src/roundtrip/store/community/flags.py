@@ -21,6 +21,7 @@ from roundtrip.domain.community.flag_calls import (
     State,
 )
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class TooManyFlags(Exception):
 
 
 async def check_room(
-    connection: asyncpg.Connection, account_id: int, token: Address, kind: Kind, day: datetime
+    connection: Connection, account_id: int, token: Address, kind: Kind, day: datetime
 ) -> None:
     """Raises Full where an account may not flag so now. ``day``: when the day of UTC began."""
     row = await connection.fetchrow(
@@ -120,7 +121,7 @@ async def check_room(
 
 
 async def add(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account_id: int,
     new: NewFlag,
     control: NewFlag | None,
@@ -138,7 +139,7 @@ async def add(
 
 
 async def _insert(
-    connection: asyncpg.Connection,
+    connection: Connection,
     new: NewFlag,
     now: datetime,
     account_id: int | None,
@@ -167,7 +168,7 @@ async def _insert(
     return flag_id
 
 
-async def waiting(connection: asyncpg.Connection, most: int) -> list[WaitingFlag]:
+async def waiting(connection: Connection, most: int) -> list[WaitingFlag]:
     """Flags that are not settled, controls among them: those that nobody looked at for longest first."""
     rows = await connection.fetch(
         "SELECT flag.*, account.wallet FROM accounts.flag AS flag"
@@ -201,9 +202,7 @@ def _waiting(row: asyncpg.Record) -> WaitingFlag:
     )
 
 
-async def put(
-    connection: asyncpg.Connection, looked: Sequence[FlagReview], now: datetime, newest_s: int
-) -> int:
+async def put(connection: Connection, looked: Sequence[FlagReview], now: datetime, newest_s: int) -> int:
     """Writes what looking came to, once each: a flag that is no longer as it was stays as it is. How many
     were written."""
     written = 0
@@ -265,7 +264,7 @@ LEFT JOIN facts.token AS token ON token.token = flag.token
 """
 
 
-async def list_proved(connection: asyncpg.Connection, token: Address | None, most: int) -> list[PublicFlag]:
+async def list_proved(connection: Connection, token: Address | None, most: int) -> list[PublicFlag]:
     """Flags that were proved, of a token or (None) of all, the latest first."""
     rows = await connection.fetch(
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"
@@ -276,7 +275,7 @@ async def list_proved(connection: asyncpg.Connection, token: Address | None, mos
     return [_read_shown(row) for row in rows]
 
 
-async def still_waiting(connection: asyncpg.Connection, token: Address, most: int) -> list[PublicFlag]:
+async def still_waiting(connection: Connection, token: Address, most: int) -> list[PublicFlag]:
     """A token's flags that wait, the latest first."""
     rows = await connection.fetch(
         f"{_SHOWN} WHERE flag.state IN ('open', 'seen') AND flag.token = $1"
@@ -333,7 +332,7 @@ FROM accounts.flag WHERE account_id IS NULL AND state IN ('proved', 'failed') GR
 """
 
 
-async def scores(connection: asyncpg.Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
+async def scores(connection: Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
     """Of these accounts; who flagged nothing has an empty one."""
     found = dict.fromkeys(account_ids, FlagScore())
     rows = await connection.fetch(_SCORES, list(account_ids))

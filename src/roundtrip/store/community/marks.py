@@ -5,11 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import cast
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import MOST_MARKS, Mark, name_key
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 
 class TooManyMarks(Exception):
@@ -25,7 +24,7 @@ class OwnWalletMark:
 
 
 async def put(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account_id: int,
     wallet: Address,
     name: str | None,
@@ -57,7 +56,7 @@ async def put(
     return OwnWalletMark(row["name"], cast(Mark | None, row["mark"]))
 
 
-async def take_back(connection: asyncpg.Connection, account_id: int, wallet: Address) -> bool:
+async def take_back(connection: Connection, account_id: int, wallet: Address) -> bool:
     """Whether there was one."""
     done: str = await connection.execute(
         "DELETE FROM accounts.mark WHERE account_id = $1 AND wallet = $2", account_id, as_bytes(wallet)
@@ -65,7 +64,7 @@ async def take_back(connection: asyncpg.Connection, account_id: int, wallet: Add
     return done != "DELETE 0"
 
 
-async def count(connection: asyncpg.Connection, account_id: int) -> int:
+async def count(connection: Connection, account_id: int) -> int:
     """How many wallets an account has marked."""
     found: int = await connection.fetchval(
         "SELECT count(*) FROM accounts.mark WHERE account_id = $1", account_id
@@ -83,7 +82,7 @@ class StoredMark:
 
 
 async def of_account(
-    connection: asyncpg.Connection, account_id: int, wallet: Address | None, most: int
+    connection: Connection, account_id: int, wallet: Address | None, most: int
 ) -> list[StoredMark]:
     """Of one wallet, or (None) of all, what was said last first."""
     rows = await connection.fetch(

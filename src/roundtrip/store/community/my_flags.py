@@ -10,6 +10,7 @@ import asyncpg
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import By, Kind, State
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ WHERE flag.account_id = $1
 """
 
 
-async def waiting(connection: asyncpg.Connection, account_id: int) -> list[OwnFlag]:
+async def waiting(connection: Connection, account_id: int) -> list[OwnFlag]:
     """Those that wait, the latest first: an account has few."""
     rows = await connection.fetch(
         f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
@@ -50,7 +51,7 @@ async def waiting(connection: asyncpg.Connection, account_id: int) -> list[OwnFl
 
 
 async def list_settled(
-    connection: asyncpg.Connection, account_id: int, token: Address | None, most: int
+    connection: Connection, account_id: int, token: Address | None, most: int
 ) -> list[OwnFlag]:
     """Those that wait no more, of a token or (None) of all, the last settled first."""
     rows = await connection.fetch(
@@ -63,7 +64,7 @@ async def list_settled(
     return [_flag(row) for row in rows]
 
 
-async def made_since(connection: asyncpg.Connection, account_id: int, day: datetime) -> int:
+async def made_since(connection: Connection, account_id: int, day: datetime) -> int:
     """How many it made from then on."""
     found: int = await connection.fetchval(
         "SELECT count(*) FROM accounts.flag WHERE account_id = $1 AND made_at >= $2", account_id, day

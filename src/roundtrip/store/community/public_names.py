@@ -12,6 +12,7 @@ from roundtrip.domain.community.marks import PEOPLE, MarkCount, Public
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 COUNTING_S = 120.0
 """How long the database may take to count."""
@@ -81,7 +82,7 @@ WHERE (kept.said, kept.people, kept.is_first) <> (excluded.said, excluded.people
 
 
 async def count(
-    connection: asyncpg.Connection,
+    connection: Connection,
     made_before: datetime,
     at_s: int,
     fairness: Fairness = FAIRNESS,
@@ -98,7 +99,7 @@ async def count(
     )
 
 
-async def first(connection: asyncpg.Connection, most: int) -> list[Public]:
+async def first(connection: Connection, most: int) -> list[Public]:
     """So many wallets at most: what most people said first."""
     rows = await connection.fetch(
         "SELECT shown.wallet, kept.* FROM ("
@@ -131,7 +132,7 @@ class Bearer:
     people: int
 
 
-async def bearers(connection: asyncpg.Connection, key: str, most: int) -> list[Bearer]:
+async def bearers(connection: Connection, key: str, most: int) -> list[Bearer]:
     """Wallets that enough people call so, what most call so first; ``key``: as names are compared."""
     rows = await connection.fetch(
         "SELECT wallet, people FROM accounts.public_name WHERE what = 'name' AND key = $1"
@@ -142,7 +143,7 @@ async def bearers(connection: asyncpg.Connection, key: str, most: int) -> list[B
     return [Bearer(as_address(row["wallet"]), row["people"]) for row in rows]
 
 
-async def scams(connection: asyncpg.Connection, wallets: Iterable[Address]) -> dict[Address, int]:
+async def scams(connection: Connection, wallets: Iterable[Address]) -> dict[Address, int]:
     """How many people mark each of these wallets as a scam; whom too few do is not among them."""
     rows = await connection.fetch(
         "SELECT wallet, people FROM accounts.public_name"
@@ -152,7 +153,7 @@ async def scams(connection: asyncpg.Connection, wallets: Iterable[Address]) -> d
     return {as_address(row["wallet"]): row["people"] for row in rows}
 
 
-async def of_wallet(connection: asyncpg.Connection, wallet: Address) -> Public:
+async def of_wallet(connection: Connection, wallet: Address) -> Public:
     """What is public of one wallet, what most said first; it may be nothing."""
     rows = await connection.fetch(
         "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
-import asyncpg
-
 from roundtrip.domain.watch.channels import (
     HOST_ROWS,
     HOST_WINDOW,
@@ -17,6 +15,7 @@ from roundtrip.domain.watch.channels import (
     rows_that_fit,
 )
 from roundtrip.store.accounts import accounts
+from roundtrip.store.server.rows import Connection
 
 ChannelKind = Literal["webhook", "telegram", "discord"]
 
@@ -79,7 +78,7 @@ _CHANNEL = (
 )
 
 
-async def of_account(connection: asyncpg.Connection, account_id: int) -> list[Channel]:
+async def of_account(connection: Connection, account_id: int) -> list[Channel]:
     """Those that are not removed, the oldest first."""
     rows = await connection.fetch(
         f"SELECT {_CHANNEL} FROM accounts.channel WHERE account_id = $1 AND state <> 'removed' ORDER BY id",  # noqa: S608
@@ -88,7 +87,7 @@ async def of_account(connection: asyncpg.Connection, account_id: int) -> list[Ch
     return [Channel(**dict(row)) for row in rows]
 
 
-async def channel(connection: asyncpg.Connection, channel_id: int, *, lock: bool = False) -> Channel | None:
+async def channel(connection: Connection, channel_id: int, *, lock: bool = False) -> Channel | None:
     """Removed ones, too. ``lock``: nobody else's to change until the transaction ends; what refers to it may
     be written meanwhile."""
     locking = " FOR NO KEY UPDATE" if lock else ""
@@ -99,7 +98,7 @@ async def channel(connection: asyncpg.Connection, channel_id: int, *, lock: bool
     return None if row is None else Channel(**dict(row))
 
 
-async def lock_account(connection: asyncpg.Connection, account_id: int) -> str | None:
+async def lock_account(connection: Connection, account_id: int) -> str | None:
     """Nobody else changes which channels the account has until the transaction ends; what it is called. None:
     there is no such account."""
     found: str | None = await connection.fetchval(
@@ -108,7 +107,7 @@ async def lock_account(connection: asyncpg.Connection, account_id: int) -> str |
     return found
 
 
-async def add(connection: asyncpg.Connection, account_id: int, new: NewChannel, now: datetime) -> int:
+async def add(connection: Connection, account_id: int, new: NewChannel, now: datetime) -> int:
     """Its number; the account is locked, and something arrived there just now."""
     found: int = await connection.fetchval(
         "INSERT INTO accounts.channel (account_id, kind, target, shown, secret, state, made_at, delivered_at,"
@@ -120,7 +119,7 @@ async def add(connection: asyncpg.Connection, account_id: int, new: NewChannel, 
     return found
 
 
-async def set_again(connection: asyncpg.Connection, channel_id: int, new: NewChannel, now: datetime) -> None:
+async def set_again(connection: Connection, channel_id: int, new: NewChannel, now: datetime) -> None:
     """It has that target and secret from now on, and something arrived there just now. Where it was off, what
     waited for it is not sent any more. Raises Illegal."""
     found = await channel(connection, channel_id, lock=True)
@@ -138,7 +137,7 @@ async def set_again(connection: asyncpg.Connection, channel_id: int, new: NewCha
     )  # fmt: skip
 
 
-async def mark_delivered(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+async def mark_delivered(connection: Connection, channel_id: int, now: datetime) -> None:
     """Something arrived there. Raises Illegal."""
     await _move(connection, channel_id, "delivered")
     await connection.execute(
@@ -149,7 +148,7 @@ async def mark_delivered(connection: asyncpg.Connection, channel_id: int, now: d
 
 
 async def record_answer_time(
-    connection: asyncpg.Connection, channel_id: int, answers_ms: int, proven_at: datetime | None
+    connection: Connection, channel_id: int, answers_ms: int, proven_at: datetime | None
 ) -> None:
     """How long its answers take by now; and where it was proven then, it stays so."""
     await connection.execute(
@@ -159,7 +158,7 @@ async def record_answer_time(
 
 
 async def reserve_rows(
-    connection: asyncpg.Connection, host: str, sizes: Sequence[int], now: datetime
+    connection: Connection, host: str, sizes: Sequence[int], now: datetime
 ) -> tuple[int, datetime]:
     """How many of messages with so many rows may go to the host now, from the first on; they are counted. And
     when there is room again."""
@@ -182,7 +181,7 @@ async def reserve_rows(
 
 
 async def mark_failed(
-    connection: asyncpg.Connection,
+    connection: Connection,
     channel_id: int,
     event: Event,
     since: datetime,
@@ -200,19 +199,19 @@ async def mark_failed(
     return state
 
 
-async def remove(connection: asyncpg.Connection, channel_id: int) -> None:
+async def remove(connection: Connection, channel_id: int) -> None:
     """By its owner. Raises Illegal."""
     await _move(connection, channel_id, "removed")
 
 
-async def set_dropped_to(connection: asyncpg.Connection, channel_id: int, dropped_to: int) -> None:
+async def set_dropped_to(connection: Connection, channel_id: int, dropped_to: int) -> None:
     """0: of those that were not to be sent none is left."""
     await connection.execute(
         "UPDATE accounts.channel SET dropped_to = $2 WHERE id = $1", channel_id, dropped_to
     )
 
 
-async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -> State:
+async def _move(connection: Connection, channel_id: int, event: Event) -> State:
     found = await channel(connection, channel_id, lock=True)
     assert found is not None
     state = after(found.state, event)
@@ -220,7 +219,7 @@ async def _move(connection: asyncpg.Connection, channel_id: int, event: Event) -
     return state
 
 
-async def chats_linked(connection: asyncpg.Connection, account_id: int) -> int:
+async def chats_linked(connection: Connection, account_id: int) -> int:
     """How often a chat was linked to an account, the same one again counted; 0 also where there is none
     such."""
     found: int | None = await connection.fetchval(
@@ -229,14 +228,14 @@ async def chats_linked(connection: asyncpg.Connection, account_id: int) -> int:
     return found or 0
 
 
-async def count_chat(connection: asyncpg.Connection, account_id: int) -> None:
+async def count_chat(connection: Connection, account_id: int) -> None:
     """A chat was linked; the account is locked."""
     await connection.execute(
         "UPDATE accounts.account SET chats_linked = chats_linked + 1 WHERE id = $1", account_id
     )
 
 
-async def has_sealed(connection: asyncpg.Connection) -> bool:
+async def has_sealed(connection: Connection) -> bool:
     """Whether something is kept that only the sealing key opens."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM accounts.channel WHERE kind <> 'telegram' AND state <> 'removed')"
@@ -244,7 +243,7 @@ async def has_sealed(connection: asyncpg.Connection) -> bool:
     return found
 
 
-async def is_key(connection: asyncpg.Connection, fingerprint: bytes) -> bool:
+async def is_key(connection: Connection, fingerprint: bytes) -> bool:
     """Whether what is kept was sealed with the key of this ``fingerprint``; where nothing is kept, it is from
     now on."""
     if await accounts.secret(connection, _KEY, fingerprint) == fingerprint:
@@ -260,7 +259,7 @@ _HOST_LOCK = 4663_0012
 
 
 async def attempt(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account_id: int,
     host: str,
     most: tuple[int, int | None],
@@ -294,9 +293,7 @@ async def attempt(
     return None
 
 
-async def clear_attempt(
-    connection: asyncpg.Connection, account_id: int, host: str, made_at: datetime
-) -> None:
+async def clear_attempt(connection: Connection, account_id: int, host: str, made_at: datetime) -> None:
     """The attempt of then did not fail."""
     await connection.execute(
         "UPDATE accounts.channel_attempt SET failed = false"
@@ -305,7 +302,7 @@ async def clear_attempt(
     )  # fmt: skip
 
 
-async def forget_attempts(connection: asyncpg.Connection, before: datetime) -> None:
+async def forget_attempts(connection: Connection, before: datetime) -> None:
     """Those that count no longer, and minutes of hosts that are over."""
     await connection.execute("DELETE FROM accounts.channel_attempt WHERE made_at <= $1", before)
     await connection.execute("DELETE FROM accounts.host_minute WHERE began_at <= $1", before)

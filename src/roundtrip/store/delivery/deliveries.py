@@ -20,6 +20,7 @@ from roundtrip.domain.watch.channels import (
     messages_of,
 )
 from roundtrip.store.server import jobs
+from roundtrip.store.server.rows import Connection
 
 JOB = "deliver"
 """The kind of the jobs that send; the key is the channel's number."""
@@ -56,7 +57,7 @@ class DeliveryTry:
 
 
 async def wish(
-    connection: asyncpg.Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
+    connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
 ) -> None:
     """A delivery of these to every channel of their accounts that is not off, in the caller's transaction:
     rows of one account and kind together, as many as a message of the channel holds. ``retracted``: it takes
@@ -65,7 +66,7 @@ async def wish(
 
 
 async def wish_and_run(
-    connection: asyncpg.Connection,
+    connection: Connection,
     alerts: Sequence[Alert],
     now: datetime,
     retracted: bool = False,
@@ -111,7 +112,7 @@ def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
 
 
 async def due(
-    connection: asyncpg.Connection, channel_id: int, now: datetime, most: int, after: int = 0
+    connection: Connection, channel_id: int, now: datetime, most: int, after: int = 0
 ) -> list[Delivery]:
     """Those of a channel that may be sent now: urgent ones, then the others, each the oldest first; behind
     them those that failed often. ``after``: the number that they are above."""
@@ -145,14 +146,14 @@ WHERE job.id = due.id
 """
 
 
-async def sort(connection: asyncpg.Connection, now: datetime) -> bool:
+async def sort(connection: Connection, now: datetime) -> bool:
     """Puts jobs that are due into the lanes of ``domain.channels``, by what is known of their channels; those
     longest due first. Whether there may be more."""
     done: str = await connection.execute(_SORT, now, MOST_SORTED, SLOW_MS)
     return int(done.split()[1]) == MOST_SORTED
 
 
-async def next_at(connection: asyncpg.Connection, channel_id: int) -> datetime | None:
+async def next_at(connection: Connection, channel_id: int) -> datetime | None:
     """When the next one of a channel may be sent; None: nothing waits."""
     found: datetime | None = await connection.fetchval(
         "SELECT min(next_at) FROM accounts.delivery WHERE channel_id = $1 AND state = 'waiting'", channel_id
@@ -161,7 +162,7 @@ async def next_at(connection: asyncpg.Connection, channel_id: int) -> datetime |
 
 
 async def finish_run(
-    connection: asyncpg.Connection,
+    connection: Connection,
     delivery: Delivery,
     event: DeliveryEvent,
     now: datetime,
@@ -188,7 +189,7 @@ async def finish_run(
     return True
 
 
-async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) -> None:
+async def hurry(connection: Connection, channel_id: int, now: datetime) -> None:
     """What of a channel waits may be sent at once. Only what was tried waits for a time of its own."""
     await connection.execute(
         "UPDATE accounts.delivery SET next_at = $2 WHERE id IN (SELECT id FROM accounts.delivery"
@@ -198,7 +199,7 @@ async def hurry(connection: asyncpg.Connection, channel_id: int, now: datetime) 
     await jobs.enqueue(connection, JOB, str(channel_id), run_at=now)
 
 
-async def put_back(connection: asyncpg.Connection, now: datetime) -> None:
+async def put_back(connection: Connection, now: datetime) -> None:
     """Our clock was put back: what waits for a later time is tried at once, else it would wait for as long as
     that, too. Nobody is told twice of it: it has its id."""
     await connection.execute("UPDATE accounts.channel SET rests_until = $1 WHERE rests_until > $1", now)
@@ -210,9 +211,7 @@ async def put_back(connection: asyncpg.Connection, now: datetime) -> None:
     await jobs.enqueue_many(connection, JOB, [str(row["channel_id"]) for row in rows], run_at=now)
 
 
-async def drop(
-    connection: asyncpg.Connection, channel_id: int, now: datetime, up_to: int | None = None
-) -> bool:
+async def drop(connection: Connection, channel_id: int, now: datetime, up_to: int | None = None) -> bool:
     """Whatever of a channel waits is not sent any more; of all of it, or of what has numbers ``up_to`` that,
     the oldest. Whether there is more to drop: then its job has to be run again."""
     done: str = await connection.execute(
@@ -224,7 +223,7 @@ async def drop(
     return int(done.split()[1]) == MOST_DROPPED
 
 
-async def too_old(connection: asyncpg.Connection, channel_id: int) -> int | None:
+async def too_old(connection: Connection, channel_id: int) -> int | None:
     """The number of the newest message for which there is no room among those that wait; None: there is room
     for all."""
     newest_first = (
@@ -237,7 +236,7 @@ async def too_old(connection: asyncpg.Connection, channel_id: int) -> int | None
     return found
 
 
-async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime) -> DeliveryState | None:
+async def resend(connection: Connection, delivery_id: int, now: datetime) -> DeliveryState | None:
     """Sends it once more, under the same id, with tries as at first; what it was before. None: there is none
     such, its channel is off or removed, or just drops what is as old. Raises Illegal where it waits
     already."""
@@ -260,7 +259,7 @@ async def resend(connection: asyncpg.Connection, delivery_id: int, now: datetime
     return before
 
 
-async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> list[asyncpg.Record]:
+async def log(connection: Connection, channel_id: int, most: int) -> list[asyncpg.Record]:
     """The newest of a channel, the newest first, each with status and error of its last try."""
     found: list[asyncpg.Record] = await connection.fetch(
         "SELECT delivery.*, last.status, last.error FROM accounts.delivery AS delivery LEFT JOIN LATERAL"
@@ -273,7 +272,7 @@ async def log(connection: asyncpg.Connection, channel_id: int, most: int) -> lis
     return found
 
 
-async def log_of_account(connection: asyncpg.Connection, account_id: int, most: int) -> list[asyncpg.Record]:
+async def log_of_account(connection: Connection, account_id: int, most: int) -> list[asyncpg.Record]:
     """The newest of all channels of an account, removed ones too, the newest first: each with kind, shown
     target and state of its channel and until when that rests, how often it was tried in all, and when, status
     and error of its last try."""
@@ -293,9 +292,7 @@ async def log_of_account(connection: asyncpg.Connection, account_id: int, most: 
     return found
 
 
-async def of_account(
-    connection: asyncpg.Connection, account_id: int, delivery_id: int
-) -> asyncpg.Record | None:
+async def of_account(connection: Connection, account_id: int, delivery_id: int) -> asyncpg.Record | None:
     """State and ``ended_at`` of a delivery with its channel's state, locked; None: it is none of the
     account's."""
     return await connection.fetchrow(
@@ -308,7 +305,7 @@ async def of_account(
 
 
 async def count_resend(
-    connection: asyncpg.Connection, account_id: int, most: int, window: timedelta, now: datetime
+    connection: Connection, account_id: int, most: int, window: timedelta, now: datetime
 ) -> datetime | None:
     """Counts one more message that its owner has sent again; the account is locked. None: there was room
     among ``most`` in ``window``; else when there is, and it is not counted."""

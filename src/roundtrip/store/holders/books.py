@@ -10,6 +10,7 @@ import asyncpg
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.store.server.hex import as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 KEPT_FOR = timedelta(days=7)
 """After it was last asked for: it can be read again."""
@@ -55,7 +56,7 @@ class StoredBook:
 _WHERE = "state, block_number, block_hash, at_s, transfers, first_number, pruned"
 
 
-async def load_book(connection: asyncpg.Connection, token: Address) -> StoredBook | None:
+async def load_book(connection: Connection, token: Address) -> StoredBook | None:
     """What lies there; None: it is unread. Whether its block is on the chain is the caller's to find out."""
     row = await connection.fetchrow(
         f"SELECT {_WHERE}, book, asked_at, read_at FROM facts.holder_read WHERE token = $1",  # noqa: S608
@@ -75,7 +76,7 @@ async def load_book(connection: asyncpg.Connection, token: Address) -> StoredBoo
     )
 
 
-async def head_of(connection: asyncpg.Connection, token: Address) -> BookHead | None:
+async def head_of(connection: Connection, token: Address) -> BookHead | None:
     """The same without reading the book, which may be tens of megabytes."""
     row = await connection.fetchrow(
         f"SELECT {_WHERE}, length(book) AS book_bytes, asked_at, read_at"  # noqa: S608
@@ -96,7 +97,7 @@ async def head_of(connection: asyncpg.Connection, token: Address) -> BookHead | 
     )
 
 
-async def keep(connection: asyncpg.Connection, token: Address, book: StoredBook) -> bool:
+async def keep(connection: Connection, token: Address, book: StoredBook) -> bool:
     """Writes it in the place of one that goes less far, or as far and is still being read. False, and nothing
     is written: what lies there goes further, somebody else was faster. One of another chain is forgotten
     first. Raises asyncpg.CheckViolationError for the state unread."""
@@ -127,7 +128,7 @@ async def keep(connection: asyncpg.Connection, token: Address, book: StoredBook)
     return written is not None
 
 
-async def forget(connection: asyncpg.Connection, token: Address, block_hash: str) -> bool:
+async def forget(connection: Connection, token: Address, block_hash: str) -> bool:
     """Throws the book away that goes to this block; False: none such lies there."""
     gone = await connection.fetchval(
         "DELETE FROM facts.holder_read WHERE token = $1 AND block_hash = $2 RETURNING true",
@@ -137,7 +138,7 @@ async def forget(connection: asyncpg.Connection, token: Address, block_hash: str
     return gone is not None
 
 
-async def touch(connection: asyncpg.Connection, token: Address, at: datetime) -> None:
+async def touch(connection: Connection, token: Address, at: datetime) -> None:
     """Somebody asked for it: it is kept so much longer. Written once a minute at most."""
     await connection.execute(
         "UPDATE facts.holder_read SET asked_at = $2 WHERE token = $1 AND asked_at <= $3",
@@ -164,13 +165,13 @@ SELECT token FROM (
 """
 
 
-async def prune(connection: asyncpg.Connection, before: datetime) -> int:
+async def prune(connection: Connection, before: datetime) -> int:
     """Takes those away that nobody asked for since then, ``MOST_PRUNED`` at once; how many that were."""
     count: int = await connection.fetchval(_AWAY.format(which=_OLD), before, MOST_PRUNED)
     return count
 
 
-async def prune_to(connection: asyncpg.Connection, most_bytes: int = MOST_BYTES) -> int:
+async def prune_to(connection: Connection, most_bytes: int = MOST_BYTES) -> int:
     """Takes away what goes past so many bytes of books, those last asked for longest ago, ``MOST_PRUNED`` at
     once; how many that were."""
     count: int = await connection.fetchval(_AWAY.format(which=_TOO_MUCH), most_bytes, MOST_PRUNED)

@@ -3,8 +3,6 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import SPANS
@@ -12,6 +10,7 @@ from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.deployers import MOST_LAUNCHES
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 MOST_CLOSINGS = 4000
 """So many closings of one wallet are looked at, the newest: a bot has half a million."""
@@ -59,7 +58,7 @@ class SmartCrowd:
     launches_by_wallet: Mapping[Address, int] = field(default_factory=dict)
 
 
-async def winners(connection: asyncpg.Connection) -> dict[Address, BoardRow]:
+async def winners(connection: Connection) -> dict[Address, BoardRow]:
     """Every wallet on a board, at most four hundred: its row on the nearest one, the shortest span that it
     ranks in. Whoever ranks is in profit."""
     rows = await connection.fetch(
@@ -120,7 +119,7 @@ ORDER BY best.wallet_id, best.got_wei - best.spent_wei DESC, best.block_number, 
 
 
 async def biggest_wins(
-    connection: asyncpg.Connection, wallets: Collection[Address], fairness: Fairness = FAIRNESS
+    connection: Connection, wallets: Collection[Address], fairness: Fairness = FAIRNESS
 ) -> dict[Address, WinningClose]:
     """The closing with the most profit of each wallet, of those that count for boards
     (``domain/market/winners.py``): of tokens that a crowd bought, whose deployer the wallet stands apart
@@ -160,7 +159,7 @@ GROUP BY address.address
 
 
 async def repeat_buyers(
-    connection: asyncpg.Connection, deployer: Address, token: Address, wallets: Collection[Address]
+    connection: Connection, deployer: Address, token: Address, wallets: Collection[Address]
 ) -> SmartCrowd:
     """Who of these wallets bought other launches of the deployer, of his newest ``MOST_LAUNCHES``. The
     deployer himself is no crowd and is left out. For some dozens of wallets."""

@@ -8,6 +8,7 @@ import asyncpg
 from roundtrip.domain.base.events import PoolPlace, Price, Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 BLOCKS_KEPT = 2048
 """By which a fork is found: three and a half minutes of a chain that makes ten a second."""
@@ -58,7 +59,7 @@ class Ids:
 # --- the cursor ------------------------------------------------------------------------------------
 
 
-async def cursor(connection: asyncpg.Connection) -> Cursor | None:
+async def cursor(connection: Connection) -> Cursor | None:
     """Where the sync stands; None: it never began."""
     row = await connection.fetchrow(
         "SELECT start_number, older_number, number, hash, at_s, trades_from_s, first_hash, is_local,"
@@ -71,14 +72,14 @@ async def cursor(connection: asyncpg.Connection) -> Cursor | None:
     return Cursor(row["start_number"], block, row["older_number"], *whose)
 
 
-async def newest_number(connection: asyncpg.Connection) -> int | None:
+async def newest_number(connection: Connection) -> int | None:
     """The number of the newest block that was followed; None: the sync never began."""
     found: int | None = await connection.fetchval("SELECT number FROM facts.cursor")
     return found
 
 
 async def begin(
-    connection: asyncpg.Connection,
+    connection: Connection,
     first: int,
     parent: BlockRef,
     first_hash: str = "0x",
@@ -98,12 +99,12 @@ async def begin(
     )
 
 
-async def adopt(connection: asyncpg.Connection, first_hash: str) -> None:
+async def adopt(connection: Connection, first_hash: str) -> None:
     """From here on it is the chain whose block 0 has ``first_hash``: a local one was made anew."""
     await connection.execute("UPDATE facts.cursor SET first_hash = $1", as_bytes(first_hash))
 
 
-async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockRef) -> int | None:
+async def advance(connection: Connection, parent_hash: str, last: BlockRef) -> int | None:
     """Moves the cursor from ``parent_hash`` to ``last``; None: it stands elsewhere. The row stays locked
     until the transaction ends, so of two writers one waits, and then finds it moved. Gives how often somebody
     else changed what was folded before: who remembers anything of that reads it again."""
@@ -119,7 +120,7 @@ async def advance(connection: asyncpg.Connection, parent_hash: str, last: BlockR
     return changes
 
 
-async def advance_older(connection: asyncpg.Connection, at: Cursor, older_number: int) -> int | None:
+async def advance_older(connection: Connection, at: Cursor, older_number: int) -> int | None:
     """The same for launches and pools of older blocks, which are known up to ``older_number`` then. None: the
     cursor is not as it was ``at``."""
     changes: int | None = await connection.fetchval(
@@ -131,7 +132,7 @@ async def advance_older(connection: asyncpg.Connection, at: Cursor, older_number
     return changes
 
 
-async def forget_older(connection: asyncpg.Connection, number: int) -> bool:
+async def forget_older(connection: Connection, number: int) -> bool:
     """Older blocks are to be read again, where the cursor went back to ``number`` before the first block;
     whether it did."""
     start: int | None = await connection.fetchval(
@@ -140,13 +141,13 @@ async def forget_older(connection: asyncpg.Connection, number: int) -> bool:
     return start is not None
 
 
-async def forget_retired(connection: asyncpg.Connection) -> None:
+async def forget_retired(connection: Connection) -> None:
     """What was folded of trades that are gone goes, too: all of it is read anew."""
     await connection.execute("DELETE FROM facts.position_base")
     await connection.execute("UPDATE facts.cursor SET trades_from_s = 0")
 
 
-async def hold(connection: asyncpg.Connection) -> int | None:
+async def hold(connection: Connection) -> int | None:
     """Keeps the cursor where it is until the transaction ends, to change what was folded up to there. Gives
     the time from which on trades are kept; None: nothing was ever followed."""
     from_s: int | None = await connection.fetchval(
@@ -155,18 +156,18 @@ async def hold(connection: asyncpg.Connection) -> int | None:
     return from_s
 
 
-async def trades_gone(connection: asyncpg.Connection, before_s: int) -> None:
+async def trades_gone(connection: Connection, before_s: int) -> None:
     """Notes that no trade from before then is kept."""
     await connection.execute("UPDATE facts.cursor SET trades_from_s = greatest(trades_from_s, $1)", before_s)
 
 
-async def last_address(connection: asyncpg.Connection) -> int:
+async def last_address(connection: Connection) -> int:
     """The highest number that an address has; 0 where there is none."""
     number: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM facts.address")
     return number
 
 
-async def keep_blocks(connection: asyncpg.Connection, blocks: Sequence[BlockRef]) -> None:
+async def keep_blocks(connection: Connection, blocks: Sequence[BlockRef]) -> None:
     """Remembers the blocks by which a fork is found, and forgets most of the older ones."""
     last = blocks[-1].number
     kept = [b for b in blocks if b.number > last - BLOCKS_KEPT or b.number % CHECKPOINT_BLOCKS == 0]
@@ -185,7 +186,7 @@ async def keep_blocks(connection: asyncpg.Connection, blocks: Sequence[BlockRef]
     )
 
 
-async def blocks_kept(connection: asyncpg.Connection) -> list[BlockRef]:
+async def blocks_kept(connection: Connection) -> list[BlockRef]:
     """The blocks by which a fork is found, oldest first."""
     rows = await connection.fetch("SELECT number, hash, at_s FROM facts.block ORDER BY number")
     return [BlockRef(row["number"], as_text(row["hash"]), row["at_s"]) for row in rows]
@@ -202,7 +203,7 @@ _POOL = (
 )
 
 
-async def pools_at(connection: asyncpg.Connection, places: Iterable[str], ids: Ids) -> dict[str, PoolPlace]:
+async def pools_at(connection: Connection, places: Iterable[str], ids: Ids) -> dict[str, PoolPlace]:
     """The pools at these places, as far as there are any."""
     rows = await connection.fetch(
         f"{_POOL} WHERE pool.at = ANY($1::bytea[])", [as_bytes(at) for at in places]
@@ -211,7 +212,7 @@ async def pools_at(connection: asyncpg.Connection, places: Iterable[str], ids: I
 
 
 async def unpaid_pools_of(
-    connection: asyncpg.Connection, quotes: Iterable[Address], ids: Ids
+    connection: Connection, quotes: Iterable[Address], ids: Ids
 ) -> dict[str, PoolPlace]:
     """The pools of these that are in nobody's money so far."""
     given = [as_bytes(quote) for quote in quotes]
@@ -223,7 +224,7 @@ async def unpaid_pools_of(
     return {pool.at: pool for pool in _pools(rows, ids)}
 
 
-async def pools_of(connection: asyncpg.Connection, token: Address, most: int) -> list[PoolPlace]:
+async def pools_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
     """Where ``token`` trades for money, the oldest places first."""
     rows = await connection.fetch(
         f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
@@ -262,7 +263,7 @@ LIMIT $2
 """  # noqa: S608
 
 
-async def venues_of(connection: asyncpg.Connection, token: Address, most: int) -> list[PoolPlace]:
+async def venues_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
     """Every place where ``token`` may trade, whatever for, on whichever side it stands: the launch's own
     places first, then those where it is what is traded, for money, then the oldest. Where there are ``most``
     there may be more: anybody can open some. ``spot`` tells when each was opened."""
@@ -289,7 +290,7 @@ SELECT (SELECT count(*) FROM found) >= $3
 _MOST_BEYOND = 4096
 
 
-async def may_trade_beyond(connection: asyncpg.Connection, token: Address, places: Iterable[str]) -> bool:
+async def may_trade_beyond(connection: Connection, token: Address, places: Iterable[str]) -> bool:
     """Whether ``token`` was traded for money anywhere but at ``places``, or may have been: of places that are
     older than the trades that are kept, or beyond some thousand, nobody knows. Anybody can open empty
     ones."""
@@ -297,7 +298,7 @@ async def may_trade_beyond(connection: asyncpg.Connection, token: Address, place
     return bool(await connection.fetchval(_BEYOND, *given))
 
 
-async def unpaid_places_of(connection: asyncpg.Connection, token: Address, most: int) -> list[str]:
+async def unpaid_places_of(connection: Connection, token: Address, most: int) -> list[str]:
     """Pools of ``token`` against what is nobody's money, or where it is the money itself."""
     rows = await connection.fetch(
         "SELECT at FROM facts.pool WHERE quote_id = (SELECT id FROM facts.address WHERE address = $1)"
@@ -322,7 +323,7 @@ def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[PoolPlace]:
     return found
 
 
-async def launched_among(connection: asyncpg.Connection, tokens: Iterable[Address]) -> set[Address]:
+async def launched_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:
     """Which of these tokens a launchpad launched."""
     rows = await connection.fetch(
         "SELECT address.address FROM facts.launch AS launch JOIN facts.address AS address"
@@ -332,7 +333,7 @@ async def launched_among(connection: asyncpg.Connection, tokens: Iterable[Addres
     return {as_address(row["address"]) for row in rows}
 
 
-async def launch_quotes(connection: asyncpg.Connection) -> set[Address]:
+async def launch_quotes(connection: Connection) -> set[Address]:
     """What launches were made against, eth, weth and usdg left out."""
     rows = await connection.fetch(
         "SELECT address.address FROM facts.launch_quote AS quote"
@@ -341,7 +342,7 @@ async def launch_quotes(connection: asyncpg.Connection) -> set[Address]:
     return {as_address(row["address"]) for row in rows}
 
 
-async def newest_prices(connection: asyncpg.Connection) -> dict[Address, Price]:
+async def newest_prices(connection: Connection) -> dict[Address, Price]:
     """The newest price of every quote that has one."""
     # From quote to quote along the key: there is a row for nearly every block, and they are many.
     rows = await connection.fetch(

@@ -3,11 +3,10 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-import asyncpg
-
 from roundtrip.domain.base.events import Buyback, LaunchEvent, TradeEvent
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 from .cursor import Ids
 
@@ -23,7 +22,7 @@ class _CurveSum:
     threshold_raw: int = 0
 
 
-async def put_buybacks(connection: asyncpg.Connection, buybacks: Sequence[Buyback], ids: Ids) -> None:
+async def put_buybacks(connection: Connection, buybacks: Sequence[Buyback], ids: Ids) -> None:
     """What curves bought back."""
     if buybacks:
         await connection.execute(
@@ -55,7 +54,7 @@ FROM given WHERE curve.pool_id = given.pool_id AND given.token_id IS NULL
 
 
 async def fold(
-    connection: asyncpg.Connection,
+    connection: Connection,
     launches: Sequence[LaunchEvent],
     trades: Sequence[TradeEvent],
     buybacks: Sequence[Buyback],
@@ -103,7 +102,7 @@ FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id WHERE curve.pool_id 
 """
 
 
-async def take_away(connection: asyncpg.Connection, to: BlockRef) -> None:
+async def take_away(connection: Connection, to: BlockRef) -> None:
     """Takes back what the blocks above ``to`` brought, as long as their rows are there; curves that began
     with them go."""
     await connection.execute(
@@ -145,7 +144,7 @@ ORDER BY fill DESC, fullest.last_s DESC, fullest.pool_id
 """
 
 
-async def fullest(connection: asyncpg.Connection, after_s: int, most: int) -> list[CurveProgress]:
+async def fullest(connection: Connection, after_s: int, most: int) -> list[CurveProgress]:
     """The open curves that were launched or traded since, the fullest first, then the one traded last."""
     return [
         CurveProgress(
@@ -174,16 +173,14 @@ WHERE pool_id = ANY($1::int[]) GROUP BY pool_id
 
 
 async def buys_since(
-    connection: asyncpg.Connection, pool_ids: Collection[int], after_s: int
+    connection: Connection, pool_ids: Collection[int], after_s: int
 ) -> dict[int, tuple[int, int]]:
     """How often it was bought there since, and by how many wallets; nothing of where nobody bought."""
     rows = await connection.fetch(_BUYS, list(pool_ids), after_s)
     return {row["pool_id"]: (row["buys"], row["buyers"]) for row in rows}
 
 
-async def sold_half(
-    connection: asyncpg.Connection, pairs: Collection[tuple[int, int]]
-) -> set[tuple[int, int]]:
+async def sold_half(connection: Connection, pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
     """Which of these wallets sold half or more of what they had bought of that token."""
     rows = await connection.fetch(
         "SELECT wallet_id, token_id FROM facts.position JOIN unnest($1::int[], $2::int[])"

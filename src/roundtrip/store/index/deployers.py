@@ -3,10 +3,9 @@
 from collections.abc import Collection
 from dataclasses import dataclass
 
-import asyncpg
-
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 MOST_LAUNCHES = 200
 """Of one deployer the newest so many are looked at: nobody's record changes with more."""
@@ -52,7 +51,7 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 """
 
 
-async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
+async def records(connection: Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
     """Of these wallets; who launched nothing has ``NOTHING``."""
     found = dict.fromkeys(wallet_ids, NOTHING)
     for row in await connection.fetch(_RECORDS, list(found), MOST_LAUNCHES):
@@ -61,9 +60,7 @@ async def records(connection: asyncpg.Connection, wallet_ids: Collection[int]) -
     return found
 
 
-async def graduations(
-    connection: asyncpg.Connection, wallet_ids: Collection[int]
-) -> dict[int, tuple[int, int]]:
+async def graduations(connection: Connection, wallet_ids: Collection[int]) -> dict[int, tuple[int, int]]:
     """The same of many, and less dear: launches, and how many of them graduated."""
     found = dict.fromkeys(wallet_ids, (0, 0))
     for wallet_id, launches, graduated in await connection.fetch(_GRADUATIONS, list(found), MOST_LAUNCHES):
@@ -86,7 +83,7 @@ class LaunchSpot:
     at: str
 
 
-async def launch_of(connection: asyncpg.Connection, token: Address) -> LaunchSpot | None:
+async def launch_of(connection: Connection, token: Address) -> LaunchSpot | None:
     """None: the index knows of no launch of it."""
     row = await connection.fetchrow(
         "SELECT launch.block_number, launch.at_s, launch.tx_hash, deployer.address AS deployer,"
@@ -122,7 +119,7 @@ class DeployerTrades:
     sold_raw: int
 
 
-async def own(connection: asyncpg.Connection, token_id: int) -> DeployerTrades | None:
+async def own(connection: Connection, token_id: int) -> DeployerTrades | None:
     """Of a launch on a curve. None: the index knows of none."""
     row = await connection.fetchrow(
         "SELECT launch.deployer_id, address.address, own.bought_raw::text, own.sold_raw::text"

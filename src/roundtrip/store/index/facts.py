@@ -4,8 +4,6 @@ import io
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-import asyncpg
-
 from roundtrip.domain.base.events import (
     LaunchEvent,
     LaunchStep,
@@ -20,6 +18,7 @@ from roundtrip.domain.base.events import (
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 from .cursor import Ids
@@ -27,7 +26,7 @@ from .cursor import Ids
 R = TypeVar("R")
 
 
-async def intern(connection: asyncpg.Connection, addresses: Iterable[Address], ids: Ids) -> None:
+async def intern(connection: Connection, addresses: Iterable[Address], ids: Ids) -> None:
     """Gives every address a number, in ``ids``. Only whoever holds the cursor's row may."""
     missing = [as_bytes(address) for address in set(addresses) - ids.addresses.keys()]
     if not missing:
@@ -44,7 +43,7 @@ async def intern(connection: asyncpg.Connection, addresses: Iterable[Address], i
     ids.addresses.update((as_address(row["address"]), row["id"]) for row in rows)
 
 
-async def put_pools(connection: asyncpg.Connection, pools: Sequence[PoolPlace], ids: Ids) -> None:
+async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids) -> None:
     """New places, and their numbers into ``ids``."""
     if not pools:
         return
@@ -70,7 +69,7 @@ async def put_pools(connection: asyncpg.Connection, pools: Sequence[PoolPlace], 
 
 
 async def turn_pools(
-    connection: asyncpg.Connection,
+    connection: Connection,
     quotes: Sequence[tuple[Address, int]],
     turned: Sequence[PoolPlace],
     ids: Ids,
@@ -96,7 +95,7 @@ async def turn_pools(
 
 
 async def put_launches(
-    connection: asyncpg.Connection, launches: Sequence[LaunchEvent], steps: Sequence[LaunchStep], ids: Ids
+    connection: Connection, launches: Sequence[LaunchEvent], steps: Sequence[LaunchStep], ids: Ids
 ) -> None:
     """New launches, and what became of some."""
     known = ids.addresses
@@ -139,7 +138,7 @@ _STEP = ("at_s", "block_number", "log_index", "token_id", "step", "quote_raw", "
 
 
 async def put_trades(
-    connection: asyncpg.Connection, trades: Sequence[TradeEvent], contracts: Contracts, ids: Ids
+    connection: Connection, trades: Sequence[TradeEvent], contracts: Contracts, ids: Ids
 ) -> None:
     """Trades, into the partitions of their days."""
     wallets, pools = ids.addresses, ids.pools
@@ -163,7 +162,7 @@ _TRADE = (
 )  # fmt: skip
 
 
-async def put_liquidity(connection: asyncpg.Connection, changes: Sequence[LiquidityChange], ids: Ids) -> None:
+async def put_liquidity(connection: Connection, changes: Sequence[LiquidityChange], ids: Ids) -> None:
     """Liquidity that came and went."""
     known, pools = ids.addresses, ids.pools
 
@@ -183,7 +182,7 @@ _LIQUIDITY = (
 )  # fmt: skip
 
 
-async def put_transfers(connection: asyncpg.Connection, transfers: Sequence[Transfer], ids: Ids) -> None:
+async def put_transfers(connection: Connection, transfers: Sequence[Transfer], ids: Ids) -> None:
     """Moves of launched tokens."""
     known = ids.addresses
 
@@ -200,7 +199,7 @@ async def put_transfers(connection: asyncpg.Connection, transfers: Sequence[Tran
 _TRANSFER = ("at_s", "block_number", "log_index", "token_id", "from_id", "to_id", "amount_raw", "tx_hash")
 
 
-async def put_prices(connection: asyncpg.Connection, prices: Iterable[Price], ids: Ids) -> None:
+async def put_prices(connection: Connection, prices: Iterable[Price], ids: Ids) -> None:
     """What quotes were worth."""
 
     def line(row: Price) -> str:
@@ -214,7 +213,7 @@ _PRICE = ("quote_id", "block_number", "at_s", "pool_id", "usdg_raw", "depth_raw"
 
 
 async def put_origins(
-    connection: asyncpg.Connection, met: Sequence[WalletMet], funded: Sequence[WalletFunded], ids: Ids
+    connection: Connection, met: Sequence[WalletMet], funded: Sequence[WalletFunded], ids: Ids
 ) -> None:
     """Wallets met, and whence they first had eth; what is decided already stays as it is."""
     known = ids.addresses
@@ -251,13 +250,13 @@ async def put_origins(
         )
 
 
-async def announce(connection: asyncpg.Connection, number: int) -> None:
+async def announce(connection: Connection, number: int) -> None:
     """Tells whoever listens on ``facts`` that the cursor has moved, once the transaction is committed."""
     await connection.execute("SELECT pg_notify('facts', $1)", str(number))
 
 
 async def _copy(
-    connection: asyncpg.Connection,
+    connection: Connection,
     table: str,
     columns: Sequence[str],
     rows: Sequence[R],

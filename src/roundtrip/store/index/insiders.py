@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-import asyncpg
-
 from roundtrip.domain.base.events import Deed
 from roundtrip.domain.market.fairness import FAIRNESS
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 
 from .cursor import Ids
 
@@ -38,7 +37,7 @@ the first to be sent eth by somebody, too, a curve by its first buyer: of whom t
 they do themselves counts."""
 
 
-async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -> None:
+async def put(connection: Connection, deeds: Sequence[Deed], ids: Ids) -> None:
     """Writes those of them that count: burns, and what was sold or moved by a launch's deployer or by a
     wallet that the deployer was the first to send eth. Who has sent more than an exchange's number of wallets
     their first eth is one: his customers are none of his. What goes into a pool or a curve is not moved."""
@@ -62,6 +61,6 @@ async def put(connection: asyncpg.Connection, deeds: Sequence[Deed], ids: Ids) -
     )
 
 
-async def forget(connection: asyncpg.Connection, before_s: int) -> None:
+async def forget(connection: Connection, before_s: int) -> None:
     """What is older goes."""
     await connection.execute("DELETE FROM facts.inside WHERE at_s < $1", before_s)

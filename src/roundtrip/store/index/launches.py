@@ -1,12 +1,11 @@
 """Launches, as pages name them. Each function takes the caller's connection and ends no transaction."""
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 
 
-async def newest_launch(connection: asyncpg.Connection) -> Address | None:
+async def newest_launch(connection: Connection) -> Address | None:
     """The token that a launchpad launched last; None: none is known."""
     found = await connection.fetchval(
         "SELECT address.address FROM facts.launch AS launch"

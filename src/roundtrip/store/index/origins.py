@@ -7,6 +7,7 @@ import asyncpg
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class OlderOrigin:
     searched_number: int
 
 
-async def keep_older(connection: asyncpg.Connection, wallet: Address, older: OlderOrigin) -> None:
+async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin) -> None:
     """Writes it for ever. An origin that was found stays; of two searches without one the longer counts."""
     found = older.found
     await connection.execute(
@@ -45,7 +46,7 @@ async def keep_older(connection: asyncpg.Connection, wallet: Address, older: Old
     )
 
 
-async def older(connection: asyncpg.Connection, wallet: Address) -> OlderOrigin | None:
+async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
     """What the archive told of it; None: it was not searched."""
     row = await connection.fetchrow(
         "SELECT first_number, first_s, funder, searched_number FROM facts.older_origin WHERE wallet = $1",
@@ -54,7 +55,7 @@ async def older(connection: asyncpg.Connection, wallet: Address) -> OlderOrigin 
     return None if row is None else OlderOrigin(_origin(row), row["searched_number"])
 
 
-async def read_origin(connection: asyncpg.Connection, wallet: Address) -> StoredOrigin | None:
+async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
     """When the sync first met it; None: it did not. Where the index begins late that says only that the
     wallet is no younger."""
     row = await connection.fetchrow(
@@ -66,7 +67,7 @@ async def read_origin(connection: asyncpg.Connection, wallet: Address) -> Stored
     return None if row is None else _origin(row)
 
 
-async def origin(connection: asyncpg.Connection, wallet: Address) -> StoredOrigin | None:
+async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
     """What is known for sure; None: not known. What the sync met counts where nothing can have been before:
     the index is whole, or a search found nothing up to where it begins. The archive sees what the sync does
     not, money out of contracts: the older of the two is right."""
@@ -87,9 +88,7 @@ LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
 """
 
 
-async def origins_of(
-    connection: asyncpg.Connection, wallets: Collection[Address]
-) -> dict[Address, StoredOrigin]:
+async def origins_of(connection: Connection, wallets: Collection[Address]) -> dict[Address, StoredOrigin]:
     """What is known for sure of each, as ``origin`` tells; who is not among them is not known. Where one has
     no funder nobody sent it its first eth in a plain transfer, as far as the index goes. For some hundreds
     of wallets."""

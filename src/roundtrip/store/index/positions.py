@@ -9,6 +9,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 _COLUMNS = ", ".join(WalletPosition._fields)
@@ -49,7 +50,7 @@ class PositionClosing(NamedTuple):
 
 
 async def positions(
-    connection: asyncpg.Connection, keys: Iterable[PositionKey], table: str = "position"
+    connection: Connection, keys: Iterable[PositionKey], table: str = "position"
 ) -> dict[PositionKey, WalletPosition]:
     """Of these keys, as far as there are any. ``table``: position, or position_base."""
     given = list(keys)
@@ -70,7 +71,7 @@ def _position(row: asyncpg.Record) -> WalletPosition:
 
 
 async def put_positions(
-    connection: asyncpg.Connection, found: Mapping[PositionKey, WalletPosition], table: str = "position"
+    connection: Connection, found: Mapping[PositionKey, WalletPosition], table: str = "position"
 ) -> None:
     """Writes these as they stand now."""
     if not found:
@@ -97,7 +98,7 @@ async def put_positions(
     )
 
 
-async def reset_wallets(connection: asyncpg.Connection, first: int, end: int, from_s: int) -> None:
+async def reset_wallets(connection: Connection, first: int, end: int, from_s: int) -> None:
     """Puts the positions of the wallets from ``first`` to before ``end`` back to where trades are gone, and
     takes away what they closed from ``from_s`` on."""
     await connection.execute(
@@ -112,7 +113,7 @@ async def reset_wallets(connection: asyncpg.Connection, first: int, end: int, fr
     )
 
 
-async def reset_positions(connection: asyncpg.Connection, keys: Sequence[PositionKey]) -> None:
+async def reset_positions(connection: Connection, keys: Sequence[PositionKey]) -> None:
     """Puts these back to where trades are gone: where none are, there is no position."""
     given = [key.wallet_id for key in keys], [key.token_id for key in keys]
     some = "unnest($1::int[], $2::int[]) AS given (wallet, token)"
@@ -121,7 +122,7 @@ async def reset_positions(connection: asyncpg.Connection, keys: Sequence[Positio
     await connection.execute(f"{_FROM_BASE} JOIN {some} ON {of_them}", *given)
 
 
-async def count_of_wallets(connection: asyncpg.Connection, first: int, end: int) -> int:
+async def count_of_wallets(connection: Connection, first: int, end: int) -> int:
     """How many positions the wallets from ``first`` to before ``end`` have."""
     count: int = await connection.fetchval(
         "SELECT count(*) FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
@@ -129,7 +130,7 @@ async def count_of_wallets(connection: asyncpg.Connection, first: int, end: int)
     return count
 
 
-async def put_closings(connection: asyncpg.Connection, closed: Sequence[PositionClosing]) -> None:
+async def put_closings(connection: Connection, closed: Sequence[PositionClosing]) -> None:
     """Rounds that ended."""
     if not closed:
         return
@@ -161,7 +162,7 @@ _IN_ORDER = " ORDER BY trade.trader_id, pool.token_id, trade.block_number, trade
 
 
 def fills_of(
-    connection: asyncpg.Connection, keys: Iterable[PositionKey], contracts: Contracts
+    connection: Connection, keys: Iterable[PositionKey], contracts: Contracts
 ) -> AsyncIterator[list[PositionFill]]:
     """The trades of these keys that are kept, some at a time: key after key, and those of a key in the order
     of the chain. In a transaction, in which others may be asked between them."""
@@ -177,7 +178,7 @@ def fills_of(
 
 
 def fills_of_wallets(
-    connection: asyncpg.Connection,
+    connection: Connection,
     first: int,
     end: int,
     contracts: Contracts,
@@ -197,7 +198,7 @@ def fills_of_wallets(
 
 
 async def _fills_in_batches(
-    connection: asyncpg.Connection, statement: str, *given: object
+    connection: Connection, statement: str, *given: object
 ) -> AsyncIterator[list[PositionFill]]:
     some: list[PositionFill] = []
     # Read to its end it is closed: until then no day could be dropped.
@@ -221,7 +222,7 @@ def _in_eth(contracts: Contracts) -> list[bytes]:
     return [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
 
 
-async def keys_after(connection: asyncpg.Connection, number: int, at_s: int) -> list[PositionKey]:
+async def keys_after(connection: Connection, number: int, at_s: int) -> list[PositionKey]:
     """Whoever traded what after a block, which was of that second."""
     rows = await connection.fetch(
         "SELECT DISTINCT trade.trader_id, pool.token_id FROM facts.trade AS trade"

@@ -4,11 +4,10 @@ that block (``sync/prices.py``)."""
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-import asyncpg
-
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.price_history import MOST_MICRO_USD, capped_usdg
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 STALE_S = 86_400
@@ -53,7 +52,7 @@ WHERE quote.address = ANY($1::bytea[]) AND price.depth_raw > 0 AND price.usdg_ra
 
 
 async def past_prices(
-    connection: asyncpg.Connection,
+    connection: Connection,
     contracts: Contracts,
     quotes: Collection[Address],
     blocks: Mapping[int, int],

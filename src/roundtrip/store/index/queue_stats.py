@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import asyncpg
-
 from roundtrip.store.server.jobs import AT_ONCE
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +38,7 @@ class RewoundBlocks:
     blocks: int | None
 
 
-async def jobs_waiting(connection: asyncpg.Connection, now: datetime) -> Sequence[QueueDepth]:
+async def jobs_waiting(connection: Connection, now: datetime) -> Sequence[QueueDepth]:
     """By kind."""
     rows = await connection.fetch(
         "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due,"
@@ -53,7 +52,7 @@ async def jobs_waiting(connection: asyncpg.Connection, now: datetime) -> Sequenc
     return [QueueDepth(**dict(row)) for row in rows]
 
 
-async def deliveries_waiting(connection: asyncpg.Connection) -> Deliveries:
+async def deliveries_waiting(connection: Connection) -> Deliveries:
     """Of all channels."""
     row = await connection.fetchrow(
         "SELECT count(*) AS waiting, min(made_at) AS oldest FROM accounts.delivery WHERE state = 'waiting'"
@@ -61,13 +60,13 @@ async def deliveries_waiting(connection: asyncpg.Connection) -> Deliveries:
     return Deliveries(row["waiting"], row["oldest"])
 
 
-async def alerted_to(connection: asyncpg.Connection) -> int | None:
+async def alerted_to(connection: Connection) -> int | None:
     """The last block that alerts were made of; None: they never were."""
     found: int | None = await connection.fetchval("SELECT number FROM accounts.alert_cursor")
     return found
 
 
-async def rewound_since(connection: asyncpg.Connection, at_s: int) -> Sequence[RewoundBlocks]:
+async def rewound_since(connection: Connection, at_s: int) -> Sequence[RewoundBlocks]:
     """Reorganisations back to a block that is no older, the newest first."""
     rows = await connection.fetch(
         "SELECT to_number, to_s, from_number - to_number AS blocks FROM facts.rewound WHERE to_s >= $1"

@@ -1,8 +1,7 @@
 """Facts taken away again: a reorganisation put other blocks in their place."""
 
-import asyncpg
-
 from roundtrip.domain.base.types import BlockRef
+from roundtrip.store.server.rows import Connection
 
 from . import curves
 
@@ -13,7 +12,7 @@ _BY_BLOCK = (
 )  # fmt: skip
 
 
-async def take_away(connection: asyncpg.Connection, to: BlockRef, newest: int | None = None) -> None:
+async def take_away(connection: Connection, to: BlockRef, newest: int | None = None) -> None:
     """Every fact above block ``to``, noted for whoever read them. Positions are the caller's. ``newest``: the
     last block that is taken away, where it is known."""
     await connection.execute(
@@ -49,7 +48,7 @@ async def take_away(connection: asyncpg.Connection, to: BlockRef, newest: int | 
     )
 
 
-async def _turn_back(connection: asyncpg.Connection, number: int) -> None:
+async def _turn_back(connection: Connection, number: int) -> None:
     """Quotes that became money above are none again, and their pools' sides are as their addresses are."""
     await connection.execute(
         "UPDATE facts.pool AS pool SET in_money_from = NULL,"

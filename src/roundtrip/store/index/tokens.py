@@ -9,6 +9,7 @@ import asyncpg
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Label:
     supply_raw: int | None
 
 
-async def labels(connection: asyncpg.Connection, token_ids: Collection[int]) -> dict[int, Label]:
+async def labels(connection: Connection, token_ids: Collection[int]) -> dict[int, Label]:
     """Of these tokens, by their interned addresses."""
     rows = await connection.fetch(
         "SELECT address.id, address.address, token.symbol, token.name, token.decimals,"
@@ -34,7 +35,7 @@ async def labels(connection: asyncpg.Connection, token_ids: Collection[int]) -> 
     return {row["id"]: _label(row) for row in rows}
 
 
-async def labels_of(connection: asyncpg.Connection, given: Collection[Address]) -> dict[Address, Label]:
+async def labels_of(connection: Connection, given: Collection[Address]) -> dict[Address, Label]:
     """The same by their addresses, whether or not they stand in a fact."""
     rows = await connection.fetch(
         "SELECT given.token AS address, token.symbol, token.name, token.decimals,"
@@ -56,7 +57,7 @@ def _label(row: asyncpg.Record) -> Label:
     )
 
 
-async def strangers_with(connection: asyncpg.Connection, symbol_key: str, most: int = 3) -> list[Address]:
+async def strangers_with(connection: Connection, symbol_key: str, most: int = 3) -> list[Address]:
     """Some tokens that say this symbol of themselves, whoever made them."""
     rows = await connection.fetch(
         "SELECT token FROM facts.token WHERE symbol_key = $1 ORDER BY token LIMIT $2", symbol_key, most
@@ -64,7 +65,7 @@ async def strangers_with(connection: asyncpg.Connection, symbol_key: str, most: 
     return [as_address(row["token"]) for row in rows]
 
 
-async def read_among(connection: asyncpg.Connection, given: Iterable[Address]) -> set[Address]:
+async def read_among(connection: Connection, given: Iterable[Address]) -> set[Address]:
     """Which of these somebody has read already."""
     rows = await connection.fetch(
         "SELECT token FROM facts.token WHERE token = ANY($1::bytea[])", [as_bytes(token) for token in given]
@@ -73,7 +74,7 @@ async def read_among(connection: asyncpg.Connection, given: Iterable[Address]) -
 
 
 async def keep(
-    connection: asyncpg.Connection,
+    connection: Connection,
     token: Address,
     symbol: str | None,
     name: str | None,

@@ -27,6 +27,7 @@ import asyncpg
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import connections, partitions
 from roundtrip.store.server.migrate import TABLE, migrations
+from roundtrip.store.server.rows import Connection
 
 from .reset import FORGOTTEN
 
@@ -195,7 +196,7 @@ class _Lines:
 _NOT_WHOLE = "the file is no whole backup, and nothing was restored"
 
 
-async def _fill_tables(connection: asyncpg.Connection, lines: _Lines) -> None:
+async def _fill_tables(connection: Connection, lines: _Lines) -> None:
     """Our tables as they were at that migration, and the file's rows in them."""
     known = await _make_tables(connection, await lines.next())
     whole = False
@@ -222,7 +223,7 @@ async def _fill_tables(connection: asyncpg.Connection, lines: _Lines) -> None:
         raise BackupError("the file is of other migrations than it says, and nothing was restored")
 
 
-async def _make_tables(connection: asyncpg.Connection, line: bytes) -> list[int]:
+async def _make_tables(connection: Connection, line: bytes) -> list[int]:
     """Makes the tables that the first line is of; the migrations that they took."""
     number = line.removeprefix(_HEAD).strip()
     if not line.startswith(_HEAD) or not number.isdigit():
@@ -243,7 +244,7 @@ async def _make_tables(connection: asyncpg.Connection, line: bytes) -> list[int]
     return [one for one, _ in taken]
 
 
-async def _copy(connection: asyncpg.Connection, lines: _Lines, schema: str, table: str, columns: str) -> None:
+async def _copy(connection: Connection, lines: _Lines, schema: str, table: str, columns: str) -> None:
     """One table's rows. A day's partition is made for them."""
     root, _, day = table.rpartition("_")
     daily = next((one for one in partitions.DAILY if one == f"{schema}.{root}"), None)

@@ -2,10 +2,9 @@
 
 from datetime import date
 
-import asyncpg
-
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import partitions
+from roundtrip.store.server.rows import Connection
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 
 _LOCK_TIMEOUT_MS = 500
@@ -61,7 +60,7 @@ class StillFollowed(CannotRun):
         super().__init__("a sync writes into this database: end it first")
 
 
-async def forget(connection: asyncpg.Connection) -> None:
+async def forget(connection: Connection) -> None:
     """Empties what the sync wrote, and drops its days; one transaction, in which no sync can begin. Raises
     StillFollowed, and asyncpg.LockNotAvailableError when a table could not be had within half a second:
     later, then."""

@@ -19,6 +19,7 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.boards.reference_pools import PoolAge, is_common
 from roundtrip.store.index import cursor
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 LOOKING_S = 2.0
@@ -60,7 +61,7 @@ class LeagueCounts:
 
 
 async def count_sell(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account: Account,
     token: Address,
     profit_wei: int,
@@ -95,7 +96,7 @@ class _SoldToken:
 
 
 async def _why_not(
-    connection: asyncpg.Connection,
+    connection: Connection,
     wallet: Address,
     sold: _SoldToken,
     contracts: Contracts,
@@ -153,9 +154,7 @@ RETURNING week.sells, week.is_agent
 """
 
 
-async def _add(
-    connection: asyncpg.Connection, account_id: int, token: Address, profit_wei: int, now_s: int
-) -> None:
+async def _add(connection: Connection, account_id: int, token: Address, profit_wei: int, now_s: int) -> None:
     week_s = monday_s(now_s)
     row = await connection.fetchrow(_ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s)
     # Most sells change neither number, and wait for nobody.
@@ -180,7 +179,7 @@ WHERE week_s = $1 AND is_agent = $2
 # --- a tag -----------------------------------------------------------------------------------------
 
 
-async def tag(connection: asyncpg.Connection, account_id: int, name: str | None, now: datetime) -> Account:
+async def tag(connection: Connection, account_id: int, name: str | None, now: datetime) -> Account:
     """The account is an agent from now on, also on this week's board; a name that is None leaves the one it
     has."""
     account = await accounts.tag_agent(connection, account_id, name)
@@ -188,14 +187,14 @@ async def tag(connection: asyncpg.Connection, account_id: int, name: str | None,
     return account
 
 
-async def untag(connection: asyncpg.Connection, account_id: int, now: datetime) -> Account:
+async def untag(connection: Connection, account_id: int, now: datetime) -> Account:
     """The account is no agent from now on, and has no agent's name, also on this week's board."""
     account = await accounts.untag_agent(connection, account_id)
     await _tag_week(connection, account, now)
     return account
 
 
-async def _tag_week(connection: asyncpg.Connection, account: Account, now: datetime) -> None:
+async def _tag_week(connection: Connection, account: Account, now: datetime) -> None:
     week_s = monday_s(int(now.timestamp()))
     sells = await connection.fetchval(
         "UPDATE accounts.league_week SET is_agent = $3"
@@ -222,7 +221,7 @@ _ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.account_id"
 _IN = f"week.sells >= {LEAST_SELLS}"
 
 
-async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int) -> tuple[LeagueRank, ...]:
+async def board(connection: Connection, week_s: int, who: Who, most: int) -> tuple[LeagueRank, ...]:
     """The first ``most`` ranks of a week, as ``domain/practice/league.py`` puts them in order."""
     rows = await connection.fetch(
         "SELECT week.*, account.designation, account.agent_name FROM ("  # noqa: S608
@@ -235,7 +234,7 @@ async def board(connection: asyncpg.Connection, week_s: int, who: Who, most: int
     return tuple(_entry(row) for row in rows)
 
 
-async def count_entered(connection: asyncpg.Connection, week_s: int, who: Who) -> LeagueCounts:
+async def count_entered(connection: Connection, week_s: int, who: Who) -> LeagueCounts:
     """How many there are in a week."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(on_board), 0)::int AS on_board, coalesce(sum(too_few), 0)::int AS too_few"  # noqa: S608

@@ -10,6 +10,7 @@ import asyncpg
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.practice.practice import PracticePosition, PracticePurse, PracticeTrade, SellsBack, Side
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 REPEATS_KEPT = timedelta(days=7)
 _MOST_FORGOTTEN = 10_000
@@ -99,7 +100,7 @@ class Repeat:
 # --- accounts --------------------------------------------------------------------------------------
 
 
-async def account(connection: asyncpg.Connection, account_id: int) -> PracticePurse | None:
+async def account(connection: Connection, account_id: int) -> PracticePurse | None:
     """None: it did nothing yet."""
     row = await connection.fetchrow(
         "SELECT * FROM accounts.practice_account WHERE account_id = $1", account_id
@@ -107,7 +108,7 @@ async def account(connection: asyncpg.Connection, account_id: int) -> PracticePu
     return None if row is None else _account(row)
 
 
-async def lock(connection: asyncpg.Connection, account_id: int, first: PracticePurse) -> PracticePurse:
+async def lock(connection: Connection, account_id: int, first: PracticePurse) -> PracticePurse:
     """The account, made as ``first`` where there was none, and nobody else's to change until the transaction
     ends."""
     await connection.execute(
@@ -125,7 +126,7 @@ async def lock(connection: asyncpg.Connection, account_id: int, first: PracticeP
     return _account(row)
 
 
-async def keep_account(connection: asyncpg.Connection, account_id: int, kept: PracticePurse) -> None:
+async def keep_account(connection: Connection, account_id: int, kept: PracticePurse) -> None:
     """As it is from now on."""
     await connection.execute(
         "UPDATE accounts.practice_account SET eth_wei = $2, given_wei = $3, week_s = $4, apart_wei = $5"
@@ -145,7 +146,7 @@ def _account(row: asyncpg.Record) -> PracticePurse:
 # --- positions -------------------------------------------------------------------------------------
 
 
-async def open_positions(connection: asyncpg.Connection, account_id: int) -> list[StoredPosition]:
+async def open_positions(connection: Connection, account_id: int) -> list[StoredPosition]:
     """The oldest first."""
     rows = await connection.fetch(
         "SELECT * FROM accounts.practice_position WHERE account_id = $1 AND state = 'open'"
@@ -155,7 +156,7 @@ async def open_positions(connection: asyncpg.Connection, account_id: int) -> lis
     return [_read_position(row) for row in rows]
 
 
-async def keep_position(connection: asyncpg.Connection, account_id: int, kept: StoredPosition) -> None:
+async def keep_position(connection: Connection, account_id: int, kept: StoredPosition) -> None:
     """As it is from now on."""
     position, slot = kept.position, kept.slot
     await connection.execute(
@@ -207,7 +208,7 @@ def _read_position(row: asyncpg.Record) -> StoredPosition:
 
 
 async def add_trade(
-    connection: asyncpg.Connection, account_id: int, trade: PracticeTrade, told: TradeNotes, now: datetime
+    connection: Connection, account_id: int, trade: PracticeTrade, told: TradeNotes, now: datetime
 ) -> int:
     """One more line; its id."""
     block = told.block
@@ -235,7 +236,7 @@ async def add_trade(
 
 
 async def recent(
-    connection: asyncpg.Connection, account_id: int, token: Address, since: datetime, block_number: int
+    connection: Connection, account_id: int, token: Address, since: datetime, block_number: int
 ) -> RecentTrades:
     """What was bought and sold of a token later than ``since``, or priced at this block or a later one."""
     row = await connection.fetchrow(
@@ -251,7 +252,7 @@ async def recent(
     return RecentTrades(int(row["bought"]), int(row["sold"]))
 
 
-async def trades(connection: asyncpg.Connection, account_id: int, most: int) -> list[KeptTrade]:
+async def trades(connection: Connection, account_id: int, most: int) -> list[KeptTrade]:
     """The newest first."""
     rows = await connection.fetch(
         "SELECT trade.*, token.symbol, coalesce(position.decimals, 0) AS decimals"
@@ -274,7 +275,7 @@ class PracticeClosing:
     total_wei: int
 
 
-async def closings(connection: asyncpg.Connection, account_id: int, most: int) -> list[PracticeClosing]:
+async def closings(connection: Connection, account_id: int, most: int) -> list[PracticeClosing]:
     """The newest first."""
     rows = await connection.fetch(
         "SELECT made_at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
@@ -308,7 +309,7 @@ def _trade(row: asyncpg.Record) -> KeptTrade:
     )
 
 
-async def week(connection: asyncpg.Connection, account_id: int, since: datetime) -> WeekResult:
+async def week(connection: Connection, account_id: int, since: datetime) -> WeekResult:
     """What sells took since then."""
     row = await connection.fetchrow(
         "SELECT coalesce(sum(profit_wei), 0) AS profit, count(*) AS sells FROM accounts.practice_trade"
@@ -319,7 +320,7 @@ async def week(connection: asyncpg.Connection, account_id: int, since: datetime)
     return WeekResult(int(row["profit"]), row["sells"])
 
 
-async def symbols(connection: asyncpg.Connection, tokens: list[Address]) -> dict[Address, str | None]:
+async def symbols(connection: Connection, tokens: list[Address]) -> dict[Address, str | None]:
     """What these tokens say they are called, as strangers wrote it; those that were read."""
     rows = await connection.fetch(
         "SELECT token, symbol FROM facts.token WHERE token = ANY($1::bytea[])",
@@ -331,7 +332,7 @@ async def symbols(connection: asyncpg.Connection, tokens: list[Address]) -> dict
 # --- repeats ---------------------------------------------------------------------------------------
 
 
-async def repeat(connection: asyncpg.Connection, account_id: int, key_hash: bytes) -> Repeat | None:
+async def repeat(connection: Connection, account_id: int, key_hash: bytes) -> Repeat | None:
     """What a request of this name was answered; None: there was none."""
     row = await connection.fetchrow(
         "SELECT asked_hash, answer FROM accounts.practice_repeat WHERE account_id = $1 AND key_hash = $2",
@@ -342,7 +343,7 @@ async def repeat(connection: asyncpg.Connection, account_id: int, key_hash: byte
 
 
 async def keep_repeat(
-    connection: asyncpg.Connection, account_id: int, key_hash: bytes, kept: Repeat, now: datetime
+    connection: Connection, account_id: int, key_hash: bytes, kept: Repeat, now: datetime
 ) -> None:
     """For whoever asks by this name again; the account is locked, and there was none."""
     await connection.execute(
@@ -356,7 +357,7 @@ async def keep_repeat(
     )
 
 
-async def forget_repeats(connection: asyncpg.Connection, before: datetime) -> bool:
+async def forget_repeats(connection: Connection, before: datetime) -> bool:
     """Takes away what is older; whether there was more of it than is taken away at once."""
     done: str = await connection.execute(
         "DELETE FROM accounts.practice_repeat WHERE (account_id, key_hash) IN (SELECT account_id, key_hash"

@@ -8,6 +8,7 @@ import asyncpg
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ _FIRST, _LAST = _TRADED.format(order="ASC"), _TRADED.format(order="DESC")
 
 
 async def read_trades(
-    connection: asyncpg.Connection,
+    connection: Connection,
     token_id: int,
     after_number: int,
     span_s: tuple[int, int],
@@ -104,14 +105,14 @@ class EarlierTrades:
         return self.older_raw + self.bought_raw - self.sold_raw
 
 
-async def own_before(connection: asyncpg.Connection, token_id: int, trade: IndexedTrade) -> EarlierTrades:
+async def own_before(connection: Connection, token_id: int, trade: IndexedTrade) -> EarlierTrades:
     """Of the trade's wallet, up to just before the trade."""
     spot = (trade.at_s, trade.block_number, trade.log_index)
     return await own_until(connection, token_id, trade.wallet_id, spot)
 
 
 async def own_until(
-    connection: asyncpg.Connection, token_id: int, wallet_id: int, spot: tuple[int, int, int]
+    connection: Connection, token_id: int, wallet_id: int, spot: tuple[int, int, int]
 ) -> EarlierTrades:
     """Of a wallet, up to before a second, block and place in it."""
     row = await connection.fetchrow(
@@ -130,7 +131,7 @@ async def own_until(
     return EarlierTrades(int(row["bought"]), int(row["sold"]), row["first"], int(row["older"] or 0))
 
 
-async def is_place_of(connection: asyncpg.Connection, token_id: int, at: str) -> bool:
+async def is_place_of(connection: Connection, token_id: int, at: str) -> bool:
     """Whether a contract is a curve or pool of the token."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.pool WHERE at = $1 AND token_id = $2)", as_bytes(at), token_id
@@ -138,7 +139,7 @@ async def is_place_of(connection: asyncpg.Connection, token_id: int, at: str) ->
     return found
 
 
-async def is_alone(connection: asyncpg.Connection, token_id: int, trade: IndexedTrade) -> bool:
+async def is_alone(connection: Connection, token_id: int, trade: IndexedTrade) -> bool:
     """Whether its transaction traded the token once."""
     found: int = await connection.fetchval(
         "SELECT count(*) FROM facts.trade AS one JOIN facts.pool AS pool ON pool.id = one.pool_id"
@@ -151,7 +152,7 @@ async def is_alone(connection: asyncpg.Connection, token_id: int, trade: Indexed
     return found == 1
 
 
-async def trade_before(connection: asyncpg.Connection, trade: IndexedTrade, since_s: int) -> TxHash | None:
+async def trade_before(connection: Connection, trade: IndexedTrade, since_s: int) -> TxHash | None:
     """The transaction of the pool's last trade before that one, not older than ``since_s``; None: none."""
     found: bytes | None = await connection.fetchval(
         "SELECT tx_hash FROM facts.trade WHERE pool_id = $1 AND at_s BETWEEN $2 AND $3"
@@ -166,9 +167,7 @@ async def trade_before(connection: asyncpg.Connection, trade: IndexedTrade, sinc
     return None if found is None else TxHash(as_text(found))
 
 
-async def behind(
-    connection: asyncpg.Connection, token_id: int, others: Collection[Address], most: int
-) -> set[int]:
+async def behind(connection: Connection, token_id: int, others: Collection[Address], most: int) -> set[int]:
     """The numbers of who is behind a token: who launched it, or sent that, who put liquidity into its pools,
     and those of the ``others`` that stand in a fact. ``most``: so many who put liquidity in, the first."""
     rows = await connection.fetch(
@@ -186,7 +185,7 @@ async def behind(
     return {row["id"] for row in rows}
 
 
-async def filled_after(connection: asyncpg.Connection, trade: IndexedTrade, number: int, from_s: int) -> bool:
+async def filled_after(connection: Connection, trade: IndexedTrade, number: int, from_s: int) -> bool:
     """Whether liquidity came to the trade's pool after block ``number`` and before the trade."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.liquidity WHERE pool_id = $1 AND liquidity_delta > 0"

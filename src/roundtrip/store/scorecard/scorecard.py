@@ -11,6 +11,7 @@ import asyncpg
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Cause, Outcome, VerdictScore
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,13 @@ class MissingReceipt:
 _COLUMNS = "id, token, verdict_code, verdict_level, block_number, checked_at, document"
 
 
-async def scored_to(connection: asyncpg.Connection) -> int:
+async def scored_to(connection: Connection) -> int:
     """Up to which evidence verdicts were scored; 0: none was."""
     found: int | None = await connection.fetchval("SELECT evidence_id FROM facts.score_cursor")
     return found or 0
 
 
-async def waiting(connection: asyncpg.Connection, after_id: int, most: int) -> list[StoredVerdict]:
+async def waiting(connection: Connection, after_id: int, most: int) -> list[StoredVerdict]:
     """The next verdicts that were not looked at, in the order in which they were made."""
     rows = await connection.fetch(
         f"SELECT {_COLUMNS} FROM facts.evidence WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
@@ -98,7 +99,7 @@ _NO_TRAPS = tuple(one for one in (*CODES, "quote_asset") if one not in (*_TRAPS,
 
 
 async def spoken_of(
-    connection: asyncpg.Connection, token: Address, before_number: int, most: int
+    connection: Connection, token: Address, before_number: int, most: int
 ) -> list[StoredVerdict]:
     """The newest verdicts on a token of before that block, those that are scored at all, the newest first."""
     rows = await connection.fetch(SPOKEN_OF, as_bytes(token), before_number, most, list(CODES))
@@ -113,7 +114,7 @@ def _verdict(row: asyncpg.Record) -> StoredVerdict:
 
 
 async def later_checks(
-    connection: asyncpg.Connection, verdict: StoredVerdict, until_s: int, most: int = 50
+    connection: Connection, verdict: StoredVerdict, until_s: int, most: int = 50
 ) -> list[tuple[int, int, str]]:
     """Block, second and code of checks of the same token after the verdict's block and up to ``until_s`` of
     the chain, that prove it, in their order: of more than ``most`` the first. Of a verdict that it cannot be
@@ -129,7 +130,7 @@ _BEFORE = (
 )
 
 
-async def is_scored(connection: asyncpg.Connection, verdict: StoredVerdict, from_s: int) -> bool:
+async def is_scored(connection: Connection, verdict: StoredVerdict, from_s: int) -> bool:
     """Whether it, or one before it of its token, hour and code, is scored, or waits for a receipt."""
     found: bool = await connection.fetchval(
         f"SELECT {_BEFORE} OR EXISTS (SELECT FROM facts.score_wait"  # noqa: S608
@@ -142,7 +143,7 @@ async def is_scored(connection: asyncpg.Connection, verdict: StoredVerdict, from
     return found
 
 
-async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[tuple[StoredVerdict, int]]:
+async def due(connection: Connection, now: datetime, most: int) -> list[tuple[StoredVerdict, int]]:
     """Verdicts that wait for a receipt and are to be tried again, with how often they were."""
     rows = await connection.fetch(
         f"SELECT {_COLUMNS}, tries FROM (SELECT evidence_id, tries, again_at FROM facts.score_wait"  # noqa: S608
@@ -162,7 +163,7 @@ class ScoredMeanwhile(Exception):
 
 
 async def put(
-    connection: asyncpg.Connection,
+    connection: Connection,
     scored: Sequence[ScoredVerdict],
     from_id: int,
     to_id: int,
@@ -199,7 +200,7 @@ async def put(
     return written
 
 
-async def _insert(connection: asyncpg.Connection, one: ScoredVerdict, now: datetime) -> bool:
+async def _insert(connection: Connection, one: ScoredVerdict, now: datetime) -> bool:
     score = one.score
     done: str = await connection.execute(
         "INSERT INTO facts.score (evidence_id, token, code, level, from_number, from_s, hour, outcome, cause,"
@@ -223,7 +224,7 @@ def _columns(score: VerdictScore) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-async def _count(connection: asyncpg.Connection, one: ScoredVerdict, outcome: str, by: int) -> None:
+async def _count(connection: Connection, one: ScoredVerdict, outcome: str, by: int) -> None:
     """``by``: one more or one less of the verdict's code."""
     of_token: int = await connection.fetchval(
         "INSERT INTO facts.score_token AS had (token, code, outcome, scored)"
@@ -247,7 +248,7 @@ async def _count(connection: asyncpg.Connection, one: ScoredVerdict, outcome: st
     )
 
 
-async def settle_by(connection: asyncpg.Connection, one: ScoredVerdict, now: datetime) -> bool:
+async def settle_by(connection: Connection, one: ScoredVerdict, now: datetime) -> bool:
     """A score that a report proved: in place of what stood of that very verdict, or as a row of its own
     beside that of its hour's first; what was wrong stays as it was found first. One transaction marks one
     verdict of a token, hour and code. Whether it changed anything."""
@@ -284,15 +285,13 @@ async def settle_by(connection: asyncpg.Connection, one: ScoredVerdict, now: dat
 # --- the page --------------------------------------------------------------------------------------
 
 
-async def counts(connection: asyncpg.Connection) -> dict[tuple[str, Outcome], tuple[int, int]]:
+async def counts(connection: Connection) -> dict[tuple[str, Outcome], tuple[int, int]]:
     """How many there are of each code and outcome, and of how many tokens."""
     rows = await connection.fetch("SELECT code, outcome, scored, tokens FROM facts.score_count")
     return {(row["code"], cast(Outcome, row["outcome"])): (row["scored"], row["tokens"]) for row in rows}
 
 
-async def mistakes(
-    connection: asyncpg.Connection, before: tuple[int, int] | None, most: int
-) -> list[ScoredVerdict]:
+async def mistakes(connection: Connection, before: tuple[int, int] | None, most: int) -> list[ScoredVerdict]:
     """Verdicts that were wrong, the newest first; ``before``: second and id of the last one that was
     shown."""
     rows = await connection.fetch(

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 MOST_A_DAY = 5
 """Reports of an account in a day of UTC."""
@@ -39,7 +38,7 @@ class WaitingReport:
     tries: int
 
 
-async def check_room(connection: asyncpg.Connection, account_id: int, day: datetime) -> None:
+async def check_room(connection: Connection, account_id: int, day: datetime) -> None:
     """Raises TooMany. ``day``: when the day of UTC began."""
     today: int = await connection.fetchval(
         "SELECT count(*) FROM accounts.verdict_report WHERE account_id = $1 AND made_at >= $2",
@@ -51,7 +50,7 @@ async def check_room(connection: asyncpg.Connection, account_id: int, day: datet
 
 
 async def find_report(
-    connection: asyncpg.Connection, account_id: int, token: Address, tx_hash: TxHash
+    connection: Connection, account_id: int, token: Address, tx_hash: TxHash
 ) -> VerdictReport | None:
     """What the account reported of that already."""
     row = await connection.fetchrow(
@@ -66,7 +65,7 @@ async def find_report(
 
 
 async def add_report(
-    connection: asyncpg.Connection, account_id: int, report: VerdictReport, now: datetime, day: datetime
+    connection: Connection, account_id: int, report: VerdictReport, now: datetime, day: datetime
 ) -> bool:
     """Keeps a report; False: the account had made it already. Raises TooMany. Of one account that reports
     twice at once one waits for the other."""
@@ -83,7 +82,7 @@ async def add_report(
     return done == "INSERT 0 1"
 
 
-async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[WaitingReport]:
+async def due(connection: Connection, now: datetime, most: int) -> list[WaitingReport]:
     """Reports that are to be weighed again, those that wait longest first."""
     rows = await connection.fetch(
         "SELECT id, token, tx_hash, tries FROM accounts.verdict_report WHERE again_at <= $1"
@@ -102,7 +101,7 @@ async def due(connection: asyncpg.Connection, now: datetime, most: int) -> list[
     ]
 
 
-async def next_again(connection: asyncpg.Connection) -> datetime | None:
+async def next_again(connection: Connection) -> datetime | None:
     """When the next one is to be weighed again; None: none is."""
     found: datetime | None = await connection.fetchval(
         "SELECT again_at FROM accounts.verdict_report WHERE again_at IS NOT NULL ORDER BY again_at LIMIT 1"
@@ -111,7 +110,7 @@ async def next_again(connection: asyncpg.Connection) -> datetime | None:
 
 
 async def weighed_again(
-    connection: asyncpg.Connection,
+    connection: Connection,
     one: WaitingReport,
     why_open: str | None,
     evidence_id: int | None,
@@ -126,7 +125,7 @@ async def weighed_again(
     return done == "UPDATE 1"
 
 
-async def open_reports(connection: asyncpg.Connection) -> int:
+async def open_reports(connection: Connection) -> int:
     """How many reports are open."""
     found: int = await connection.fetchval(
         "SELECT count(*) FROM accounts.verdict_report WHERE state = 'open'"

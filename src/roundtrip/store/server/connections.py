@@ -9,6 +9,7 @@ from typing import Any
 import asyncpg
 
 from roundtrip.domain.base.metrics import Measures
+from roundtrip.store.server.rows import Connection
 
 SESSION = {
     "default_transaction_isolation": "read committed",
@@ -35,7 +36,7 @@ follows the chain makes more of a batch between two statements, and nobody waits
 
 async def connect(
     url: str, command_timeout: float | None = None, more: Mapping[str, str] = _NOTHING_MORE
-) -> asyncpg.Connection:
+) -> Connection:
     """A connection of its own. ``command_timeout``: seconds for one statement; None: as long as it takes.
     ``more``: settings of PostgreSQL. Raises one of DATABASE_FAULTS."""
     return await asyncpg.connect(
@@ -90,16 +91,16 @@ class _Acquiring:
         self._measures = measures
         self._name = name
 
-    async def __aenter__(self) -> asyncpg.Connection:
+    async def __aenter__(self) -> Connection:
         return await self._acquire_measured(self._acquiring.__aenter__())
 
     async def __aexit__(self, *given: Any) -> None:
         await self._acquiring.__aexit__(*given)
 
-    def __await__(self) -> Generator[Any, None, asyncpg.Connection]:
+    def __await__(self) -> Generator[Any, None, Connection]:
         return self._acquire_measured(self._acquiring).__await__()
 
-    async def _acquire_measured(self, acquiring: Awaitable[asyncpg.Connection]) -> asyncpg.Connection:
+    async def _acquire_measured(self, acquiring: Awaitable[Connection]) -> Connection:
         began_s, ended = time.perf_counter(), "failed"
         with self._measures.span("database", self._name) as span:
             try:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-import asyncpg
-
 from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.domain.base.job_turns import Lane, ReadyJob, choose
+from roundtrip.store.server.rows import Connection
 
 from . import jobs
 from .jobs import Job
@@ -75,7 +74,7 @@ class WorkerRoom:
     running: Sequence[int] = ()
 
 
-async def take(connection: asyncpg.Connection, wanted: WorkerRoom, now: datetime) -> list[Job]:
+async def take(connection: Connection, wanted: WorkerRoom, now: datetime) -> list[Job]:
     """Takes as many as there is room for. No other worker takes any until the transaction ends: so the bounds
     on owners and hosts hold for all of them together."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
@@ -109,7 +108,7 @@ class _LaneSearch:
     owners: Counter[int] = field(default_factory=Counter)
     hosts: Counter[str] = field(default_factory=Counter)
 
-    async def find_ready(self, connection: asyncpg.Connection, room: int) -> list[ReadyJob]:
+    async def find_ready(self, connection: Connection, room: int) -> list[ReadyJob]:
         """As many as have room, from behind the last."""
         before, found = self.last, list[ReadyJob]()
         for _ in range(MOST_LOOKS):
@@ -130,7 +129,7 @@ class _LaneSearch:
             await connection.execute(_MOVE, self.wanted.kind, self.lane.name, self.last)
         return found
 
-    async def _circle(self, connection: asyncpg.Connection, most: int) -> dict[int, list[ReadyJob]]:
+    async def _circle(self, connection: Connection, most: int) -> dict[int, list[ReadyJob]]:
         """The owners behind the last, round to it, and what each has that could be run; ``most`` of them."""
         circle: dict[int, list[ReadyJob]] = {}
         last = _LEAST if self.last is None else self.last

@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.base.clock_age import AHEAD_S
+from roundtrip.store.server.rows import Connection
 
 CHANNEL = "jobs"
 """Notified of every wish, with its transaction."""
@@ -68,7 +68,7 @@ SELECT pg_notify($5, '')
 
 
 async def enqueue(
-    connection: asyncpg.Connection,
+    connection: Connection,
     kind: str,
     key: str,
     payload: Payload | None = None,
@@ -79,7 +79,7 @@ async def enqueue(
 
 
 async def enqueue_many(
-    connection: asyncpg.Connection,
+    connection: Connection,
     kind: str,
     keys: Sequence[str],
     payload: Payload | None = None,
@@ -95,7 +95,7 @@ async def enqueue_many(
     await connection.execute(_ENQUEUE, kind, ordered, encoded, run_at or AT_ONCE, CHANNEL)
 
 
-async def is_there(connection: asyncpg.Connection, kind: str, key: str) -> bool:
+async def is_there(connection: Connection, kind: str, key: str) -> bool:
     """Whether such a job waits, is being run, or was given up not long ago."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2)", kind, key
@@ -103,7 +103,7 @@ async def is_there(connection: asyncpg.Connection, kind: str, key: str) -> bool:
     return found
 
 
-async def is_to_come(connection: asyncpg.Connection, kind: str, key: str) -> bool:
+async def is_to_come(connection: Connection, kind: str, key: str) -> bool:
     """Whether such a job waits or is being run: not where it was given up."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL)", kind, key
@@ -119,7 +119,7 @@ class PendingJob:
     last_error: str | None
 
 
-async def to_come(connection: asyncpg.Connection, kind: str, key: str) -> PendingJob | None:
+async def to_come(connection: Connection, kind: str, key: str) -> PendingJob | None:
     """None: there is none, or it was given up."""
     row = await connection.fetchrow(
         "SELECT run_at, last_error FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL",
@@ -130,7 +130,7 @@ async def to_come(connection: asyncpg.Connection, kind: str, key: str) -> Pendin
 
 
 async def among(
-    connection: asyncpg.Connection, kind: str, keys: Collection[str], given_up_since: datetime
+    connection: Connection, kind: str, keys: Collection[str], given_up_since: datetime
 ) -> set[str]:
     """Those of the keys of which such a job waits, is being run, or was given up since then."""
     rows = await connection.fetch(
@@ -143,7 +143,7 @@ async def among(
     return {row["key"] for row in rows}
 
 
-async def waiting(connection: asyncpg.Connection, kind: str, payload: Payload) -> int:
+async def waiting(connection: Connection, kind: str, payload: Payload) -> int:
     """How many of a kind with that in their payload are being run or are to come."""
     count: int = await connection.fetchval(
         "SELECT count(*) FROM jobs.job WHERE kind = $1 AND failed_at IS NULL AND payload @> $2::jsonb",
@@ -153,7 +153,7 @@ async def waiting(connection: asyncpg.Connection, kind: str, payload: Payload) -
     return count
 
 
-async def due(connection: asyncpg.Connection, kind: str, now: datetime) -> int:
+async def due(connection: Connection, kind: str, now: datetime) -> int:
     """How many of a kind are being run, or could be by now; what failed and is run again later is not."""
     count: int = await connection.fetchval(
         "SELECT count(*) FROM jobs.job WHERE kind = $1 AND run_at <= $2 AND failed_at IS NULL", kind, now
@@ -179,7 +179,7 @@ RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries
 
 
 async def claim(
-    connection: asyncpg.Connection,
+    connection: Connection,
     kinds: Sequence[str],
     count: int,
     lease_s: float,
@@ -212,9 +212,7 @@ RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries, lane
 """
 
 
-async def claim_these(
-    connection: asyncpg.Connection, ids: Sequence[int], lease_s: float, now: datetime
-) -> list[Job]:
+async def claim_these(connection: Connection, ids: Sequence[int], lease_s: float, now: datetime) -> list[Job]:
     """Takes those of these jobs that are still free, in the order of ``ids``."""
     if not ids:
         return []
@@ -225,7 +223,7 @@ async def claim_these(
     return sorted(found, key=lambda job: places[job.id])
 
 
-async def finish(connection: asyncpg.Connection, job: Job) -> bool:
+async def finish(connection: Connection, job: Job) -> bool:
     """The job is done; in the transaction of its effects. False: somebody else took it, and the caller rolls
     its effects back. It is put back where it was wished for again while it was run."""
     row = await connection.fetchrow(
@@ -244,7 +242,7 @@ async def finish(connection: asyncpg.Connection, job: Job) -> bool:
     return True
 
 
-async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, error: str) -> bool:
+async def postpone(connection: Connection, job: Job, run_at: datetime, error: str) -> bool:
     """The job failed and is run again at ``run_at``, also where it was wished for meanwhile: what failed just
     now would fail again. False: it is no longer ours. ``error`` is kept for people: cleaned by the caller."""
     return await _changes_row(
@@ -258,7 +256,7 @@ async def postpone(connection: asyncpg.Connection, job: Job, run_at: datetime, e
     )
 
 
-async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error: str) -> bool:
+async def give_up(connection: Connection, job: Job, now: datetime, error: str) -> bool:
     """The job failed for the last time and is kept for people; where it was wished for meanwhile it begins
     anew instead. False: it is no longer ours."""
     return await _changes_row(
@@ -274,7 +272,7 @@ async def give_up(connection: asyncpg.Connection, job: Job, now: datetime, error
     )
 
 
-async def renew(connection: asyncpg.Connection, job: Job, until: datetime) -> bool:
+async def renew(connection: Connection, job: Job, until: datetime) -> bool:
     """It is ours until then. False: it no longer is, or it is being written just now, which is not waited
     for: as long as that lasts nobody else can take it."""
     return await _changes_row(
@@ -287,12 +285,12 @@ async def renew(connection: asyncpg.Connection, job: Job, until: datetime) -> bo
     )
 
 
-async def forget_failed(connection: asyncpg.Connection, before: datetime) -> None:
+async def forget_failed(connection: Connection, before: datetime) -> None:
     """Takes away what was given up before then."""
     await connection.execute("DELETE FROM jobs.job WHERE failed_at < $1", before)
 
 
-async def _changes_row(connection: asyncpg.Connection, statement: str, *given: object) -> bool:
+async def _changes_row(connection: Connection, statement: str, *given: object) -> bool:
     """Whether it changed a row."""
     done: str = await connection.execute(statement, *given)
     return done != "UPDATE 0"

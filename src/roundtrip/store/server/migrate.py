@@ -6,6 +6,8 @@ from importlib import resources
 
 import asyncpg
 
+from roundtrip.store.server.rows import Connection
+
 _LOCK = 4663_0001
 """An advisory lock, so that two processes that start together do not both migrate."""
 LOCK_TIMEOUT_MS = 500
@@ -26,7 +28,7 @@ def migrations() -> list[tuple[int, str]]:
 
 
 async def migrate(
-    connection: asyncpg.Connection,
+    connection: Connection,
     all_of_them: Sequence[tuple[int, str]] | None = None,
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[int]:
@@ -47,7 +49,7 @@ async def migrate(
 
 
 async def _apply(
-    connection: asyncpg.Connection, number: int, sql: str, wait: Callable[[float], Awaitable[None]]
+    connection: Connection, number: int, sql: str, wait: Callable[[float], Awaitable[None]]
 ) -> None:
     for left in reversed(range(_TRIES)):
         try:

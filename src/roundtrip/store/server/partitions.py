@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-import asyncpg
+from roundtrip.store.server.rows import Connection
 
 Daily = Literal["facts.trade", "facts.liquidity", "facts.transfer"]
 DAILY: tuple[Daily, ...] = ("facts.trade", "facts.liquidity", "facts.transfer")
@@ -32,7 +32,7 @@ def partition_of(table: Daily, day: date) -> str:
     return f"{table}_{day:%Y%m%d}"
 
 
-async def ensure(connection: asyncpg.Connection, table: Daily, first_s: int, last_s: int) -> None:
+async def ensure(connection: Connection, table: Daily, first_s: int, last_s: int) -> None:
     """Makes the partitions of every day from ``first_s`` to ``last_s`` that are not there. In a transaction:
     with it they are there or not. Raises ValueError for a table that is not cut into days.
 
@@ -52,13 +52,13 @@ async def ensure(connection: asyncpg.Connection, table: Daily, first_s: int, las
         )
 
 
-async def ensure_day(connection: asyncpg.Connection, table: Daily, named: str) -> None:
+async def ensure_day(connection: Connection, table: Daily, named: str) -> None:
     """Makes the partition of a day that is named as in ``partition_of``. Raises ValueError for no day."""
     first_s = start_s(datetime.strptime(named, "%Y%m%d").replace(tzinfo=UTC).date())
     await ensure(connection, table, first_s, first_s)
 
 
-async def drop_before(connection: asyncpg.Connection, table: Daily, day: date) -> list[date]:
+async def drop_before(connection: Connection, table: Daily, day: date) -> list[date]:
     """Drops the days before ``day`` and gives them. In a transaction that ends soon: from here on nobody else
     reads the table. Raises ValueError as ``ensure``, and asyncpg.LockNotAvailableError when the table
     could not be had within half a second: later, then.
@@ -78,7 +78,7 @@ async def drop_before(connection: asyncpg.Connection, table: Daily, day: date) -
     return old
 
 
-async def days(connection: asyncpg.Connection, table: Daily) -> list[date]:
+async def days(connection: Connection, table: Daily) -> list[date]:
     """The days that there are, in order."""
     rows = await connection.fetch(
         "SELECT right(child.relname, 8) AS day FROM pg_inherits"
@@ -88,13 +88,13 @@ async def days(connection: asyncpg.Connection, table: Daily) -> list[date]:
     return [datetime.strptime(row["day"], "%Y%m%d").replace(tzinfo=UTC).date() for row in rows]
 
 
-async def _missing(connection: asyncpg.Connection, table: Daily, wanted: list[date]) -> list[date]:
+async def _missing(connection: Connection, table: Daily, wanted: list[date]) -> list[date]:
     """Read off the catalog's tables: what resolves names may still remember that there was no such table."""
     there = await days(connection, table)
     return [day for day in wanted if day not in there]
 
 
-async def _set_lock_timeout(connection: asyncpg.Connection, value: str) -> None:
+async def _set_lock_timeout(connection: Connection, value: str) -> None:
     """For the transaction that is open."""
     await connection.execute("SELECT set_config('lock_timeout', $1, true)", value)
 

@@ -1,6 +1,6 @@
 """Which sync leads: the one whose connection holds the lock."""
 
-import asyncpg
+from roundtrip.store.server.rows import Connection
 
 SYNC_LOCK = 4663_0003
 """The advisory lock that a sync holds as long as it writes."""
@@ -23,7 +23,7 @@ def name_of_sync(pid: int, host: str) -> str:
     return f"roundtrip sync, process {pid} on {host}"
 
 
-async def leader(connection: asyncpg.Connection) -> str | None:
+async def leader(connection: Connection) -> str | None:
     """The name of the connection that holds the lock of this database, whoever's it is; None: nobody does."""
     found: str | None = await connection.fetchval(
         "SELECT coalesce(nullif(a.application_name, ''), 'a connection without a name')"

@@ -9,6 +9,7 @@ from roundtrip.domain.base.types import BPS, Address, TxHash
 from roundtrip.domain.wallets.linked import EXCHANGE_WALLETS, LEAST_SHARED, WINDOW_BLOCKS, WINDOW_S
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 NEWEST_BUYS = 300
 """So many of a wallet's buys are looked at for the tokens in them: a bot makes half a million."""
@@ -66,7 +67,7 @@ class LinkedPeer:
     tokens: tuple[CoBoughtToken, ...]
 
 
-async def funding(connection: asyncpg.Connection, wallet_id: int) -> WalletFunding | None:
+async def funding(connection: Connection, wallet_id: int) -> WalletFunding | None:
     """Who first sent it eth, as blocks passed; None: nobody that is known."""
     row = await connection.fetchrow(
         "SELECT wallet_id, funder_id, funded_s FROM facts.origin"
@@ -76,7 +77,7 @@ async def funding(connection: asyncpg.Connection, wallet_id: int) -> WalletFundi
     return None if row is None else WalletFunding(*row)
 
 
-async def funded_by(connection: asyncpg.Connection, funder_id: int) -> list[WalletFunding]:
+async def funded_by(connection: Connection, funder_id: int) -> list[WalletFunding]:
     """Whom it first sent eth; of an exchange's customers as many as tell that it is one."""
     rows = await connection.fetch(
         "SELECT wallet_id, funder_id, funded_s FROM facts.origin WHERE funder_id = $1 LIMIT $2",
@@ -86,7 +87,7 @@ async def funded_by(connection: asyncpg.Connection, funder_id: int) -> list[Wall
     return [WalletFunding(*row) for row in rows]
 
 
-async def families(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
+async def families(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
     """How many wallets each of these first sent eth; counted no further than one past an exchange's."""
     rows = await connection.fetch(
         "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.origin WHERE funder_id = given.id"
@@ -97,14 +98,14 @@ async def families(connection: asyncpg.Connection, wallet_ids: Collection[int]) 
     return {row["id"]: row["family"] for row in rows}
 
 
-async def families_of(connection: asyncpg.Connection, funders: Collection[Address]) -> dict[Address, int]:
+async def families_of(connection: Connection, funders: Collection[Address]) -> dict[Address, int]:
     """The same by addresses; 0 of one that stands in no fact."""
     ids = await ids_of(connection, funders)
     counted = await families(connection, ids.values())
     return {funder: counted[ids[funder]] if funder in ids else 0 for funder in funders}
 
 
-async def funded_numbers(connection: asyncpg.Connection, wallets: Collection[Address]) -> dict[Address, int]:
+async def funded_numbers(connection: Connection, wallets: Collection[Address]) -> dict[Address, int]:
     """In which block each was sent its first eth, as blocks passed; who is not among them was sent none in a
     plain transfer that the index saw."""
     rows = await connection.fetch(
@@ -116,7 +117,7 @@ async def funded_numbers(connection: asyncpg.Connection, wallets: Collection[Add
     return {as_address(row["address"]): row["funded_number"] for row in rows}
 
 
-async def tokens_traded(connection: asyncpg.Connection, wallet_ids: Collection[int]) -> dict[int, int]:
+async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
     """How many tokens each of these ever traded; counted up to ``MOST_COUNTED``."""
     rows = await connection.fetch(
         "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.position WHERE wallet_id = given.id"
@@ -138,7 +139,7 @@ ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
 """
 
 
-async def newest_buys(connection: asyncpg.Connection, wallet_id: int, now_s: int) -> list[NewestBuy]:
+async def newest_buys(connection: Connection, wallet_id: int, now_s: int) -> list[NewestBuy]:
     """Of up to ``MOST_TOKENS`` tokens the newest buy each, of the last ``LOOK_BACK_S`` before ``now_s`` and
     of the newest ``NEWEST_BUYS``; the newest first."""
     rows: list[asyncpg.Record] = []
@@ -198,7 +199,7 @@ SELECT * FROM (
 
 
 async def beside(
-    connection: asyncpg.Connection, wallet_id: int, buys: Sequence[NewestBuy], kin: Collection[int]
+    connection: Connection, wallet_id: int, buys: Sequence[NewestBuy], kin: Collection[int]
 ) -> dict[int, LinkedPeer]:
     """Who else bought the same within ``WINDOW_BLOCKS`` of these buys: of ``kin`` everybody, of all others
     those with at least ``LEAST_SHARED`` tokens, and of them the ``MOST_BESIDE`` whose tokens weigh most."""

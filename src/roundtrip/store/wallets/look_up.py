@@ -4,10 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_text
+from roundtrip.store.server.rows import Connection
 
 LaunchedAs = Literal["curve", "swept", "pooled", "rescued"]
 """The last step that a launch took; on its curve before any."""
@@ -75,7 +74,7 @@ _MOST_UNREAD = 200
 """Of launches without a symbol so many are looked at: some tokens have none however often they are read."""
 
 
-async def launches_of(connection: asyncpg.Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
+async def launches_of(connection: Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
     """How the launches of these tokens stand; who was never launched is not among them."""
     rows = await connection.fetch(_LAUNCH, list(token_ids))
     return {
@@ -94,7 +93,7 @@ async def launches_of(connection: asyncpg.Connection, token_ids: Collection[int]
     }
 
 
-async def has_traded(connection: asyncpg.Connection, wallet_id: int) -> bool:
+async def has_traded(connection: Connection, wallet_id: int) -> bool:
     """Whether the wallet ever traded."""
     found: bool = await connection.fetchval(
         "SELECT EXISTS (SELECT FROM facts.position WHERE wallet_id = $1)", wallet_id
@@ -102,13 +101,13 @@ async def has_traded(connection: asyncpg.Connection, wallet_id: int) -> bool:
     return found
 
 
-async def has_unread(connection: asyncpg.Connection) -> bool:
+async def has_unread(connection: Connection) -> bool:
     """Whether of the newest launches some were never asked for their symbol."""
     found: bool = await connection.fetchval(_UNREAD, _MOST_UNREAD)
     return found
 
 
-async def bearers(connection: asyncpg.Connection, symbol_key: str) -> Bearers:
+async def bearers(connection: Connection, symbol_key: str) -> Bearers:
     """Who bears a symbol, as ``names.symbol_key`` has it."""
     row = await connection.fetchrow(_BEARERS, symbol_key)
     assert row is not None

@@ -2,11 +2,10 @@
 
 from collections.abc import Collection
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.profit import DUST
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 MOST_LOOKED_AT = 2000
 """So many who traded it and were met last, and as many from a place by chance on: a token of a million is not
@@ -46,7 +45,7 @@ SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELEC
 
 
 async def traders_holding(
-    connection: asyncpg.Connection, token_id: int, without: Collection[Address], seed: bytes, most: int
+    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, most: int
 ) -> tuple[Address, ...]:
     """At most so many wallets that bought more of a token than they sold, none of ``without``: a third of
     them hold most, a third traded last, and a third is drawn with ``seed`` (32 bytes). Where it has more

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-import asyncpg
-
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.server.hex import as_bytes
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 MOST_ROWS = 4_000
@@ -126,7 +125,7 @@ ORDER BY launched.block_number DESC, launched.log_index DESC
 """
 
 
-async def launches(connection: asyncpg.Connection, wallet_id: int) -> list[WalletLaunch]:
+async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]:
     """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
     rows = await connection.fetch(_LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
     return [
@@ -144,7 +143,7 @@ async def launches(connection: asyncpg.Connection, wallet_id: int) -> list[Walle
     ]
 
 
-async def pool_launches(connection: asyncpg.Connection, wallet_id: int) -> int:
+async def pool_launches(connection: Connection, wallet_id: int) -> int:
     """How many tokens it launched straight into a pool; counted up to ``MOST_ROWS``."""
     count: int = await connection.fetchval(
         "SELECT count(*) FROM (SELECT FROM facts.launch WHERE deployer_id = $1 AND generation = 1 LIMIT $2)"
@@ -168,7 +167,7 @@ FROM (
 """
 
 
-async def sum_trades(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> TradeTotals:
+async def sum_trades(connection: Connection, wallet_id: int, since_s: int) -> TradeTotals:
     """Its positions summed up; ``since_s``: from when on a token counts as recently traded."""
     row = await connection.fetchrow(_TRADED, wallet_id, MOST_ROWS, since_s)
     tokens, buys, sells, spent, got, unpriced, held_now, recent, is_part = row
@@ -194,7 +193,7 @@ FROM newest
 """
 
 
-async def closings(connection: asyncpg.Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
+async def closings(connection: Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
     """What it closed; ``since_s``: from when on that is recent."""
     row = tuple(await connection.fetchrow(_CLOSINGS, wallet_id, since_s, MOST_ROWS))
     return ClosingsSummary(_sums(row[:5]), _sums(row[5:10]), _closing(row[10]), _closing(row[11]))
@@ -216,7 +215,7 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
 
 
-async def list_held(connection: asyncpg.Connection, wallet_id: int) -> list[OpenPosition]:
+async def list_held(connection: Connection, wallet_id: int) -> list[OpenPosition]:
     """Of its positions with something left those that cost most, of the ``MOST_ROWS`` newest tokens'."""
     rows = await connection.fetch(_HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
     found = []
@@ -254,7 +253,7 @@ SELECT DISTINCT ON (token_id) token_id, last_s, last_token_raw, last_eth_wei FRO
 
 
 async def last_trades(
-    connection: asyncpg.Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
+    connection: Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
 ) -> dict[int, LastTrade]:
     """The newest trade of each of these tokens that tells a price in eth, in the one of its
     ``PLACES_LOOKED_AT`` oldest places where most wallets stand behind the ``TRADES_LOOKED_AT`` newest trades:

@@ -11,6 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch.alerts import BAG, MINUTE_S
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 
 from .happenings import IndexedBlock
 
@@ -55,7 +56,7 @@ class Rewinds:
     to: IndexedBlock
 
 
-async def take(connection: asyncpg.Connection) -> AlertCursor | None:
+async def take(connection: Connection) -> AlertCursor | None:
     """Nobody else's until the transaction ends. None: another has it, or there is none."""
     row = await connection.fetchrow(
         "SELECT number, at_s, rewound FROM accounts.alert_cursor FOR UPDATE SKIP LOCKED"
@@ -63,13 +64,13 @@ async def take(connection: asyncpg.Connection) -> AlertCursor | None:
     return None if row is None else AlertCursor(IndexedBlock(row["number"], row["at_s"]), row["rewound"])
 
 
-async def is_there(connection: asyncpg.Connection) -> bool:
+async def is_there(connection: Connection) -> bool:
     """Whether it began."""
     found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM accounts.alert_cursor)")
     return found
 
 
-async def begin(connection: asyncpg.Connection, known: IndexedBlock, rewound: int) -> bool:
+async def begin(connection: Connection, known: IndexedBlock, rewound: int) -> bool:
     """Begins where the index stands, or before that where something that is watched was set before: what is
     older raises nothing. False: another did meanwhile. ``known``: the index's last block; ``rewound``: the
     last reorganisation."""
@@ -93,7 +94,7 @@ async def begin(connection: asyncpg.Connection, known: IndexedBlock, rewound: in
     return done != "INSERT 0 0"
 
 
-async def move(connection: asyncpg.Connection, to: AlertCursor) -> None:
+async def move(connection: Connection, to: AlertCursor) -> None:
     """The caller has it."""
     await connection.execute(
         "UPDATE accounts.alert_cursor SET number = $1, at_s = $2, rewound = $3",
@@ -103,13 +104,13 @@ async def move(connection: asyncpg.Connection, to: AlertCursor) -> None:
     )
 
 
-async def last_rewound(connection: asyncpg.Connection) -> int:
+async def last_rewound(connection: Connection) -> int:
     """The last reorganisation that there was, or is known of."""
     found: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM facts.rewound")
     return found
 
 
-async def rewinds_after(connection: asyncpg.Connection, rewound: int) -> Rewinds | None:
+async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
     """Reorganisations after that one."""
     row = await connection.fetchrow(
         "SELECT to_number, to_s, max(id) OVER () AS last FROM facts.rewound WHERE id > $1"
@@ -120,7 +121,7 @@ async def rewinds_after(connection: asyncpg.Connection, rewound: int) -> Rewinds
 
 
 async def place_after(
-    connection: asyncpg.Connection, after: IndexedBlock, most: int, last: IndexedBlock
+    connection: Connection, after: IndexedBlock, most: int, last: IndexedBlock
 ) -> IndexedBlock:
     """A block at most ``most`` further, of which the time is known; of older ones only every so many is kept,
     and then it is the next that is. Never beyond ``last``."""
@@ -136,7 +137,7 @@ async def place_after(
     return last if row is None else IndexedBlock(row["number"], row["at_s"])
 
 
-async def place_before(connection: asyncpg.Connection, at_s: int) -> IndexedBlock:
+async def place_before(connection: Connection, at_s: int) -> IndexedBlock:
     """A block that is older than ``at_s``."""
     row = await connection.fetchrow(
         "SELECT number, at_s FROM facts.block WHERE at_s < $1 ORDER BY number DESC LIMIT 1", at_s
@@ -147,9 +148,7 @@ async def place_before(connection: asyncpg.Connection, at_s: int) -> IndexedBloc
 # --- minutes ---------------------------------------------------------------------------------------
 
 
-async def minutes(
-    connection: asyncpg.Connection, keys: Collection[MinuteKey]
-) -> dict[MinuteKey, MinuteCount]:
+async def minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[MinuteKey, MinuteCount]:
     """What was counted so far."""
     rows = await connection.fetch(
         "SELECT counted.* FROM accounts.alert_minute AS counted"
@@ -160,7 +159,7 @@ async def minutes(
     return _read_counts(rows)
 
 
-async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
+async def put_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
     """Keeps them as they are now."""
     if not counts:
         return
@@ -179,7 +178,7 @@ async def put_minutes(connection: asyncpg.Connection, counts: dict[MinuteKey, Mi
     )
 
 
-async def take_minutes(connection: asyncpg.Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
+async def take_minutes(connection: Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
     """Takes away what was counted in that minute and later, and gives it."""
     rows = await connection.fetch("DELETE FROM accounts.alert_minute WHERE minute >= $1 RETURNING *", minute)
     return _read_counts(rows)
@@ -198,7 +197,7 @@ class UntoldMinute:
     token: Address | None
 
 
-async def untold(connection: asyncpg.Connection, before_minute: int, most: int) -> list[UntoldMinute]:
+async def untold(connection: Connection, before_minute: int, most: int) -> list[UntoldMinute]:
     """Minutes before that one of which more happened than was told, the earliest first."""
     rows = await connection.fetch(
         "SELECT counted.*, coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
@@ -222,7 +221,7 @@ async def untold(connection: asyncpg.Connection, before_minute: int, most: int) 
     ]
 
 
-async def forget(connection: asyncpg.Connection) -> None:
+async def forget(connection: Connection) -> None:
     """Takes away reorganisations that were undone, but for those of the chain's last day, which the status
     page tells of; and counts of old minutes."""
     await connection.execute(

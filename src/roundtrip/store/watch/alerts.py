@@ -8,6 +8,7 @@ import asyncpg
 from roundtrip.domain.base.types import TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.rows import Connection
 
 MOST_FORGOTTEN = 10_000
 """At once."""
@@ -24,7 +25,7 @@ ON CONFLICT DO NOTHING RETURNING id
 """
 
 
-async def put(connection: asyncpg.Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
+async def put(connection: Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
     """Keeps them, in order. A fact that was told of already is left out."""
     if not drafts:
         return []
@@ -66,14 +67,14 @@ _ALERT = (
 )
 
 
-async def alerts(connection: asyncpg.Connection, ids: Collection[int]) -> list[Alert]:
+async def alerts(connection: Connection, ids: Collection[int]) -> list[Alert]:
     """Those that are still kept, by id, with their tokens' symbols."""
     rows = await connection.fetch(f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id", list(ids))
     return [_alert(row) for row in rows]
 
 
 async def newest(
-    connection: asyncpg.Connection, account_id: int, since: datetime, most: int
+    connection: Connection, account_id: int, since: datetime, most: int
 ) -> tuple[list[Alert], int]:
     """An account's since then, the newest first, ``most`` of them; and how many there are: more than
     MOST_COUNTED are given as one more."""
@@ -93,7 +94,7 @@ async def newest(
     return [_alert(row) for row in rows], total
 
 
-async def retract(connection: asyncpg.Connection, number: int, at_s: int, now: datetime) -> list[Alert]:
+async def retract(connection: Connection, number: int, at_s: int, now: datetime) -> list[Alert]:
     """Takes back what was told of facts above block ``number``, which is of ``at_s``, and how many more there
     were in its minute and later. By id."""
     rows = await connection.fetch(
@@ -108,7 +109,7 @@ async def retract(connection: asyncpg.Connection, number: int, at_s: int, now: d
     return [_alert(row) for row in rows]
 
 
-async def forget(connection: asyncpg.Connection, before: datetime) -> bool:
+async def forget(connection: Connection, before: datetime) -> bool:
     """Takes some of what is older away, and messages of then; whether there may be more of it."""
     done: str = await connection.execute(
         "DELETE FROM accounts.alert WHERE id IN"

@@ -5,12 +5,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
 from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection
 
 from .happening_moves import WHOLE_WITHIN_S
 
@@ -63,7 +62,7 @@ ORDER BY got.token_id DESC LIMIT $2
 """
 
 
-async def list_held(connection: asyncpg.Connection, wallet_id: int, most: int) -> list[BagToken]:
+async def list_held(connection: Connection, wallet_id: int, most: int) -> list[BagToken]:
     """The newest ``most`` tokens that a wallet bought, and after them as there is room those of a launchpad
     that it was only given within the days of which transfers are kept."""
     found = [
@@ -104,9 +103,7 @@ CROSS JOIN LATERAL (
 """
 
 
-async def deployers_sold(
-    connection: asyncpg.Connection, bought: Sequence[BagToken]
-) -> dict[int, DeployerSold]:
+async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> dict[int, DeployerSold]:
     """By token, what deployers have sold since. What one got otherwise than by buying is not known: at least
     what he sold."""
     found = {}
@@ -151,7 +148,7 @@ CROSS JOIN LATERAL (
 
 
 async def liquidity_left(
-    connection: asyncpg.Connection, bought: Sequence[BagToken], start_number: int, now_s: int
+    connection: Connection, bought: Sequence[BagToken], start_number: int, now_s: int
 ) -> dict[int, LiquidityLeft]:
     """By token; those of which not every change of liquidity is known are left out. ``start_number``: the
     index's first block; ``now_s``: of its last."""
@@ -194,7 +191,7 @@ CROSS JOIN LATERAL (
 
 
 async def checks(
-    connection: asyncpg.Connection, bought: Sequence[BagToken]
+    connection: Connection, bought: Sequence[BagToken]
 ) -> tuple[dict[int, StoredCheck], dict[int, StoredCheck]]:
     """By token, the newest check that was made at the buy or before, and the newest of all."""
     then: dict[int, StoredCheck] = {}

@@ -4,13 +4,12 @@ and ends no transaction."""
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import asyncpg
-
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_PLACES, TRADED_WITHIN_S
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import WHOLE_WITHIN_S
@@ -78,7 +77,7 @@ CROSS JOIN LATERAL (
 
 
 async def weigh_drains(
-    connection: asyncpg.Connection, contracts: Contracts, drains: Sequence[Happening]
+    connection: Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[DrainWeight | None]:
     """Of each drain; None: its pool is not known. By the day up to the minute in which it was, so that each
     token is asked for once a minute. Money is what was put in and paid in, less what was taken and paid out,

@@ -6,14 +6,13 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-import asyncpg
-
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 from .happening_rows import LAUNCHED_RAW, PPM
 
@@ -31,7 +30,7 @@ class BagHolder(NamedTuple):
     token_number: int
 
 
-async def deployers(connection: asyncpg.Connection, tokens: Collection[Address]) -> dict[Address, Address]:
+async def deployers(connection: Connection, tokens: Collection[Address]) -> dict[Address, Address]:
     """Who deployed these, of those that a launchpad launched."""
     rows = await connection.fetch(
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.address AS token"
@@ -65,7 +64,7 @@ CROSS JOIN LATERAL ({_LATER}) AS later
 """  # noqa: S608
 
 
-async def sold_up_to(connection: asyncpg.Connection, sales: Sequence[Happening]) -> list[int | None]:
+async def sold_up_to(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
     """How much of the token whoever sold had ever sold when each of these was done, itself in it; None: not
     known."""
     found: list[int | None] = [None] * len(sales)
@@ -148,7 +147,7 @@ WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND g
 """  # noqa: S608
 
 
-async def holders(connection: asyncpg.Connection, of: Sequence[Happening]) -> list[list[BagHolder]]:
+async def holders(connection: Connection, of: Sequence[Happening]) -> list[list[BagHolder]]:
     """Which accounts held the token of each of these just then, by account: what they had bought and not
     sold, or enough that they had been given of a launchpad's token, in one transfer at least once, within the
     days of which transfers are kept. Told by what they have now and what they traded since: who later sells
@@ -202,7 +201,7 @@ class _BagLedger:
 
 
 async def _kept_by(
-    connection: asyncpg.Connection, spans: Sequence[tuple[Address, Spot, Spot]], first: str, since: str
+    connection: Connection, spans: Sequence[tuple[Address, Spot, Spot]], first: str, since: str
 ) -> list[_BagLedger]:
     ledgers = [_BagLedger() for _ in spans]
     given = (
@@ -244,14 +243,12 @@ def _columns_of(
     )
 
 
-async def turn_back(connection: asyncpg.Connection, number: int) -> None:
+async def turn_back(connection: Connection, number: int) -> None:
     """A reorganisation went back to that block: what comes instead of the later ones is news to everybody."""
     await connection.execute("UPDATE accounts.account SET guarded_from = $1 WHERE guarded_from > $1", number)
 
 
-async def holders_now(
-    connection: asyncpg.Connection, tokens: Sequence[Address]
-) -> dict[Address, list[BagHolder]]:
+async def holders_now(connection: Connection, tokens: Sequence[Address]) -> dict[Address, list[BagHolder]]:
     """The same of these tokens, as they are held now; those that no account holds are left out."""
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
@@ -295,7 +292,7 @@ ORDER BY address, account_id
 """  # noqa: S608
 
 
-async def held_by_accounts(connection: asyncpg.Connection) -> list[BagHolding]:
+async def held_by_accounts(connection: Connection) -> list[BagHolding]:
     """What accounts' wallets hold, of each wallet the newest tokens that it bought and the newest that it was
     given, by token. With many accounts it takes seconds."""
     rows = await connection.fetch(_HELD, GUARD.most_held, GUARD.most_given)
@@ -305,9 +302,7 @@ async def held_by_accounts(connection: asyncpg.Connection) -> list[BagHolding]:
 # --- verdicts --------------------------------------------------------------------------------------
 
 
-async def standings(
-    connection: asyncpg.Connection, tokens: Collection[Address]
-) -> dict[Address, BagStanding]:
+async def standings(connection: Connection, tokens: Collection[Address]) -> dict[Address, BagStanding]:
     """What holders know of these, of those that were looked at."""
     rows = await connection.fetch(
         "SELECT token, level, code, policy_version, seen_id, next_level, next_at, told_at"
@@ -317,7 +312,7 @@ async def standings(
     return {as_address(token): BagStanding(*known) for token, *known in rows}
 
 
-async def put_standings(connection: asyncpg.Connection, found: dict[Address, BagStanding]) -> None:
+async def put_standings(connection: Connection, found: dict[Address, BagStanding]) -> None:
     """Keeps them as they are now."""
     await connection.executemany(
         "INSERT INTO accounts.bag_verdict (token, level, code, policy_version, seen_id, next_level, next_at,"
@@ -333,7 +328,7 @@ async def put_standings(connection: asyncpg.Connection, found: dict[Address, Bag
     )  # fmt: skip
 
 
-async def forget_but(connection: asyncpg.Connection, tokens: Collection[Address]) -> None:
+async def forget_but(connection: Connection, tokens: Collection[Address]) -> None:
     """Takes away what is known of others: nobody holds them any more."""
     await connection.execute(
         "DELETE FROM accounts.bag_verdict WHERE token <> ALL($1::bytea[])", [as_bytes(one) for one in tokens]
@@ -353,7 +348,7 @@ CROSS JOIN LATERAL (
 
 
 async def checks_after(
-    connection: asyncpg.Connection, seen_ids: dict[Address, int]
+    connection: Connection, seen_ids: dict[Address, int]
 ) -> dict[Address, list[StoredLevel]]:
     """The checks of each token after the one of that id, the oldest first; 0: the newest that found something
     out."""
@@ -371,7 +366,7 @@ async def checks_after(
 
 
 async def checked_at(
-    connection: asyncpg.Connection, tokens: Collection[Address], now: datetime
+    connection: Connection, tokens: Collection[Address], now: datetime
 ) -> dict[Address, datetime]:
     """When each was checked last, of those that were, whoever wanted to know and whatever came of it. Without
     those of which nobody knows how long that is ago, since our clock was put back."""
@@ -389,7 +384,7 @@ async def checked_at(
     }
 
 
-async def document(connection: asyncpg.Connection, evidence_id: int) -> bytes | None:
+async def document(connection: Connection, evidence_id: int) -> bytes | None:
     """What a check kept."""
     found: bytes | None = await connection.fetchval(
         "SELECT document FROM facts.evidence WHERE id = $1", evidence_id

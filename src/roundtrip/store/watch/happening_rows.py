@@ -14,6 +14,7 @@ from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.prices import past_prices
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
 from roundtrip.store.server.partitions import DAY_S
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
@@ -98,7 +99,7 @@ class HappeningReader:
     ``machinery_ids``: the network's own contracts, whom nobody gives tokens to keep. All in the database's
     numbers, as far as they stand in a fact."""
 
-    connection: asyncpg.Connection
+    connection: Connection
     contracts: Contracts
     eth_ids: Sequence[int]
     money_ids: Sequence[int]
@@ -106,7 +107,7 @@ class HappeningReader:
     zero_id: int
 
     @staticmethod
-    async def of(connection: asyncpg.Connection, contracts: Contracts) -> "HappeningReader":
+    async def of(connection: Connection, contracts: Contracts) -> "HappeningReader":
         """In a transaction: statements are planned for what they ask of from here to its end, by what is
         mostly in memory. A plan for anything reads every day that there is."""
         await connection.execute(
@@ -205,7 +206,7 @@ FROM told
 """
 
 
-async def narrow_to_rule(connection: asyncpg.Connection, watch: Watch) -> RuleFilter | None:
+async def narrow_to_rule(connection: Connection, watch: Watch) -> RuleFilter | None:
     """What a rule leaves; None: nothing at all."""
     rule = watch.rule
     wallets, token, pools, least_raw = None, None, None, None
@@ -229,7 +230,7 @@ async def narrow_to_rule(connection: asyncpg.Connection, watch: Watch) -> RuleFi
     return RuleFilter(wallets, token, pools, rule.over, least_raw)
 
 
-async def _whole_of(connection: asyncpg.Connection, token: int) -> int | None:
+async def _whole_of(connection: Connection, token: int) -> int | None:
     row = await connection.fetchrow(
         "SELECT launch.token_id IS NOT NULL AS launched, told.supply_raw::text AS supply"
         " FROM facts.address AS address LEFT JOIN facts.launch AS launch ON launch.token_id = address.id"

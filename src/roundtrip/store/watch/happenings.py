@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import asyncpg
-
 from roundtrip.domain.watch.rules import VERBS, Happening, Watch
+from roundtrip.store.server.rows import Connection
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import drains, moves
@@ -51,7 +50,7 @@ class ReplayResult:
 
 
 async def read_happenings(
-    connection: asyncpg.Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
+    connection: Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
 ) -> list[Happening]:
     """Everything a rule may be about in the blocks after ``after`` up to ``to``, in the chain's order. In a
     transaction."""
@@ -68,7 +67,7 @@ async def read_happenings(
 
 
 async def replay_rule(
-    connection: asyncpg.Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
+    connection: Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
 ) -> ReplayResult:
     """What ``read_happenings`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to
     ``to``, counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller
@@ -114,7 +113,7 @@ async def _page(
     return await drains(reader, span, narrow, start_number)
 
 
-async def _start_number(connection: asyncpg.Connection) -> int:
+async def _start_number(connection: Connection) -> int:
     found: int | None = await connection.fetchval("SELECT start_number FROM facts.cursor")
     return 0 if found is None else found
 

@@ -12,6 +12,7 @@ from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Over, Rule, Who
 from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.rows import Connection
 
 _CHANGES_LOCK = 4663_0010
 """An advisory lock: changes come to light in the order of their numbers, and none while alerts are made. It
@@ -69,13 +70,13 @@ _REWOUND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Those that are no longer kept were undone long ago."""
 
 
-async def _hold(connection: asyncpg.Connection, account_id: int) -> None:
+async def _hold(connection: Connection, account_id: int) -> None:
     """Nobody else changes what the account watches until the transaction ends. What it is told meanwhile does
     not wait for that."""
     await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
 
 
-async def _next_change(connection: asyncpg.Connection) -> int:
+async def _next_change(connection: Connection) -> int:
     """The number of a change. The lock is had before there is a number, and kept to the transaction's end."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _CHANGES_LOCK)
     number: int = await connection.fetchval("SELECT nextval('accounts.watch_changes')")
@@ -86,7 +87,7 @@ async def _next_change(connection: asyncpg.Connection) -> int:
 
 
 async def add_rule(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account_id: int,
     rule: Rule,
     wallet: Address | None,
@@ -128,7 +129,7 @@ async def add_rule(
     return made
 
 
-async def rules_of(connection: asyncpg.Connection, account_id: int) -> list[KeptRule]:
+async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
     """An account's live rules, the oldest first."""
     rows = await connection.fetch(
         "SELECT * FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id", account_id
@@ -139,7 +140,7 @@ async def rules_of(connection: asyncpg.Connection, account_id: int) -> list[Kept
     ]
 
 
-async def end_rule(connection: asyncpg.Connection, account_id: int, rule_id: int, now: datetime) -> bool:
+async def end_rule(connection: Connection, account_id: int, rule_id: int, now: datetime) -> bool:
     """It is told of no more. False: the account has no such rule."""
     done: str = await connection.execute(
         "UPDATE accounts.rule SET ended_at = $3, change = $4"
@@ -167,7 +168,7 @@ def _wallet(row: asyncpg.Record) -> Address | None:
 
 
 async def add_follow(
-    connection: asyncpg.Connection,
+    connection: Connection,
     account_id: int,
     wallet: Address,
     name: str,
@@ -202,14 +203,14 @@ async def add_follow(
     return made
 
 
-async def _rename(connection: asyncpg.Connection, follow_id: int, name: str) -> None:
+async def _rename(connection: Connection, follow_id: int, name: str) -> None:
     change = await _next_change(connection)
     await connection.execute(
         "UPDATE accounts.follow SET name = $2, change = $3 WHERE id = $1", follow_id, name, change
     )
 
 
-async def follows_of(connection: asyncpg.Connection, account_id: int) -> list[KeptFollow]:
+async def follows_of(connection: Connection, account_id: int) -> list[KeptFollow]:
     """Whom an account follows, the oldest first."""
     rows = await connection.fetch(
         "SELECT * FROM accounts.follow WHERE account_id = $1 AND ended_at IS NULL ORDER BY id", account_id
@@ -220,7 +221,7 @@ async def follows_of(connection: asyncpg.Connection, account_id: int) -> list[Ke
     ]
 
 
-async def end_follow(connection: asyncpg.Connection, account_id: int, wallet: Address, now: datetime) -> bool:
+async def end_follow(connection: Connection, account_id: int, wallet: Address, now: datetime) -> bool:
     """It is followed no more. False: the account did not follow it."""
     done: str = await connection.execute(
         "UPDATE accounts.follow SET ended_at = $3, change = $4"
@@ -236,7 +237,7 @@ async def end_follow(connection: asyncpg.Connection, account_id: int, wallet: Ad
 # --- for who tells ---------------------------------------------------------------------------------
 
 
-async def hold(connection: asyncpg.Connection) -> None:
+async def hold(connection: Connection) -> None:
     """Nobody changes what is watched until the transaction ends; several may hold it at once."""
     await connection.execute("SELECT pg_advisory_xact_lock_shared($1)", _CHANGES_LOCK)
 
@@ -262,9 +263,7 @@ ORDER BY change LIMIT $2
 MOST_CHANGES = 5_000
 
 
-async def changes_since(
-    connection: asyncpg.Connection, number: int, most: int = MOST_CHANGES
-) -> list[WatchChange]:
+async def changes_since(connection: Connection, number: int, most: int = MOST_CHANGES) -> list[WatchChange]:
     """What was changed after the change of this number, in order, the first ``most``; 0: of all that is live.
     Everything up to the last of them is seen: of two changes the one with the lower number comes to light
     first."""
@@ -277,7 +276,7 @@ def _change(row: asyncpg.Record) -> WatchChange:
     return WatchChange(row["change"], source, rule, _wallet(row), row["ended_at"] is None)
 
 
-async def turn_back(connection: asyncpg.Connection, undone: int, last: int) -> list[WatchChange]:
+async def turn_back(connection: Connection, undone: int, last: int) -> list[WatchChange]:
     """What was set before one of the reorganisations after ``undone`` up to ``last`` counts from where that
     went back to: the blocks that came instead are news. Gives these as they are now, under the numbers of
     their last changes: who knows of them under those, and did not do this, reads all again."""
@@ -296,7 +295,7 @@ async def turn_back(connection: asyncpg.Connection, undone: int, last: int) -> l
     return turned
 
 
-async def count_hits(connection: asyncpg.Connection, hits: Sequence[tuple[int, int]]) -> None:
+async def count_hits(connection: Connection, hits: Sequence[tuple[int, int]]) -> None:
     """Adds to rules' hits: ids and how many; below zero takes away."""
     if hits:
         # In order: nobody waits for us while we wait for them.
@@ -309,7 +308,7 @@ async def count_hits(connection: asyncpg.Connection, hits: Sequence[tuple[int, i
         )
 
 
-async def forget_ended(connection: asyncpg.Connection, now: datetime) -> None:
+async def forget_ended(connection: Connection, now: datetime) -> None:
     """Takes away what was ended a day ago."""
     for table in ("rule", "follow"):
         await connection.execute(
