@@ -11,11 +11,10 @@ from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 import asyncpg
+import asyncpg.pool
 import msgspec
 
-Connection: TypeAlias = (
-    "asyncpg.Connection[asyncpg.Record] | asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
-)
+Connection: TypeAlias = asyncpg.Connection | asyncpg.pool.PoolConnectionProxy
 """A connection of its own, or one that a pool lent."""
 
 Row = TypeVar("Row", bound=tuple[Any, ...])
