@@ -16,7 +16,7 @@ from roundtrip.services.boards.graduating_soon import graduating_soon
 from roundtrip.services.boards.moving_now import moving_now
 from roundtrip.services.boards.signals import signals
 from roundtrip.services.boards.winners import winners
-from roundtrip.services.check.index_facts import load_known_venues
+from roundtrip.services.check.index_facts import read_known_venues
 from roundtrip.services.lookup.look_up import find
 from roundtrip.services.lookup.look_up_answer import LookUpParams
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -163,7 +163,7 @@ async def _one_row(ctx: Context, at: Address) -> object:
 async def _places(ctx: Context, at: Address) -> object:
     # Begun at block 1: what was before it the index tells.
     book = VenueIndex(ctx.contracts, 0)
-    await load_known_venues(book, ctx.pool, ctx.contracts, at)
+    await read_known_venues(book, ctx.pool, ctx.contracts, at)
     return book
 
 

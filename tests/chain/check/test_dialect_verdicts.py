@@ -24,7 +24,6 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import CompletedBuy
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.deep_round import gather_deep
 from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.dialects import DialectNode, Kind, parent_number
@@ -131,7 +130,7 @@ async def test_what_an_owner_could_change_is_the_same_on_every_node(
     for kind, dialect in KINDS.items():
         node = DialectNode(rpc.url, kind)
         async with node.running(), speaking(node, built, pool, dialect) as ctx:
-            found = judge(await gather_deep(ctx, Address(token), Meter()), ctx.policy).verdict
+            found = judge(await gather_evidence(ctx, Address(token), Meter(), deep=True), ctx.policy).verdict
             came[kind] = (found.level, found.text.partition("0.60 %. ")[2])
     # Whose code runs behind a proxy is not known, so it may count blocks.
     elsewhere = ("unknown", "") if source == "proxy" else came["anvil"]

@@ -26,10 +26,10 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import Judgement, judge
-from roundtrip.services.check.deep_round import finish_check
+from roundtrip.services.check.buy_round import run_buy_round
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.holder_sells import UNREAD
-from roundtrip.services.check.pipeline import prepare_inputs, run_buy_round
+from roundtrip.services.check.pipeline import prepare_inputs, run_later_rounds
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.hex import as_address, as_bytes
@@ -61,7 +61,7 @@ async def deep(
     if holders is not None:
         told = replace(begin.indexed, holders=tuple(Address(one) for one in holders))
         begin = replace(begin, indexed=told)
-    return await finish_check(await run_buy_round(ctx.means(node), begin, meter), meter), meter
+    return await run_later_rounds(await run_buy_round(ctx.means(node), begin, meter), meter), meter
 
 
 def sells(evidence: Evidence) -> HolderSells:
@@ -296,7 +296,7 @@ async def test_the_deployer_of_every_launch_is_told_and_flagged(indexed: Context
     met: set[str] = set()
     for token, expected in (await slowly(indexed.pool)).items():
         begin, meter = await prepare_inputs(indexed, indexed.heads.current(), token), Meter()
-        evidence = await finish_check(await run_buy_round(indexed.means(), begin, meter), meter)
+        evidence = await run_later_rounds(await run_buy_round(indexed.means(), begin, meter), meter)
         assert evidence.deployer == expected, token
         if expected is None:
             assert flagged(evidence) == set()
@@ -321,7 +321,7 @@ async def test_an_index_that_names_another_deployer_tells_nothing(indexed: Conte
     token, meter = Address(built.tokens["graduated"]), Meter()
     begin = await prepare_inputs(indexed, indexed.heads.current(), token)
     other = replace(begin.indexed, deployer=Address("0x" + "77" * 20))
-    evidence = await finish_check(
+    evidence = await run_later_rounds(
         await run_buy_round(indexed.means(), replace(begin, indexed=other), meter), meter
     )
     assert begin.indexed.record is not None

@@ -14,7 +14,7 @@ from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.candidates import Candidates, list_candidates
-from roundtrip.services.check.index_facts import load_known_venues
+from roundtrip.services.check.index_facts import known_venues, read_known_venues
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from roundtrip.venues import VENUES
@@ -42,8 +42,8 @@ async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
 
 async def known(ctx: Context, token: Address) -> Candidates:
     """As a check begins."""
-    await load_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
-    return list_candidates(ctx.heads.book, ctx.contracts, token, ctx.policy.most_scouted)
+    venues = await read_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
+    return list_candidates(venues, ctx.contracts, token, ctx.policy.most_scouted)
 
 
 @pytest.fixture
@@ -70,7 +70,8 @@ async def test_with_a_whole_index_it_finds_the_same_places_of_every_token(
     async with near(ctx, empty) as with_index:
         for key, token in built.tokens.items():
             found = await known(with_index, Address(token))
-            whole = list_candidates(ctx.heads.book, ctx.contracts, Address(token), ctx.policy.most_scouted)
+            venues = known_venues(ctx.heads.book, Address(token))
+            whole = list_candidates(venues, ctx.contracts, Address(token), ctx.policy.most_scouted)
             assert found.complete, key
             assert found == whole, key
 

@@ -21,7 +21,7 @@ from roundtrip.domain.check.evidence import Evidence, OwnerCall, OwnerCalls, Ref
 from roundtrip.domain.check.flags import JudgedCheck, raised_flags
 from roundtrip.domain.check.owner_calls import change, lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.deep_round import gather_deep
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from support.fixtures import PROJECT
 from support.wallet import Fill, Place, Wallet
@@ -150,7 +150,7 @@ async def test_what_is_named_really_happens_and_what_is_not_does_not(
     deployer.settle()
     await ctx.heads.refresh()
     meter = Meter()
-    evidence = await gather_deep(ctx, Address(token), meter)
+    evidence = await gather_evidence(ctx, Address(token), meter, deep=True)
     plain = replace(evidence, owner_calls=None)
     before, after = judge(plain, POLICY).verdict, judge(evidence, POLICY).verdict
     assert (after.code, after.level) == (before.code, before.level)
@@ -229,7 +229,7 @@ async def test_an_owner_that_nobody_can_act_as_is_none(
     deployer.send(token, calldata("transferOwnership(address)", owner))
     deployer.settle()
     await ctx.heads.refresh()
-    evidence = await gather_deep(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter(), deep=True)
     assert evidence.facts.owner == owner
     assert evidence.owner_calls is None
 
@@ -242,7 +242,7 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
     deployer.settle()
     await ctx.heads.refresh()
     two = replace(ctx, policy=replace(POLICY, most_owner_calls=2))
-    evidence = await gather_deep(two, Address(token), Meter())
+    evidence = await gather_evidence(two, Address(token), Meter(), deep=True)
     assert isinstance(evidence.owner_calls, OwnerCalls)
     assert len(evidence.owner_calls.tried) == 2
     assert judge(evidence, POLICY).verdict.text.endswith(
@@ -258,7 +258,7 @@ async def test_code_that_cannot_be_read_makes_no_owner_harmless(
         raise UnreadableCode
 
     monkeypatch.setattr(owner_setters, "find", unreadable)
-    evidence = await gather_deep(ctx, Address(built.tokens["max_transaction"]), Meter())
+    evidence = await gather_evidence(ctx, Address(built.tokens["max_transaction"]), Meter(), deep=True)
     text = judge(evidence, POLICY).verdict.text
     assert text.endswith("What its owner could change was not found out: its functions could not be read.")
 
@@ -301,7 +301,7 @@ async def _behind(ctx: Context, rpc: SyncRpc, built: Built, admin: bool) -> _Beh
         v3_pool(deployer, built.contracts, amounts, 3000, fill=True)
     deployer.settle()
     await ctx.heads.refresh()
-    return _Behind(token.lower(), await gather_deep(ctx, Address(token.lower()), Meter()))
+    return _Behind(token.lower(), await gather_evidence(ctx, Address(token.lower()), Meter(), deep=True))
 
 
 def _creation(runtime: str) -> str:
@@ -335,7 +335,7 @@ async def test_a_proxy_without_an_owner_is_its_admins(ctx: Context, rpc: SyncRpc
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
     deployer.settle()
     await ctx.heads.refresh()
-    evidence = await gather_deep(ctx, Address(token), Meter())
+    evidence = await gather_evidence(ctx, Address(token), Meter(), deep=True)
     text = judge(evidence, POLICY).verdict.text
     assert text.endswith("Its proxy admin could stop selling with upgradeTo(address).")
     assert isinstance(evidence.owner_calls, OwnerCalls)

@@ -18,7 +18,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Evidence, HolderSells, Missing
 from roundtrip.domain.check.holder_sells import lost_bps
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.deep_round import gather_deep
+from roundtrip.services.check.pipeline import gather_evidence
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.migrate import migrate
 from support.databases import connected, database
@@ -162,7 +162,7 @@ async def deep(ctx: Context, rpc: SyncRpc, built: Built, server_url: str, stage:
         await follow(rpc.url, built, url, stage.since, at(newest))
         async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
             await ctx.heads.refresh()
-            evidence = await gather_deep(replace(ctx, pool=pool), Address(stage.token), meter)
+            evidence = await gather_evidence(replace(ctx, pool=pool), Address(stage.token), meter, deep=True)
     assert meter.trips == 3
     return evidence
 

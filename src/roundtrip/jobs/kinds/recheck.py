@@ -16,7 +16,7 @@ async def recheck(ctx: Context, job: Job) -> Effect:
     await abreast(ctx)
     deep = "1" if job.payload.get("deep") is True else "0"
     answered = await run_check(
-        ctx.for_caller("jobs", "checks", job.key), CheckParams(job.key, deep), asked=False
+        ctx.for_caller("jobs", "checks", job.key), CheckParams(job.key, deep), requested=False
     )
     if not answered.counted:
         raise NodeFault("the verdict was left open")

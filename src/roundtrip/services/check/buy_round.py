@@ -1,16 +1,23 @@
-"""Trip 1: the token's facts, every candidate venue's state, and its buys, each alone on the pinned block."""
+"""The buy round: the token's facts, the state of every candidate venue, and its buys, each alone on the
+pinned block. One trip to the node; one more for each thing that only the node can name (money, a new
+launch)."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError
-from roundtrip.chain.simulate import legs, outcomes, probe_plans
-from roundtrip.chain.simulate import token_facts as facts
-from roundtrip.chain.simulate.legs import VenuePlace
-from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.blocks.heads import ChainHead
+from roundtrip.chain.blocks.venue_index import COMMON_MONEY
+from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
+from roundtrip.chain.simulate import legs, outcomes, probe_plans, token_facts
+from roundtrip.chain.simulate.balance_slots import guess_calls, read_guesses
+from roundtrip.chain.simulate.legs import Setting, VenuePlace
+from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
+from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import (
     AnyLaunch,
     BuyOutcome,
@@ -24,18 +31,56 @@ from roundtrip.domain.check.evidence import (
     Size,
     TokenFacts,
 )
+from roundtrip.domain.check.proof_input import NOTHING, IndexInputs, ProofInputs
+from roundtrip.services.runtime.context import CheckContext
+from roundtrip.venues import BY_KIND
+from roundtrip.venues.base import Contracts
 
-from .session import BlockDependent, CheckSession, VenueTrial
+from . import environments
+from .candidates import Candidates, unseen_venues
+from .session import (
+    BlockDependent,
+    CheckSession,
+    PlanResult,
+    ReadAnswers,
+    Reads,
+    VenueTrial,
+    choose_venues,
+)
+
+Role = Literal["token", "weth", "usdg"]
 
 _BUYS: tuple[tuple[Size, int], ...] = (
     ("probe", 0), ("probe", 1), ("tenth", 0), ("hundredth", 0), ("thousandth", 0), ("large", 0),
 )  # fmt: skip
-"""What is bought of every candidate: sizes and environments. Which of them trip 2 sells is seen then."""
+"""What is bought on every candidate: sizes and environments. The sell round sells some of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckInputs:
+    """What a check starts from. The same inputs and the same ``CheckContext`` send the same requests again.
+
+    ``seed``: 32 bytes that the wallets are drawn from. ``candidates``: where the token may trade.
+    ``indexed``: what the index knows of the token. ``deep``: also try what its owner and its holders can do.
+    """
+
+    head: ChainHead
+    token: Address
+    seed: bytes
+    candidates: Candidates
+    deep: bool = False
+    indexed: IndexInputs = NOTHING
+
+    def for_proof(self) -> ProofInputs:
+        """What a proof says of them; its evidence has the head and the token."""
+        known = self.candidates
+        return ProofInputs("0x" + self.seed.hex(), known.venues, known.others, self.deep, self.indexed)
 
 
 @dataclass(frozen=True, slots=True)
 class BuyRoundData:
-    """What trip 1 told. ``implementation`` is asked for deep checks only: whose code runs behind ``code``."""
+    """What the buy round read. ``implementation`` is read for deep checks only: whose code runs behind
+    ``code``."""
 
     facts: TokenFacts
     launch: AnyLaunch | Missing | None
@@ -45,145 +90,282 @@ class BuyRoundData:
     implementation: Address | Missing | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class BuyRoundResult:
+    """A token after the buy round. ``new_venues``: where the launchpad says that it trades, which was not
+    among the candidates. ``passed_over``: places that were not tried in full."""
+
+    run: CheckSession
+    role: Role
+    candidates: Candidates
+    passed_over: int
+    data: BuyRoundData
+    new_venues: tuple[Venue, ...]
+    indexed: IndexInputs = NOTHING
+
+    def venues_to_sell_on(self) -> list[VenueTrial]:
+        """The venues that the sell round asks."""
+        return choose_venues(self.data.venues, self.run.means.policy)
+
+
+class BuyTrial(NamedTuple):
+    """One buy: where, how much, and in which environment."""
+
+    place: VenuePlace
+    size: Size
+    environment: int
+
+
+async def run_buy_round(means: CheckContext, inputs: CheckInputs, meter: Meter) -> BuyRoundResult:
+    """Buys on every candidate. Raises NodeFault when the node gave nothing usable.
+
+    A launch that is not among the candidates is learned of here, and costs one trip more.
+    """
+    role = role_of(inputs.token, means.contracts)
+    run = CheckSession(
+        means=means,
+        head=inputs.head,
+        token=inputs.token,
+        setting=Setting(inputs.token, means.contracts, inputs.head.market, means.policy),
+        environments=environments.draw(inputs.seed, inputs.head, means.policy),
+        meter=meter,
+        deep=inputs.deep,
+    )
+    candidates = inputs.candidates.venues
+    run = await _with_rates(run, candidates)
+    places, passed_over = await choose_places(run, _places_of(candidates))
+    data = await ask_buy_round(run, places)
+    new = unseen_venues(means.contracts, run.token, data.launch, candidates) if role == "token" else ()
+    if new:
+        run = await _with_rates(run, new)
+        data = await ask_buy_round(run, (*places, *_places_of(new)))
+    run, data = await _with_given_money(run, data)
+    run = replace(run, block_dependent=data.block_dependent)
+    return BuyRoundResult(run, role, inputs.candidates, passed_over, data, new, inputs.indexed)
+
+
+def role_of(token: Address, contracts: Contracts) -> Role:
+    """Whether it is a token to be judged, or money."""
+    roles: dict[Address, Role] = {contracts.weth: "weth", contracts.usdg: "usdg"}
+    return roles.get(token, "token")
+
+
+def _places_of(venues: tuple[Venue, ...]) -> tuple[VenuePlace, ...]:
+    return tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in venues)
+
+
+# --- the money that venues are paid in --------------------------------------------------------------
+
+
+async def _with_rates(run: CheckSession, venues: tuple[Venue, ...]) -> CheckSession:
+    """The run with the rates of what these venues are paid in. No trip for eth, weth and usdg."""
+    others = {venue.quote_address for venue in venues if venue.quote not in COMMON_MONEY}
+    if not others:
+        return run
+    known = {rate.asset for rate in run.setting.market.rates}
+    market = await run.means.rates.join(run.setting.market, others | known, run.head.block, run.meter)
+    return replace(run, setting=replace(run.setting, market=market))
+
+
+async def _with_given_money(run: CheckSession, data: BuyRoundData) -> tuple[CheckSession, BuyRoundData]:
+    """Where no real swap brought a venue's money: finds where that money keeps its balances, and buys again
+    with balances set. Two trips more, and only then."""
+    unfunded = {venue.place.venue.quote_address for venue in data.venues if _is_unfunded(venue)}
+    if not unfunded:
+        return run, data
+    wallet, slots = run.environments[0].reader, []
+    for asset in sorted(unfunded):
+        try:
+            answers = await run.means.node.batch(guess_calls(asset, wallet, run.head.block), run.meter)
+        except NodeFault:
+            continue
+        slots.append(read_guesses(asset, answers))
+    found = tuple(slot for slot in slots if slot is not None)
+    if not found:
+        return run, data
+    run = replace(run, setting=replace(run.setting, slots=found))
+    return run, await ask_buy_round(run, tuple(venue.place for venue in data.venues))
+
+
+def _is_unfunded(venue: VenueTrial) -> bool:
+    """True for a pool that exists and whose money could not be had in the judged size."""
+    outcome = next((buy.outcome for buy in venue.buys if buy.size == "probe"), None)
+    return venue.exists() and isinstance(outcome, Missing) and outcome.why == outcomes.NO_ROUTE
+
+
+# --- the trip ---------------------------------------------------------------------------------------
+
+
 async def ask_buy_round(run: CheckSession, places: tuple[VenuePlace, ...]) -> BuyRoundData:
-    """Raises NodeFault when it gave nothing usable, or is of another chain."""
-    reader, block, contracts = run.environments[0], run.head.block, run.means.contracts
-    facts_plan = facts.facts_plan(run.token, places, contracts, reader, run.means.policy)
+    """One trip: facts and buys. Raises NodeFault when it gave nothing usable, or is of another chain."""
+    reader, contracts = run.environments[0], run.means.contracts
+    facts_plan = token_facts.facts_plan(run.token, places, contracts, reader, run.means.policy)
     pay_out_plan = probe_plans.pay_out_plan(places, run.setting, reader)
-    curve = next((place for place in places if place.venue.is_curve), None)
-    fixed = [
-        RpcCall("eth_chainId", []),
-        facts.code_call(run.token, block),
-        facts.admin_call(run.token, block),
-        run.request(facts_plan),
-        run.request(pay_out_plan),
-        *([] if curve is None else [facts.snipe_call(curve, reader, block)]),
-        *([facts.implementation_call(run.token, block)] if run.deep else []),
-    ]
-    others = _strange_code(run, places)
-    fixed += [facts.code_call(one, block) for one in others]
-    buys = [(place, size, env) for place in places for size, env in _BUYS]
-    plans = [_buy_plan(run, *buy) for buy in buys]
-    asked = [(buy[0], plan) for buy, plan in zip(buys, plans, strict=True) if not isinstance(plan, Missing)]
-    answers, bought = await run.ask(fixed, asked)
-    _same_chain(answers[0], run.means.chain_id)
-    told = run.results(facts_plan, answers[3])
-    said = run.results(pay_out_plan, answers[4])
-    launch = facts.read_launch(told, run.token, places, None if curve is None else answers[5], contracts)
-    left = iter(bought)
-    made: dict[VenuePlace, list[EnvironmentBuy]] = {place: [] for place in places}
-    for (place, size, env), plan in zip(buys, plans, strict=True):
-        results = plan if isinstance(plan, Missing) else next(left)
-        made[place].append(EnvironmentBuy(size, env, _read_buy(run, place, size, env, results, launch)))
+    trials = [BuyTrial(place, *buy) for place in places for buy in _BUYS]
+    plans = {trial: _buy_plan(run, trial) for trial in trials}
+    sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if not isinstance(plan, Missing)}
+    answers, results = await run.ask(_reads(run, places, facts_plan, pay_out_plan), sendable)
+    _check_chain(answers["chain id"], run.means.chain_id)
+
+    facts = run.results(facts_plan, answers["facts"])
+    pay_outs = run.results(pay_out_plan, answers["pay out"])
+    launch = token_facts.read_launch(facts, run.token, places, answers.get("snipe tax"), contracts)
+    outcomes_of = {
+        trial: plan if isinstance(plan, Missing) else _read_buy(run, trial, results[trial], launch)
+        for trial, plan in plans.items()
+    }
     venues = []
     for number, place in enumerate(places):
-        pool = facts.read_pool_facts(told, number, place, run.token, contracts)
-        absent = not isinstance(pool, Missing) and not pool.exists
-        reason = None if absent else outcomes.read_told(said, f"pay-out-{number}")
-        venues.append(VenueTrial(place, pool, () if absent else tuple(made[place]), reason))
-    codes = dict(zip(others, answers[len(answers) - len(others) :], strict=True))
-    counting = _counting({run.token: answers[1], **codes}, launch) if _numbers_stand(run) else {}
-    code, at = facts.read_code(answers[1]), len(answers) - len(others) - 1
-    behind = facts.read_implementation(code, answers[at]) if run.deep else None
-    own = facts.read_token_facts(told, answers[1], answers[2])
-    return BuyRoundData(own, launch, venues, counting, code, behind)
+        pool = token_facts.read_pool_facts(facts, number, place, run.token, contracts)
+        if not isinstance(pool, Missing) and not pool.exists:
+            venues.append(VenueTrial(place, pool, (), None))
+            continue
+        buys = tuple(
+            EnvironmentBuy(size, env, outcomes_of[BuyTrial(place, size, env)]) for size, env in _BUYS
+        )
+        refusal = outcomes.read_told(pay_outs, f"pay-out-{number}")
+        venues.append(VenueTrial(place, pool, buys, refusal))
+    code = token_facts.read_code(answers["code"])
+    return BuyRoundData(
+        facts=token_facts.read_token_facts(facts, answers["code"], answers["proxy admin"]),
+        launch=launch,
+        venues=venues,
+        block_dependent=_block_dependent(run, places, answers, launch),
+        code=code,
+        implementation=token_facts.read_implementation(code, answers["implementation"]) if run.deep else None,
+    )
 
 
-def _numbers_stand(run: CheckSession) -> bool:
+def _reads(run: CheckSession, places: tuple[VenuePlace, ...], facts_plan: Plan, pay_out_plan: Plan) -> Reads:
+    """What is read beside the buys, by name; the code of other contracts by their address."""
+    block = run.head.block
+    curve = next((place for place in places if place.venue.is_curve), None)
+    reads = {
+        "chain id": RpcCall("eth_chainId", []),
+        "code": token_facts.code_call(run.token, block),
+        "proxy admin": token_facts.admin_call(run.token, block),
+        "facts": run.request(facts_plan),
+        "pay out": run.request(pay_out_plan),
+    }
+    if curve is not None:
+        reads["snipe tax"] = token_facts.snipe_call(curve, run.environments[0], block)
+    if run.deep:
+        reads["implementation"] = token_facts.implementation_call(run.token, block)
+    return reads | {
+        contract: token_facts.code_call(contract, block) for contract in _strange_contracts(run, places)
+    }
+
+
+def _check_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
+    if isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
+        raise NodeFault(f"it does not answer for chain {chain_id}")
+
+
+# --- contracts that may read the block number -------------------------------------------------------
+
+
+def _number_stands_still(run: CheckSession) -> bool:
     return not run.head.known_dialect().lets_numbers_pass()
 
 
-def _strange_code(run: CheckSession, places: tuple[VenuePlace, ...]) -> tuple[Address, ...]:
-    """Beside the token, whose code takes part in its trades and is nobody's we know: hooks, and money that is
-    not eth, weth or usdg. Only asked where it matters whether they count blocks."""
-    if not _numbers_stand(run):
+def _strange_contracts(run: CheckSession, places: Iterable[VenuePlace]) -> tuple[Address, ...]:
+    """Contracts beside the token that take part in its trades and are not known by code: hooks, and money
+    other than eth, weth and usdg. Empty where the node's block number advances."""
+    if not _number_stands_still(run):
         return ()
-    parties = (one for place in places for one in (place.venue.hook, place.venue.quote_address))
     known = (*run.means.contracts.all_addresses(), ZERO_ADDRESS, run.token)
-    return tuple(dict.fromkeys(one for one in parties if one is not None and one not in known))
+    parties = (party for place in places for party in (place.venue.hook, place.venue.quote_address))
+    return tuple(dict.fromkeys(party for party in parties if party is not None and party not in known))
 
 
-def _counting(
-    codes: dict[Address, msgspec.Raw | RpcError], launch: AnyLaunch | Missing | None
-) -> dict[Address, Missing]:
-    """Which of these contracts may count blocks. What a launchpad launched is its own code, which counts none
-    before a sell, and it says itself what it launches against."""
-    trusted: set[Address] = set()
-    if isinstance(launch, LaunchRecord | PoolLaunch):
-        trusted = {next(iter(codes)), launch.quote_address}
-    gaps = {one: facts.block_count(answer) for one, answer in codes.items() if one not in trusted}
-    return {one: gap for one, gap in gaps.items() if gap is not None}
+def _block_dependent(
+    run: CheckSession,
+    places: tuple[VenuePlace, ...],
+    answers: ReadAnswers,
+    launch: AnyLaunch | Missing | None,
+) -> BlockDependent:
+    """Which contracts may read the block number. The launchpad's own tokens do not before a sell, and the
+    launchpad names what they are launched against: both are trusted."""
+    if not _number_stands_still(run):
+        return {}
+    codes = {run.token: answers["code"]}
+    codes |= {contract: answers[contract] for contract in _strange_contracts(run, places)}
+    trusted = {run.token, launch.quote_address} if isinstance(launch, LaunchRecord | PoolLaunch) else set()
+    gaps = {
+        contract: token_facts.block_count(code) for contract, code in codes.items() if contract not in trusted
+    }
+    return {contract: gap for contract, gap in gaps.items() if gap is not None}
+
+
+# --- which places are tried in full -----------------------------------------------------------------
 
 
 async def choose_places(
     run: CheckSession, places: tuple[VenuePlace, ...]
 ) -> tuple[tuple[VenuePlace, ...], int]:
-    """The places that are tried in full, and how many were passed over. Where there are too many of them it
-    takes a trip of its own: one buy on each, and those on which it brings most are kept.
+    """The places that are tried in full, and how many are passed over. Where there are too many, a trip of
+    its own buys once on each, and those that bring most are kept.
 
-    What anybody says of a pool, its liquidity or its price, counts for nothing: pools cost nothing to make.
+    What a pool claims, its liquidity or its price, does not count: pools cost nothing to make.
     """
     policy = run.means.policy
     plain = [place for place in places if not place.venue.rival_hook()]
     hooked = [place for place in places if place.venue.rival_hook()]
-    crowded = [
-        sort for sort, most in ((plain, policy.most_tried), (hooked, policy.most_hooked)) if len(sort) > most
-    ]
+    sorts = ((plain, policy.most_tried), (hooked, policy.most_hooked))
+    crowded = [sort for sort, most in sorts if len(sort) > most]
     if not crowded:
         return places, 0
-    brought = await _brought(run, [place for sort in crowded for place in sort])
+    received = await _received_raw(run, [place for sort in crowded for place in sort])
     kept: set[VenuePlace] = set()
-    for sort, most in ((plain, policy.most_tried), (hooked, policy.most_hooked)):
-        ordered = sorted(sort, key=lambda place: brought.get(place, 0), reverse=True)
-        # One that refuses is enough to know that there are such.
-        giving = [place for place in ordered if brought.get(place, 1) > 0] if sort in crowded else ordered
-        kept |= set((giving or ordered[:1])[:most])
+    for sort, most in sorts:
+        ranked = sorted(sort, key=lambda place: received.get(place, 0), reverse=True)
+        # One place that refuses is enough to know that there are such.
+        giving = [place for place in ranked if received.get(place, 1) > 0] if sort in crowded else ranked
+        kept |= set((giving or ranked[:1])[:most])
     return tuple(place for place in places if place in kept), len(places) - len(kept)
 
 
-async def _brought(run: CheckSession, places: list[VenuePlace]) -> dict[VenuePlace, int]:
-    """What one buy brings on each; more than anything where that could not be found out."""
-    plans = [(place, _buy_plan(run, place, "probe", 0)) for place in places]
-    asked = [(place, plan) for place, plan in plans if not isinstance(plan, Missing)]
-    _, found = await run.ask([], asked)
-    brought = dict.fromkeys(places, _NOT_KNOWN)
-    for (place, _), results in zip(asked, found, strict=True):
-        outcome = _read_buy(run, place, "probe", 0, results, None)
+async def _received_raw(run: CheckSession, places: list[VenuePlace]) -> dict[VenuePlace, int]:
+    """Base units that one buy brings on each; more than anything where that is unknown."""
+    plans = {trial: _buy_plan(run, trial) for trial in (BuyTrial(place, "probe", 0) for place in places)}
+    sendable = {trial: (trial.place, plan) for trial, plan in plans.items() if not isinstance(plan, Missing)}
+    _, results = await run.ask({}, sendable)
+    received = dict.fromkeys(places, _UNKNOWN_RAW)
+    for trial, result in results.items():
+        outcome = _read_buy(run, trial, result, None)
         if not isinstance(outcome, Missing):
-            brought[place] = outcome.received_raw if isinstance(outcome, CompletedBuy) else 0
-    return brought
+            received[trial.place] = outcome.received_raw if isinstance(outcome, CompletedBuy) else 0
+    return received
 
 
-_NOT_KNOWN = 2**256
+_UNKNOWN_RAW = 2**256
 
 
-def _buy_plan(run: CheckSession, place: VenuePlace, size: Size, env: int) -> Plan | Missing:
-    amount = legs.size_raw(size, place, run.setting, run.environments[env])
-    if isinstance(amount, Missing):
-        return amount
-    return probe_plans.buy_plan(place, run.setting, run.environments[env], size, amount)
+# --- one buy ----------------------------------------------------------------------------------------
+
+
+def _buy_plan(run: CheckSession, trial: BuyTrial) -> Plan | Missing:
+    place, size, env = trial.place, trial.size, run.environments[trial.environment]
+    amount_raw = legs.size_raw(size, place, run.setting, env)
+    if isinstance(amount_raw, Missing):
+        return amount_raw
+    return probe_plans.buy_plan(place, run.setting, env, size, amount_raw)
 
 
 def _read_buy(
-    run: CheckSession,
-    place: VenuePlace,
-    size: Size,
-    env: int,
-    results: Results | Missing | RefusedCall,
-    launch: AnyLaunch | Missing | None,
+    run: CheckSession, trial: BuyTrial, result: PlanResult, launch: AnyLaunch | Missing | None
 ) -> BuyOutcome:
-    if isinstance(results, Missing | RefusedCall):
-        return results
-    amount = legs.size_raw(size, place, run.setting, run.environments[env])
-    assert isinstance(amount, int)
-    outcome = outcomes.read_buy(results, place, run.environments[env], amount)
-    state = launch.curve_state if isinstance(launch, LaunchRecord) else None
-    on_curve = place.venue.is_curve
-    if not on_curve or not isinstance(outcome, CompletedBuy) or not isinstance(state, Curve):
+    if isinstance(result, Missing | RefusedCall):
+        return result
+    env = run.environments[trial.environment]
+    amount_raw = legs.size_raw(trial.size, trial.place, run.setting, env)
+    assert isinstance(amount_raw, int)
+    outcome = outcomes.read_buy(result, trial.place, env, amount_raw)
+    curve = launch.curve_state if isinstance(launch, LaunchRecord) else None
+    if (
+        not trial.place.venue.is_curve
+        or not isinstance(outcome, CompletedBuy)
+        or not isinstance(curve, Curve)
+    ):
         return outcome
-    return replace(outcome, closes=outcome.received_raw >= state.token_raw - state.reserved_raw)
-
-
-def _same_chain(answer: msgspec.Raw | RpcError, chain_id: int) -> None:
-    if isinstance(answer, RpcError) or bytes(answer) != f'"{hex(chain_id)}"'.encode():
-        raise NodeFault(f"it does not answer for chain {chain_id}")
+    return replace(outcome, closes=outcome.received_raw >= curve.token_raw - curve.reserved_raw)

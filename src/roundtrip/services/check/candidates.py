@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord, Missing, PoolLaunch
@@ -11,10 +10,20 @@ from roundtrip.venues.base import Contracts
 
 
 @dataclass(frozen=True, slots=True)
+class KnownVenues:
+    """What is known before the node is asked. ``others``: pools that are paid in tokens that are no money.
+    ``complete``: no pool is unknown."""
+
+    venues: tuple[Venue, ...] = ()
+    others: int = 0
+    complete: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Candidates:
-    """``venues`` may be tried. ``others`` more are known and not tried: their money is nobody's money, and
-    anybody can make a pool of a token against his own. ``left_out``: beyond the bound. ``complete``: no
-    pool is unknown."""
+    """``venues``: those that a check tries. ``others``: more pools that are known and not tried, since
+    anybody can make a pool of a token against a token of his own. ``left_out``: venues beyond the bound.
+    ``complete``: no pool is unknown."""
 
     venues: tuple[Venue, ...]
     others: int
@@ -22,22 +31,19 @@ class Candidates:
     complete: bool
 
 
-def list_candidates(book: VenueIndex | None, contracts: Contracts, token: Address, most: int) -> Candidates:
-    """Every venue known to be, and while some may be unknown the standard ones beside them; at most ``most``
-    with strangers' hooks and as many without, the oldest."""
-    known = book.venues_of(token) if book is not None else ()
-    complete = book is not None and book.complete(token)
-    hooked = [venue for venue in known if venue.rival_hook()]
-    left_out = {*hooked[most:], *[venue for venue in known if not venue.rival_hook()][most:]}
-    paid = [venue for venue in known if venue not in left_out]
-    usual = () if complete else standard_venues(contracts, token)
-    tried = (*usual, *(venue for venue in paid if venue not in usual))
-    others = book.others(token) if book is not None else 0
-    return Candidates(tried, others, len(left_out), complete)
+def list_candidates(known: KnownVenues, contracts: Contracts, token: Address, most: int) -> Candidates:
+    """Every known venue, the oldest ``most`` with strangers' hooks and as many without; while some venue may
+    be unknown, the standard ones before them."""
+    hooked = [venue for venue in known.venues if venue.rival_hook()]
+    plain = [venue for venue in known.venues if not venue.rival_hook()]
+    left_out = {*hooked[most:], *plain[most:]}
+    standard = () if known.complete else standard_venues(contracts, token)
+    listed = (venue for venue in known.venues if venue not in left_out and venue not in standard)
+    return Candidates((*standard, *listed), known.others, len(left_out), known.complete)
 
 
 def standard_venues(contracts: Contracts, token: Address) -> tuple[Venue, ...]:
-    """Where it may trade as most do, whether or not anybody has opened it."""
+    """Where most tokens trade, whether or not such a pool exists."""
     return tuple(venue for file in VENUES for venue in file.candidates(token, contracts))
 
 

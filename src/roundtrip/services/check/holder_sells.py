@@ -1,6 +1,6 @@
-"""Real holders of a token: looked at beside trip 2, sold as in trip 3."""
+"""Real holders of a token: read beside the sell round, sold as in the deep round."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -10,7 +10,7 @@ from roundtrip.chain.holders.sell_plans import PinnedHolder, PlannedSell
 from roundtrip.chain.owner.owner_plans import OwnerProbeSell
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.simulate import token_facts
-from roundtrip.chain.simulate.request import Results
+from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import (
     Evidence,
@@ -22,44 +22,49 @@ from roundtrip.domain.check.evidence import (
     Sold,
 )
 
-from .pipeline import BuyRoundResult
+from .buy_round import BuyRoundResult
 
 NOT_TOLD = "what its holders have could not be read"
 UNREAD = "who holds it could not be read"
+_BALANCES = "holders' balances"
 
 
 @dataclass(frozen=True, slots=True)
 class HolderWallets:
-    """Who was looked at. ``unread``: of whom it is not known whether they are wallets."""
+    """The holders that are wallets. ``unread``: of these that is unknown."""
 
     wallets: tuple[PinnedHolder, ...]
     unread: tuple[Address, ...] = ()
 
 
-def calls(first: BuyRoundResult) -> list[RpcCall]:
-    """What has to be asked before they are sold as; nothing where none is known."""
-    holders, run = first.indexed.holders, first.run
+def reads(bought: BuyRoundResult) -> dict[str, RpcCall]:
+    """What is read of holders before sells are simulated as theirs: their code, by address, and their
+    balances. Empty where no holder is known."""
+    holders, run = bought.indexed.holders, bought.run
     if not holders:
-        return []
+        return {}
+    codes: dict[str, RpcCall] = {holder: token_facts.code_call(holder, run.head.block) for holder in holders}
     look = sell_plans.look_plan(run.setting, run.environments[0], holders)
-    return [*(token_facts.code_call(one, run.head.block) for one in holders), run.request(look)]
+    return codes | {_BALANCES: run.request(look)}
 
 
-def read(first: BuyRoundResult, answers: Sequence[msgspec.Raw | RpcError]) -> HolderWallets | Missing | None:
-    """What ``calls`` were answered. Who has code is left out, also by delegation (EIP-7702): with code that
-    refuses what a sale pays, anybody could make an honest token look like a trap."""
-    holders, run = first.indexed.holders, first.run
-    if first.indexed.unread:
+def read(
+    bought: BuyRoundResult, answers: Mapping[str, msgspec.Raw | RpcError]
+) -> HolderWallets | Missing | None:
+    """The answers to ``reads``. Addresses with code are left out, also by delegation (EIP-7702): with code
+    that refuses what a sale pays, anybody could make an honest token look like a trap."""
+    holders, run = bought.indexed.holders, bought.run
+    if bought.indexed.unread:
         return Missing("node", UNREAD)
     if not holders:
         return None
-    results = run.results(sell_plans.look_plan(run.setting, run.environments[0], holders), answers[-1])
+    look = sell_plans.look_plan(run.setting, run.environments[0], holders)
+    results = run.results(look, answers[_BALANCES])
     if isinstance(results, Missing):
         return results
-    found = sell_plans.read_look(results, holders, run.means.policy)
-    codes = [token_facts.read_code(answer) for answer in answers[:-1]]
     wallets, unread = [], []
-    for holder, code in zip(found, codes, strict=True):
+    for holder in sell_plans.read_look(results, holders, run.means.policy):
+        code = token_facts.read_code(answers[holder.address])
         if isinstance(code, Missing):
             unread.append(holder.address)
         elif not code:
@@ -68,21 +73,22 @@ def read(first: BuyRoundResult, answers: Sequence[msgspec.Raw | RpcError]) -> Ho
 
 
 def insiders(evidence: Evidence) -> frozenset[Address]:
-    """Those behind the token, and where it trades: what holds for them holds for nobody else."""
-    told, launch = evidence.facts, evidence.launch
-    found: set[object] = {told.owner, told.proxy_admin, evidence.token}
+    """The owner, the deployer, and where the token trades: what holds for them need not hold for a holder."""
+    facts, launch = evidence.facts, evidence.launch
+    found: set[object] = {facts.owner, facts.proxy_admin, evidence.token}
     if isinstance(launch, LaunchRecord | PoolLaunch):
         found.add(launch.deployer)
     if isinstance(launch, LaunchRecord):
         found.add(launch.curve)
     for venue in evidence.venues:
         found |= {venue.venue.pool, venue.venue.hook}
-    return frozenset(Address(one) for one in found if isinstance(one, str))
+    return frozenset(Address(address) for address in found if isinstance(address, str))
 
 
 @dataclass(frozen=True, slots=True)
 class HolderSellPlan:
-    """Sells that go into trip 3. ``control``: what the check's own wallet sold for."""
+    """Holders' sells that the deep round simulates. ``control``: what the check's own wallet sold for.
+    ``known``: how many holders the index named."""
 
     best: int
     sell: OwnerProbeSell
@@ -91,34 +97,42 @@ class HolderSellPlan:
     planned: tuple[PlannedSell, ...]
     unread: tuple[Address, ...]
 
-    def read_results(self, results: Sequence[Results | Missing]) -> HolderSells:
-        """What came of them: of each that has a plan, in their order."""
-        left = iter(results)
-        tried = []
-        for one in self.planned:
-            own = Missing("token", "") if one.plan is None else next(left)
-            tried.append(HolderSell(one.holder, one.held_raw(), *sell_plans.read(one, self.sell, own)))
-        tried += [HolderSell(one, None, Missing("node", NOT_TOLD)) for one in self.unread]
-        return HolderSells(self.best, self.control, self.known, tuple(tried))
+    def plans(self) -> dict[tuple[str, int], Plan]:
+        """The simulations by name; a holder of too little has none."""
+        return {
+            ("holder sell", number): planned.plan
+            for number, planned in enumerate(self.planned)
+            if planned.plan is not None
+        }
+
+    def read(self, results: Mapping[tuple[str, int], Results | Missing]) -> HolderSells:
+        """What each holder's sell brought."""
+        sells = []
+        for number, planned in enumerate(self.planned):
+            result = results.get(("holder sell", number), Missing("token", ""))
+            outcome = sell_plans.read(planned, self.sell, result)
+            sells.append(HolderSell(planned.holder, planned.held_raw(), *outcome))
+        sells += [HolderSell(holder, None, Missing("node", NOT_TOLD)) for holder in self.unread]
+        return HolderSells(self.best, self.control, self.known, tuple(sells))
 
 
 def plan_holder_sells(
-    first: BuyRoundResult,
+    bought: BuyRoundResult,
     evidence: Evidence,
     best: int,
     sell: OwnerProbeSell | Missing,
-    looked: HolderWallets | Missing | None,
+    holders: HolderWallets | Missing | None,
 ) -> HolderSellPlan | Missing | None:
-    """None where no holder is known, or the check's own wallet sold nothing that theirs could be held
-    against: then no level is ok in any case."""
-    if looked is None or isinstance(sell, Missing):
+    """None where no holder is known, or where the check's own wallet sold nothing to compare theirs with:
+    then the level is not ok in any case."""
+    if holders is None or isinstance(sell, Missing):
         return None
-    if isinstance(looked, Missing):
-        return looked
+    if isinstance(holders, Missing):
+        return holders
     control = next(cell.outcome for cell in evidence.venues[best].cells if cell.probe == sell.probe)
     assert isinstance(control, Sold)
-    out = insiders(evidence)
-    wallets = [holder for holder in looked.wallets if holder.address not in out]
-    unread = tuple(one for one in looked.unread if one not in out)
-    known = len(first.indexed.holders)
+    left_out = insiders(evidence)
+    wallets = [wallet for wallet in holders.wallets if wallet.address not in left_out]
+    unread = tuple(address for address in holders.unread if address not in left_out)
+    known = len(bought.indexed.holders)
     return HolderSellPlan(best, sell, control, known, sell_plans.plans(sell, wallets), unread)

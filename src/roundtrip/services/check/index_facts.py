@@ -1,5 +1,4 @@
-"""What the index knows of a token before it is checked: its places, told to the book that checks look into,
-who holds it, and who launched it."""
+"""What the index knows of a token before it is checked: its venues, its holders, its deployer."""
 
 import asyncio
 
@@ -17,60 +16,74 @@ from roundtrip.store.wallets import traders
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 from roundtrip.venues.base import Contracts, quote_name
 
+from .candidates import KnownVenues
+
 _PATIENCE_S = 0.5
 
 
-async def load_known_venues(
+async def read_known_venues(
     book: VenueIndex | None, pool: asyncpg.Pool, contracts: Contracts, token: Address
+) -> KnownVenues:
+    """What the venue index of this process knows. Once a token it is completed from the database with the
+    pools from before this process started; where the database does not answer, it stays incomplete."""
+    if book is not None and book.wants(token):
+        await _complete_from_database(book, pool, contracts, token)
+    return known_venues(book, token)
+
+
+def known_venues(book: VenueIndex | None, token: Address) -> KnownVenues:
+    """What the venue index knows now."""
+    if book is None:
+        return KnownVenues()
+    return KnownVenues(book.venues_of(token), book.others(token), book.complete(token))
+
+
+async def _complete_from_database(
+    book: VenueIndex, pool: asyncpg.Pool, contracts: Contracts, token: Address
 ) -> None:
-    """Tells the book of the places from before it began, once a token. What follows it hears of itself. Where
-    the database cannot be asked the book stays as it is: not whole."""
-    if book is None or not book.wants(token):
-        return
     try:
         async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
-            stands = await cursor.cursor(connection)
-            if stands is None:
+            synced = await cursor.cursor(connection)
+            if synced is None:
                 return
-            found = await cursor.pools_of(connection, token, MOST_VENUES_A_TOKEN + 1)
+            pools = await cursor.pools_of(connection, token, MOST_VENUES_A_TOKEN + 1)
             others = await cursor.unpaid_places_of(connection, token, book.most_counted)
     except DATABASE_FAULTS:
         return
-    venues = tuple(venue_of(found_pool, contracts) for found_pool in found)
-    book.tell(token, venues, others, stands.block.number if stands.is_whole() else None)
+    venues = tuple(venue_of(known_pool, contracts) for known_pool in pools)
+    book.tell(token, venues, others, synced.block.number if synced.is_whole() else None)
 
 
 async def read_index_facts(
     pool: asyncpg.Pool, contracts: Contracts, token: Address, seed: bytes, most_holders: int
 ) -> IndexInputs:
-    """Who launched it and how that wallet's launches went, and at most so many wallets that hold it; nothing
-    where there is no index. Where the database does not answer in time, the holders are unread: nobody was
-    asked is no answer then. ``seed``: 32 bytes, by which some are drawn."""
+    """Who launched the token, how that wallet's launches went, and at most ``most_holders`` wallets that hold
+    the token, some of them drawn by ``seed`` (32 bytes). Nothing where the token is not indexed. Where the
+    database does not answer in time the holders are unread, which is not the same as none."""
     try:
         async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
             token_id = await addresses.id_of(connection, token)
             if token_id is None:
                 return NOTHING
-            own = await deployers.own(connection, token_id)
-            found: tuple[Address, ...] = ()
+            launch = await deployers.own(connection, token_id)
+            holders: tuple[Address, ...] = ()
             if most_holders:
-                without = (
-                    BURN_ADDRESSES | contracts.all_addresses() | {token, *([own.deployer] if own else [])}
-                )
-                found = await traders.traders_holding(connection, token_id, without, seed, most_holders)
-            if own is None:
-                return IndexInputs(found)
-            record = (await deployers.records(connection, [own.deployer_id]))[own.deployer_id]
+                left_out = BURN_ADDRESSES | contracts.all_addresses() | {token}
+                left_out |= {launch.deployer} if launch else set()
+                holders = await traders.traders_holding(connection, token_id, left_out, seed, most_holders)
+            if launch is None:
+                return IndexInputs(holders)
+            record = (await deployers.records(connection, [launch.deployer_id]))[launch.deployer_id]
     except DATABASE_FAULTS:
         return IndexInputs(unread=most_holders > 0)
-    # What he got otherwise than by buying is not known: at least what he sold.
-    got_raw = max(own.bought_raw, own.sold_raw)
-    told = DeployerRecord(record.launches, record.graduated, record.sold_own, got_raw, own.sold_raw)
-    return IndexInputs(found, own.deployer, told)
+    # What the deployer got otherwise than by buying is unknown: it is at least what it sold.
+    got_raw = max(launch.bought_raw, launch.sold_raw)
+    deployer = DeployerRecord(record.launches, record.graduated, record.sold_own, got_raw, launch.sold_raw)
+    return IndexInputs(holders, launch.deployer, deployer)
 
 
 def venue_of(pool: PoolPlace, contracts: Contracts) -> Venue:
-    """The place as checks know it."""
+    """An indexed pool as a venue."""
     if pool.kind == launchpad_curve.KIND:
         return launchpad_curve.curve(pool.quote, Address(pool.at), contracts)
     if pool.kind == amm_v3.KIND:

@@ -23,9 +23,10 @@ from roundtrip.venues import BY_KIND, amm_v3
 from roundtrip.venues.base import Contracts
 
 from . import environments
+from .buy_round import CheckInputs
 from .candidates import Candidates
-from .pipeline import EVIDENCE_SCHEMA, CheckInputs
 from .proof_schema import CheckProof, name_contracts, present_verdict
+from .sell_round import EVIDENCE_SCHEMA
 
 MOST_FILE_BYTES = 8 * 2**20
 _MOST_SHOWN = 300

@@ -19,8 +19,8 @@ from roundtrip.domain.check.evidence import Evidence, MarketRates
 from roundtrip.services.runtime.context import CheckContext
 from roundtrip.venues.base import Contracts
 
-from .deep_round import finish_check
-from .pipeline import run_buy_round
+from .buy_round import run_buy_round
+from .pipeline import run_later_rounds
 from .proof_file import Claim, ProofFinding, amiss, judged_again, printable
 
 _MOST_DIFFERENCES = 3
@@ -100,7 +100,7 @@ async def _made_again(claim: Claim, trusted: TrustedSetting, node: CallComparer)
     rates, meter = GivenRates(claim.evidence.market.rates), Meter()
     means = CheckContext(trusted.chain_id, trusted.contracts, node, trusted.policy, rates)
     try:
-        return await finish_check(await run_buy_round(means, claim.beginning(), meter), meter)
+        return await run_later_rounds(await run_buy_round(means, claim.beginning(), meter), meter)
     except RoundtripError as fault:
         raise CannotReplayHere(fault.message) from fault
     except Exception as error:  # Numbers that no check has may break any rule.

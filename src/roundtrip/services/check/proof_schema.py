@@ -83,9 +83,9 @@ def _camel(name: str) -> str:
     return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
 
 
-def encode_beginning(contracts: Contracts, dialect: str, verdict: Verdict, begun: ProofInputs) -> bytes:
-    """What is kept beside the evidence and the trips."""
-    own = msgspec.Raw(canonical_json.dump(begun))
+def encode_proof_inputs(contracts: Contracts, dialect: str, verdict: Verdict, inputs: ProofInputs) -> bytes:
+    """What is stored beside the evidence and the trips."""
+    own = msgspec.Raw(canonical_json.dump(inputs))
     return msgspec.json.encode(
         _KeptBeginning(dialect, name_contracts(contracts), present_verdict(verdict), own)
     )

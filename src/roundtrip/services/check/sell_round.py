@@ -1,20 +1,23 @@
-"""Trip 2: for every venue that bought, one simulation a probe, none conditional on another."""
+"""The sell round: on every venue that bought, parts of it are sold at each delay, alone and in every
+manner."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from roundtrip.chain.rpc.client import CodeFault
+from roundtrip.chain.rpc.client import CodeFault, Meter
 from roundtrip.chain.simulate import legs, outcomes, probe_plans
-from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.simulate.request import Plan
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
-from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
     CellOutcome,
     CompletedBuy,
+    DeployerRecord,
     Environment,
+    Evidence,
     HookCarry,
+    LaunchRecord,
     Missing,
     Probe,
     ProbeCell,
@@ -22,125 +25,168 @@ from roundtrip.domain.check.evidence import (
     Size,
     VenueEvidence,
 )
-from roundtrip.domain.check.venue_reading import brought_raw, pool_keep_bps
 
-from .session import CheckSession, VenueTrial
+from .buy_round import BuyRoundResult
+from .session import CheckSession, PlanResult, VenueTrial, bought_raw
 
-
-def choose_venues(venues: list[VenueTrial], policy: Policy) -> list[VenueTrial]:
-    """The venues that are judged: at most so many that bought, by what the buy brought (every venue is paid
-    the same worth), and all that refused or are not known. A claim of liquidity counts for nothing.
-
-    Pools that keep a toll by their own fee come last. Half of the places are kept for pools without a
-    stranger's hook. Otherwise a few cheap pools that nobody can sell on would crowd the fair one out.
-    """
-    there = [v for v in venues if not (isinstance(v.facts, PoolFacts) and not v.facts.exists)]
-    buying = [v for v in there if v.main_size() is not None]
-
-    def order(venue: VenueTrial) -> tuple[bool, int]:
-        tried = venue.place.venue
-        toll = not tried.keeps_by_hook() and pool_keep_bps(tried.fee_pips) >= policy.toll_warn_bps
-        return toll, -buy_brought(venue)
-
-    ordered, most = sorted(buying, key=order), policy.most_venues
-    hooked = [v for v in ordered if v.place.venue.rival_hook()]
-    plain = [v for v in ordered if not v.place.venue.rival_hook()]
-    kept = plain[: max(most - len(hooked), most // 2)]
-    kept += hooked[: most - len(kept)]
-    return [v for v in there if v in kept or v not in buying]
-
-
-def buy_brought(venue: VenueTrial) -> int:
-    """Base units of the token that the buy it is judged by brought."""
-    return brought_raw(VenueEvidence(venue.place.venue, venue.facts, venue.buys))
+EVIDENCE_SCHEMA = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _SellRequest:
-    """One simulation: which venue's, and the probe. Neither a probe nor ``crossed``: the token's own word,
-    and what is carried past the pool; ``small`` of that only, at a thousandth, for where more is refused.
-    """
+class _ProbeSell:
+    """A probe, the ``number``-th of its venue: part of what was bought is sold after a delay."""
 
+    venue: int
     number: int
-    plan: Plan
-    probe: Probe | None = None
-    crossed: bool = False
-    small: bool = False
-    handed: bool = False
+    probe: Probe
+
+
+@dataclass(frozen=True, slots=True)
+class _HandOver:
+    """What was bought is handed on; how much of it arrives."""
+
+    venue: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Pull:
+    """A direct transfer into the venue, for the reason that routers do not say; and what the hook carries
+    past the pool. ``size`` "thousandth": only for the latter, where a larger sell is refused."""
+
+    venue: int
+    size: Size | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _CrossSell:
+    """Bought on the cheapest venue, sold on this one."""
+
+    venue: int
+
+
+_Sell = _ProbeSell | _HandOver | _Pull | _CrossSell
+"""One simulation of the sell round; ``venue``: the number of the venue that it is about."""
+
+
+async def run_sell_round(bought: BuyRoundResult, meter: Meter) -> Evidence:
+    """Sells on every venue that bought, and gives the evidence of both rounds. A node that answered the buy
+    round and fails here answered in part: the cells are Missing."""
+    run, data, candidates = replace(bought.run, meter=meter), bought.data, bought.candidates
+    venues = await ask_sell_round(run, bought.venues_to_sell_on())
+    existing = sum(venue.exists() for venue in data.venues)
+    return Evidence(
+        schema=EVIDENCE_SCHEMA,
+        policy_version=run.means.policy.version,
+        chain_id=run.means.chain_id,
+        block=run.head.block,
+        block_base_fee_wei=run.head.base_fee_wei,
+        token=run.token,
+        role=bought.role,
+        facts=data.facts,
+        market=run.setting.market,
+        environments=run.environments,
+        venues=venues,
+        candidates_complete=candidates.complete,
+        pools_found=existing + candidates.others + candidates.left_out + bought.passed_over,
+        left_out=candidates.left_out,
+        launch=data.launch,
+        given=tuple(slot.asset for slot in run.setting.slots),
+        deployer=_deployer_record(bought),
+    )
+
+
+def _deployer_record(bought: BuyRoundResult) -> DeployerRecord | None:
+    """The index's record, where it is of the wallet that the launchpad names as the deployer."""
+    launch, indexed = bought.data.launch, bought.indexed
+    is_same = isinstance(launch, LaunchRecord) and launch.deployer == indexed.deployer
+    return indexed.record if is_same else None
 
 
 async def ask_sell_round(run: CheckSession, venues: list[VenueTrial]) -> tuple[VenueEvidence, ...]:
-    """A node that answered trip 1 and fails here has answered in part: its cells are Missing."""
-    asked = list(_sell_requests(run, venues))
-    reached: dict[int, int | None] = {}
-    found = [VenueEvidence(venue.place.venue, venue.facts, venue.buys, (), venue.told) for venue in venues]
-    for one, results in zip(asked, await _ask(run, venues, asked), strict=True):
-        venue, known = venues[one.number], found[one.number]
-        if one.handed:
-            reached[one.number] = None if isinstance(results, RefusedCall) else outcomes.read_handed(results)
-        elif one.probe is not None:
-            cell = _cell(run, venue, one.probe, results, reached.get(one.number))
-            known = replace(known, cells=(*known.cells, cell))
-        elif one.crossed:
-            known = replace(known, crossed=_read_crossed(run, venues, venue, results))
-        elif one.small:
-            if isinstance(known.carried, RefusedCall):
-                known = replace(known, carried=_read_carried(venue, results, "thousandth"))
-        else:
-            told = results if isinstance(results, RefusedCall) else outcomes.read_told(results, "pull")
-            known = replace(known, told_on_sell=told, carried=_read_carried(venue, results))
-        found[one.number] = known
-    return tuple(found)
+    """One trip, with a simulation for each probe, none conditional on another."""
+    plans = dict(_plan_sells(run, venues))
+    results = await _send(run, venues, plans)
+    return tuple(_read_venue(run, venues, number, results) for number in range(len(venues)))
 
 
-def _sell_requests(run: CheckSession, venues: list[VenueTrial]) -> Iterator[_SellRequest]:
+def _plan_sells(run: CheckSession, venues: list[VenueTrial]) -> Iterator[tuple[_Sell, Plan]]:
     cheapest = _cheapest(venues)
     for number, venue in enumerate(venues):
         size = venue.main_size()
         if size is None:
             continue
-        yield _SellRequest(number, _handed_plan(run, venue, size), handed=True)
-        for probe in _probes(run, venue, size):
-            yield _SellRequest(number, _sell_plan(run, venue, probe), probe)
-        yield _SellRequest(number, _pull_plan(run, venue, size))
+        yield _HandOver(number), _hand_over_plan(run, venue, size)
+        for nth, probe in enumerate(_probes(run, venue, size)):
+            yield _ProbeSell(number, nth, probe), _sell_plan(run, venue, probe)
+        yield _Pull(number), _pull_plan(run, venue, size)
         if venue.place.venue.keeps_by_hook() and venue.completed_buy("thousandth"):
-            yield _SellRequest(number, _pull_plan(run, venue, "thousandth"), small=True)
+            yield _Pull(number, "thousandth"), _pull_plan(run, venue, "thousandth")
         if cheapest is not None and venue is not cheapest:
-            yield _SellRequest(number, _cross_plan(run, cheapest, venue), crossed=True)
+            yield _CrossSell(number), _cross_plan(run, cheapest, venue)
 
 
-async def _ask(
-    run: CheckSession, venues: list[VenueTrial], asked: list[_SellRequest]
-) -> list[Results | Missing | RefusedCall]:
-    if not asked:
-        return []
+async def _send(
+    run: CheckSession, venues: list[VenueTrial], plans: dict[_Sell, Plan]
+) -> dict[_Sell, PlanResult]:
+    if not plans:
+        return {}
     try:
-        return await run.ask_later([(venues[one.number].place, one.plan) for one in asked])
+        return await run.ask_later({sell: (venues[sell.venue].place, plan) for sell, plan in plans.items()})
     except CodeFault as fault:
-        return [Missing("token", fault.message)] * len(asked)
+        return dict.fromkeys(plans, Missing("token", fault.message))
     except NodeFault as fault:
-        return [Missing("node", fault.message)] * len(asked)
+        return dict.fromkeys(plans, Missing("node", fault.message))
+
+
+def _read_venue(
+    run: CheckSession, venues: list[VenueTrial], number: int, results: dict[_Sell, PlanResult]
+) -> VenueEvidence:
+    venue = venues[number]
+    evidence = VenueEvidence(venue.place.venue, venue.facts, venue.buys, (), venue.transfer_refusal)
+    pulled = results.get(_Pull(number))
+    if pulled is None:
+        return evidence
+    handed = results[_HandOver(number)]
+    arrived_raw = None if isinstance(handed, RefusedCall) else outcomes.read_handed(handed)
+    cells = tuple(
+        _cell(run, venue, sell.probe, result, arrived_raw)
+        for sell, result in results.items()
+        if isinstance(sell, _ProbeSell) and sell.venue == number
+    )
+    carried = _read_carried(venue, pulled)
+    small = results.get(_Pull(number, "thousandth"))
+    if small is not None and isinstance(carried, RefusedCall):
+        carried = _read_carried(venue, small, "thousandth")
+    crossed = results.get(_CrossSell(number))
+    return replace(
+        evidence,
+        cells=cells,
+        told_on_sell=pulled if isinstance(pulled, RefusedCall) else outcomes.read_told(pulled, "pull"),
+        carried=carried,
+        crossed=evidence.crossed if crossed is None else _read_crossed(run, venues, venue, crossed),
+    )
 
 
 def _read_carried(
-    venue: VenueTrial, results: Results | Missing | RefusedCall, at: Size | None = None
+    venue: VenueTrial, result: PlanResult, size: Size | None = None
 ) -> HookCarry | RefusedCall | Missing | None:
+    """What the venue's hook took past the pool; None: its hook does not keep anything of a swap."""
     if not venue.place.venue.keeps_by_hook():
         return None
-    if isinstance(results, RefusedCall):
-        return results
-    size = at or venue.main_size()
+    if isinstance(result, RefusedCall):
+        return result
+    size = size or venue.main_size()
     bought = venue.completed_buy(size) if size is not None else None
-    return outcomes.read_carried(results, 0 if bought is None else max(1, bought.received_raw))
+    return outcomes.read_carried(result, 0 if bought is None else max(1, bought.received_raw))
 
 
-# --- the way out ------------------------------------------------------------------------------------
+# --- bought on one venue, sold on another -----------------------------------------------------------
 
 
 def _cheapest(venues: list[VenueTrial]) -> VenueTrial | None:
     """Where a buy brings most; None where nothing was bought."""
     buying = [venue for venue in venues if venue.main_size() is not None]
-    return max(buying, key=buy_brought, default=None)
+    return max(buying, key=bought_raw, default=None)
 
 
 def _whole(run: CheckSession, size: Size) -> Probe:
@@ -157,24 +203,25 @@ def _cross_plan(run: CheckSession, cheapest: VenueTrial, venue: VenueTrial) -> P
 
 
 def _read_crossed(
-    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, results: Results | Missing | RefusedCall
+    run: CheckSession, venues: list[VenueTrial], venue: VenueTrial, result: PlanResult
 ) -> CellOutcome:
     cheapest = _cheapest(venues)
     assert cheapest is not None
     size = cheapest.main_size()
     assert size is not None
-    if isinstance(results, RefusedCall):
-        return replace(results, step="sell")
+    if isinstance(result, RefusedCall):
+        return replace(result, step="sell")
     env, probe, policy = run.environments[0], _whole(run, size), run.means.policy
     bought = _buy_of_probe(cheapest, probe)
-    return outcomes.read_sell(results, cheapest.place, env, probe, bought, policy, venue.place)
+    return outcomes.read_sell(result, cheapest.place, env, probe, bought, policy, venue.place)
 
 
 # --- the probes -------------------------------------------------------------------------------------
 
 
 def standard_probes(policy: Policy, size: Size) -> list[Probe]:
-    """What is tried of everything that was bought: now and later, whole and in part, by others too."""
+    """What is sold of every buy: soon and later, whole and in part, by the buyer and by a wallet it handed it
+    to."""
     return [
         Probe(size, policy.later_s, BPS, 0),
         Probe(size, policy.later_s, BPS, 1),
@@ -191,22 +238,25 @@ def standard_probes(policy: Policy, size: Size) -> list[Probe]:
 
 def _probes(run: CheckSession, venue: VenueTrial, size: Size) -> list[Probe]:
     policy = run.means.policy
-    besides = [Probe(other, policy.later_s, BPS, 0) for other in _OTHERS if venue.completed_buy(other)]
-    return standard_probes(policy, size) + besides
+    other_sizes = [
+        Probe(other, policy.later_s, BPS, 0) for other in _OTHER_SIZES if venue.completed_buy(other)
+    ]
+    return standard_probes(policy, size) + other_sizes
 
 
-_OTHERS: tuple[Size, ...] = ("thousandth", "large")
+_OTHER_SIZES: tuple[Size, ...] = ("thousandth", "large")
 
 
 def _buy_of_probe(venue: VenueTrial, probe: Probe) -> CompletedBuy:
-    """What this probe's own environment bought; where only the other one was tried, what that did."""
+    """What the probe's environment bought; where that bought nothing of this size, what the first one
+    bought."""
     bought = venue.completed_buy(probe.size, probe.environment) or venue.completed_buy(probe.size)
     assert bought is not None
     return bought
 
 
 def _trader(run: CheckSession, venue: VenueTrial, probe: Probe) -> Environment:
-    """The probe's environment; where its own size was not tried, it buys what the other one did."""
+    """The probe's environment; where it bought nothing of this size, with the size of the first one."""
     environment = run.environments[probe.environment]
     if venue.completed_buy(probe.size, probe.environment) is None:
         return replace(environment, size_bps=BPS, late_s=0)
@@ -233,7 +283,7 @@ def _pull_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
     return probe_plans.pull_plan(venue.place, run.setting, env, size, amount, bought)
 
 
-def _handed_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
+def _hand_over_plan(run: CheckSession, venue: VenueTrial, size: Size) -> Plan:
     bought = venue.completed_buy(size)
     assert bought is not None
     env = run.environments[0]
@@ -245,14 +295,13 @@ def _cell(
     run: CheckSession,
     venue: VenueTrial,
     probe: Probe,
-    results: Results | Missing | RefusedCall,
-    reached_raw: int | None,
+    result: PlanResult,
+    arrived_raw: int | None,
 ) -> ProbeCell:
-    if isinstance(results, RefusedCall):
-        return ProbeCell(probe, replace(results, step="sell"))
-    env = _trader(run, venue, probe)
-    bought = _buy_of_probe(venue, probe)
-    read = outcomes.read_sell(
-        results, venue.place, env, probe, bought, run.means.policy, handed_raw=reached_raw
+    if isinstance(result, RefusedCall):
+        return ProbeCell(probe, replace(result, step="sell"))
+    env, bought = _trader(run, venue, probe), _buy_of_probe(venue, probe)
+    outcome = outcomes.read_sell(
+        result, venue.place, env, probe, bought, run.means.policy, handed_raw=arrived_raw
     )
-    return ProbeCell(probe, read)
+    return ProbeCell(probe, outcome)

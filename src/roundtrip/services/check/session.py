@@ -1,7 +1,8 @@
-"""One check under way: what its two trips share."""
+"""One check under way: its setting, and how its rounds ask the node."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 import msgspec
 
@@ -10,6 +11,7 @@ from roundtrip.chain.rpc.client import CodeFault, Meter, NodeAnswerTooLarge, Rpc
 from roundtrip.chain.simulate.legs import Setting, VenuePlace
 from roundtrip.chain.simulate.request import Plan, Results, build, read
 from roundtrip.domain.base.errors import NodeFault
+from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import PoolFacts
 from roundtrip.domain.check.evidence import (
@@ -21,20 +23,28 @@ from roundtrip.domain.check.evidence import (
     Size,
     VenueEvidence,
 )
-from roundtrip.domain.check.venue_reading import main_size
+from roundtrip.domain.check.venue_reading import brought_raw, main_size, pool_keep_bps
 from roundtrip.services.runtime.context import CheckContext
 
 TOO_MUCH = "its answer is too large to read"
 
+Name = TypeVar("Name", bound=Hashable)
+Reads = Mapping[str, RpcCall]
+"""Plain requests by name. They go to the node in this order."""
+ReadAnswers = Mapping[str, msgspec.Raw | RpcError]
+PlanResult = Results | Missing | RefusedCall
+
 BlockDependent = Mapping[Address, Missing]
-"""Contracts that may count blocks, and why nothing is known of them where a simulation cannot let as many
-pass as the chain does."""
+"""Contracts whose code may read the block number, where a simulation cannot advance it as the chain does, and
+the reason why their later sells are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckSession:
-    """One check. ``counting`` is asked for only where no simulation lets block numbers pass as they do on the
-    chain. ``deep``: it is also asked what could change it."""
+    """What the rounds of one check share. ``block_dependent`` is filled by the buy round, and only where the
+    node's block number stands still in simulations. ``deep``: the check also tries what the owner and the
+    holders can do.
+    """
 
     means: CheckContext
     head: ChainHead
@@ -46,108 +56,140 @@ class CheckSession:
     deep: bool = False
 
     def request(self, plan: Plan) -> RpcCall:
-        """The plan as a call on the pinned block."""
+        """The plan as a request on the pinned block."""
         return build(plan, self.head.block, self.head.known_dialect())
 
     def results(self, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
         """What the node answered to ``request``."""
         return read(plan, answer, self.head.block, self.head.known_dialect())
 
-    async def ask_later(self, plans: list[tuple[VenuePlace, Plan]]) -> list[Results | Missing | RefusedCall]:
-        """One trip for plans in which something is done and later sold. What counts blocks, and the node
-        cannot let as many pass, is not asked: it would show another face than it does on the chain. Raises
-        NodeFault."""
-        known = [self._block_gap(place, plan) for place, plan in plans]
-        asked = [one for one, gap in zip(plans, known, strict=True) if gap is None]
-        found = iter((await self.ask([], asked))[1] if asked else [])
-        return [next(found) if gap is None else gap for gap in known]
+    async def ask_later(self, plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> dict[Name, PlanResult]:
+        """One trip for plans that sell in a later block. A plan whose contracts may read the block number is
+        not sent where the node cannot advance it: its result is Missing. Raises NodeFault."""
+        gaps = {name: self._block_gap(place, plan) for name, (place, plan) in plans.items()}
+        sendable = {name: plan for name, plan in plans.items() if gaps[name] is None}
+        results = (await self.ask({}, sendable))[1] if sendable else {}
+        return {name: results[name] if gap is None else gap for name, gap in gaps.items()}
 
     def _block_gap(self, place: VenuePlace, plan: Plan) -> Missing | None:
-        parties = (self.token, place.venue.hook or self.token, place.venue.quote_address)
-        gap = next((self.block_dependent[one] for one in parties if one in self.block_dependent), None)
-        waits = self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
-        return None if waits else gap
+        contracts = (self.token, place.venue.hook or self.token, place.venue.quote_address)
+        gaps = (self.block_dependent[contract] for contract in contracts if contract in self.block_dependent)
+        can_wait = self.head.known_dialect().waits(tuple(block.delay_s for block in plan.blocks))
+        return None if can_wait else next(gaps, None)
 
     async def ask(
-        self, first: list[RpcCall], plans: list[tuple[VenuePlace, Plan]]
-    ) -> tuple[list[msgspec.Raw | RpcError], list[Results | Missing | RefusedCall]]:
-        """One trip: ``first`` and the plans. Raises NodeFault when ``first`` got no usable answer.
+        self, reads: Reads, plans: Mapping[Name, tuple[VenuePlace, Plan]]
+    ) -> tuple[ReadAnswers, dict[Name, PlanResult]]:
+        """One trip: plain reads and simulations, and their answers under the same names.
 
-        Many plans go in several requests at once. A venue with a stranger's hook is asked apart: it can
-        answer with megabytes, and then it is refused, and nothing else suffers.
+        Many plans go in several requests at once. Plans of a venue with a stranger's hook go in a request of
+        their own, since a hook can answer with megabytes: then only they are refused. Raises NodeFault when
+        the reads got no usable answer.
         """
         groups = _group_plans(plans)
-        calls = [[self.request(plans[number][1]) for number in group.numbers] for group in groups]
-        sent = [first, *calls] if first else calls
-        told = await self.means.node.batches(sent, self.meter)
-        opening = told.pop(0) if first else []
-        if isinstance(opening, CodeFault):
-            # What was simulated beside it kept the node from answering plain reads.
-            opening = await self.means.node.batch(first, self.meter)
-        if isinstance(opening, NodeFault):
-            raise opening
-        found: dict[int, Results | Missing | RefusedCall] = {}
-        for group, answers in zip(groups, told, strict=True):
-            for at, number in enumerate(group.numbers):
-                if isinstance(answers, NodeFault):
-                    found[number] = group.outcome_of_fault(answers)
-                else:
-                    found[number] = self.results(plans[number][1], answers[at])
-        return opening, [found[number] for number in range(len(plans))]
+        batches = [[self.request(plans[name][1]) for name in group.names] for group in groups]
+        calls = list(reads.values())
+        answers = await self.means.node.batches([calls, *batches] if calls else batches, self.meter)
+        read_answers = answers.pop(0) if calls else []
+        if isinstance(read_answers, CodeFault):
+            # A simulation in the same trip kept the node from answering plain reads.
+            read_answers = await self.means.node.batch(calls, self.meter)
+        if isinstance(read_answers, NodeFault):
+            raise read_answers
+        results: dict[Name, PlanResult] = {}
+        for group, batch in zip(groups, answers, strict=True):
+            if isinstance(batch, NodeFault):
+                results |= dict.fromkeys(group.names, group.result_of_fault(batch))
+            else:
+                for name, answer in zip(group.names, batch, strict=True):
+                    results[name] = self.results(plans[name][1], answer)
+        return dict(zip(reads, read_answers, strict=True)), {name: results[name] for name in plans}
 
 
 MOST_PLANS_A_REQUEST = 48
-"""Beyond it a request passes a megabyte; nodes bound what they read."""
+"""With more of them a request passes a megabyte, which nodes refuse."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
-    """Plans that go in one request, by their numbers."""
+class PlanGroup(Generic[Name]):
+    """Plans that go in one request, by name. ``strange``: of a venue with a stranger's hook."""
 
-    numbers: tuple[int, ...]
+    names: tuple[Name, ...]
     strange: bool
 
-    def outcome_of_fault(self, fault: NodeFault) -> Missing | RefusedCall:
-        """What a request without a usable answer says of its plans."""
+    def result_of_fault(self, fault: NodeFault) -> Missing | RefusedCall:
+        """The result of each plan where the request got no usable answer."""
         if not isinstance(fault, CodeFault):
             return Missing("node", fault.message)
-        # A timeout says nothing of what the venue would do; an answer of megabytes is the hook's own.
+        # A timeout does not show what the venue would do; an answer of megabytes is the hook's own doing.
         if self.strange and isinstance(fault, NodeAnswerTooLarge):
             return RefusedCall("buy", TOO_MUCH, 0)
         return Missing("token", fault.message)
 
 
-def _group_plans(plans: list[tuple[VenuePlace, Plan]]) -> list[_Group]:
-    strange: dict[VenuePlace, list[int]] = {}
-    plain: list[int] = []
-    for number, (place, _) in enumerate(plans):
-        (strange.setdefault(place, []) if place.venue.rival_hook() else plain).append(number)
+def _group_plans(plans: Mapping[Name, tuple[VenuePlace, Plan]]) -> list[PlanGroup[Name]]:
+    plain: list[Name] = []
+    strange: dict[VenuePlace, list[Name]] = {}
+    for name, (place, _) in plans.items():
+        (strange.setdefault(place, []) if place.venue.rival_hook() else plain).append(name)
     cuts = range(0, len(plain), MOST_PLANS_A_REQUEST)
-    together = [_Group(tuple(plain[cut : cut + MOST_PLANS_A_REQUEST]), False) for cut in cuts]
-    return together + [_Group(tuple(own), True) for own in strange.values()]
+    together = [PlanGroup(tuple(plain[cut : cut + MOST_PLANS_A_REQUEST]), False) for cut in cuts]
+    return together + [PlanGroup(tuple(names), True) for names in strange.values()]
 
 
 @dataclass(frozen=True, slots=True)
 class VenueTrial:
-    """A venue on its way through the two trips."""
+    """A venue after the buy round. ``transfer_refusal``: why a plain transfer out of the venue was refused,
+    which routers do not say."""
 
     place: VenuePlace
     facts: PoolFacts | Missing
     buys: tuple[EnvironmentBuy, ...]
-    told: RefusedCall | Missing | None
+    transfer_refusal: RefusedCall | Missing | None
 
     def completed_buy(self, size: Size, environment: int = 0) -> CompletedBuy | None:
-        """What a buy of trip 1 came to, if it went through and left the venue open."""
+        """A buy that went through and left the venue open."""
         for buy in self.buys:
             if (buy.size, buy.environment) == (size, environment) and isinstance(buy.outcome, CompletedBuy):
                 return None if buy.outcome.closes else buy.outcome
         return None
 
     def main_size(self) -> Size | None:
-        """The size it is judged at; None where it did not buy."""
+        """The size it is judged at; None where no buy went through."""
         size = main_size(VenueEvidence(self.place.venue, self.facts, self.buys))
         return size if isinstance(size, str) else None
 
     def exists(self) -> bool:
         """True for a pool that is known to exist."""
         return not isinstance(self.facts, Missing) and self.facts.exists
+
+
+def bought_raw(venue: VenueTrial) -> int:
+    """Base units of the token that the buy it is judged by brought."""
+    return brought_raw(VenueEvidence(venue.place.venue, venue.facts, venue.buys))
+
+
+def choose_venues(venues: list[VenueTrial], policy: Policy) -> list[VenueTrial]:
+    """The venues that are sold on: at most ``most_venues`` that bought, by what the buy brought (every venue
+    is paid the same worth), and all that refused or are unknown. What a pool claims of its liquidity does not
+    count.
+
+    Pools that keep a toll by their own fee come last. Half of the places are kept for pools without a
+    stranger's hook. Otherwise a few cheap pools that nobody can sell on would crowd the fair one out.
+    """
+    existing = [
+        venue for venue in venues if not (isinstance(venue.facts, PoolFacts) and not venue.facts.exists)
+    ]
+    buying = [venue for venue in existing if venue.main_size() is not None]
+
+    def order(trial: VenueTrial) -> tuple[bool, int]:
+        venue = trial.place.venue
+        toll = not venue.keeps_by_hook() and pool_keep_bps(venue.fee_pips) >= policy.toll_warn_bps
+        return toll, -bought_raw(trial)
+
+    ranked, most = sorted(buying, key=order), policy.most_venues
+    hooked = [venue for venue in ranked if venue.place.venue.rival_hook()]
+    plain = [venue for venue in ranked if not venue.place.venue.rival_hook()]
+    chosen = plain[: max(most - len(hooked), most // 2)]
+    chosen += hooked[: most - len(chosen)]
+    return [venue for venue in existing if venue in chosen or venue not in buying]

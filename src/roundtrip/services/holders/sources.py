@@ -22,9 +22,10 @@ from roundtrip.domain.check.price import raw_usd
 from roundtrip.domain.holders.book import BookStart
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.token_flows import NonWallets
+from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.candidates import standard_venues, unseen_venues
-from roundtrip.services.check.pipeline import BuyRoundResult, start_check
-from roundtrip.services.check.sell_round import buy_brought, choose_venues
+from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.session import bought_raw, choose_venues
 from roundtrip.services.runtime.book_cache import reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import refused_at_newest
@@ -68,7 +69,7 @@ class TokenSource:
         fair = [one for one in bought if not one.place.venue.rival_hook()] or bought
         if not fair:
             return None
-        venue = max(fair, key=buy_brought)
+        venue = max(fair, key=bought_raw)
         market = self.trip.run.setting.market
         return raw_usd(venue.place.venue, venue.facts, self.token, market, policy)
 

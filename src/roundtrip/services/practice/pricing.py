@@ -20,7 +20,8 @@ from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
 from roundtrip.domain.trade.judge import level_of, refusal
-from roundtrip.services.check.pipeline import run_sell_round, start_check
+from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS

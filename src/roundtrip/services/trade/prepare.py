@@ -21,7 +21,7 @@ from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
 from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal
-from roundtrip.services.check.index_facts import load_known_venues
+from roundtrip.services.check.index_facts import read_known_venues
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -234,7 +234,7 @@ async def _at_desk(
 ) -> TradeBuilder:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
-    await load_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
+    await read_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
     known = ctx.heads.book.venues_of(token) if ctx.heads.book is not None else ()
     pairs = desks.pairs_of(asset, known, ctx.contracts)
     asking, beside = Meter(), Meter()

@@ -15,7 +15,8 @@ from roundtrip.domain.check.venue_code import takes_sells
 from roundtrip.domain.check.venue_reading import loss_bps
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import RESCUED
-from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
+from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS
 from roundtrip.venues.base import TradeTerms
@@ -113,24 +114,26 @@ async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter)
     """Several trades, each alone on the same block, beside one check."""
     run, checking, trading = desk.opened.run, Meter(), Meter()
     written = [_write_trades(desk, amounts) for amounts in trades]
-    plans = [
-        (one.place, plan)
-        for whole, small in written
-        for one in (*whole, *small)
-        for plan in desks.rehearsal_plans(desk, one)
-    ]
-    evidence, (_, told) = await at_once(
-        run_sell_round(desk.opened, checking), replace(run, meter=trading).ask([], plans)
+    every_trade = [trade for whole, small in written for trade in (*whole, *small)]
+    plans = {
+        (number, part): (trade.place, plan)
+        for number, trade in enumerate(every_trade)
+        for part, plan in zip(("before", "run"), desks.rehearsal_plans(desk, trade), strict=True)
+    }
+    evidence, (_, results) = await at_once(
+        run_sell_round(desk.opened, checking), replace(run, meter=trading).ask({}, plans)
     )
     meter.add(checking, trading)
-    results = iter([_join_results(before, ran) for before, ran in zip(told[::2], told[1::2], strict=True)])
+    joined = iter(
+        _join_results(results[number, "before"], results[number, "run"]) for number in range(len(every_trade))
+    )
     judgement = judge(evidence, desk.ctx.policy)
     return [
         Rehearsals(
             evidence,
             judgement,
-            _by_venue(desk, whole, [next(results) for _ in whole]),
-            _by_venue(desk, small, [next(results) for _ in small]),
+            _by_venue(desk, whole, [next(joined) for _ in whole]),
+            _by_venue(desk, small, [next(joined) for _ in small]),
         )
         for whole, small in written
     ]

@@ -6,7 +6,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.simulate import outcomes
 from roundtrip.chain.simulate.legs import VenuePlace, cast
 from roundtrip.chain.simulate.outcomes import SellStart
-from roundtrip.chain.simulate.request import Plan, Results
+from roundtrip.chain.simulate.request import Plan
 from roundtrip.chain.wallet import calls
 from roundtrip.chain.wallet.calls import WalletCalls
 from roundtrip.domain.base.errors import NodeFault
@@ -31,9 +31,9 @@ from roundtrip.domain.check.evidence import (
 from roundtrip.domain.check.price import quote_in_wei, quote_raw
 from roundtrip.domain.check.venue_reading import MAIN_SIZES
 from roundtrip.domain.trade.judge import BalanceChange, Exit
-from roundtrip.services.check.pipeline import BuyRoundResult
-from roundtrip.services.check.sell_round import buy_brought, standard_probes
-from roundtrip.services.check.session import CheckSession, VenueTrial
+from roundtrip.services.check.buy_round import BuyRoundResult
+from roundtrip.services.check.sell_round import standard_probes
+from roundtrip.services.check.session import CheckSession, PlanResult, VenueTrial, bought_raw
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues import BY_KIND, launchpad, launchpad_pool
 from roundtrip.venues.base import Call
@@ -199,38 +199,35 @@ async def _sell_back(
     own: WalletCalls, tokens: list[BroughtToken], closed: tuple[BroughtToken, ...], meter: Meter, gas: int
 ) -> list[SellBackResult]:
     ways = [_ways(own, token, token in closed, gas // len(tokens)) for token in tokens]
-    asked = [
-        one
-        for token, (own_ways, _) in zip(tokens, ways, strict=True)
-        for way in own_ways
-        for one in _plan_runs(own, token, way)
+    runs = [
+        [run for way in token_ways for run in _plan_runs(own, token, way)]
+        for token, (token_ways, _) in zip(tokens, ways, strict=True)
     ]
     meters = [Meter() for _ in tokens]
-    waits = (_run_plans(token, asked, own_meter) for token, own_meter in zip(tokens, meters, strict=True))
-    told = [one for found in await at_once(*waits) for one in found]
+    results = await at_once(*map(_send, tokens, runs, meters))
     meter.add(*meters)
     return [
-        _read(token, own_ways, left_out, asked, told)
-        for token, (own_ways, left_out) in zip(tokens, ways, strict=True)
+        _read(token, token_ways, left_out, token_runs, token_results)
+        for token, (token_ways, left_out), token_runs, token_results in zip(
+            tokens, ways, runs, results, strict=True
+        )
     ]
 
 
-async def _run_plans(
-    token: BroughtToken, asked: list[_SellBackRun], meter: Meter
-) -> list[Results | Missing | RefusedCall]:
-    """By the token's own run: another token's knows nothing of what this one's code may do."""
-    plans = [(one.way.place, one.plan) for one in asked if one.brought is token]
+async def _send(token: BroughtToken, runs: list[_SellBackRun], meter: Meter) -> list[PlanResult]:
+    """The results in order, asked by the token's own session: it knows what this token's code may read."""
+    plans = {number: (run.way.place, run.plan) for number, run in enumerate(runs)}
     try:
-        return await replace(token.opened.run, meter=meter).ask_later(plans)
+        return list((await replace(token.opened.run, meter=meter).ask_later(plans)).values())
     except NodeFault as fault:
-        return [Missing("node", fault.message)] * len(plans)
+        return [Missing("node", fault.message)] * len(runs)
 
 
 def _ways(own: WalletCalls, token: BroughtToken, closed: bool, gas: int) -> tuple[list[SellWay], bool]:
     """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
     liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
     can be tried, True."""
-    there = sorted(token.opened.venues_to_sell_on(), key=buy_brought, reverse=True)
+    there = sorted(token.opened.venues_to_sell_on(), key=bought_raw, reverse=True)
     there = [one for one in there if not _is_absent(one)]
     dry = [one for one in there if isinstance(one.facts, PoolFacts) and not one.facts.liquidity]
     wet = [one for one in there if one not in dry]
@@ -320,45 +317,44 @@ def _read(
     token: BroughtToken,
     ways: list[SellWay],
     left_out: bool,
-    asked: list[_SellBackRun],
-    told: list[Results | Missing | RefusedCall],
+    runs: list[_SellBackRun],
+    results: list[PlanResult],
 ) -> SellBackResult:
     policy = token.opened.run.means.policy
-    found: dict[SellWay, list[ProbeCell]] = {way: [] for way in ways}
-    reached: dict[SellWay, int | None] = {}
+    cells: dict[SellWay, list[ProbeCell]] = {way: [] for way in ways}
+    arrived_raw: dict[SellWay, int | None] = {}
     gas = 0
-    for one, results in zip(asked, told, strict=True):
-        if one.brought is not token:
+    for run, result in zip(runs, results, strict=True):
+        if run.probe is None:
+            arrived_raw[run.way] = None if isinstance(result, RefusedCall) else outcomes.read_handed(result)
             continue
-        if one.probe is None:
-            reached[one.way] = None if isinstance(results, RefusedCall) else outcomes.read_handed(results)
-            continue
-        if not isinstance(results, Missing | RefusedCall):
-            gas = max(gas, calls.own_gas(results))
-        outcome = _outcome(token.moved, one, results, reached.get(one.way), policy)
-        found[one.way].append(ProbeCell(one.probe, outcome))
-    return SellBackResult(token, tuple((way, tuple(cells)) for way, cells in found.items()), gas, left_out)
+        if not isinstance(result, Missing | RefusedCall):
+            gas = max(gas, calls.own_gas(result))
+        outcome = _outcome(token.moved, run, result, arrived_raw.get(run.way), policy)
+        cells[run.way].append(ProbeCell(run.probe, outcome))
+    by_way = tuple((way, tuple(own_cells)) for way, own_cells in cells.items())
+    return SellBackResult(token, by_way, gas, left_out)
 
 
 def _outcome(
     moved: BalanceChange,
-    one: _SellBackRun,
-    results: Results | Missing | RefusedCall,
-    reached_raw: int | None,
+    run: _SellBackRun,
+    result: PlanResult,
+    arrived_raw: int | None,
     policy: Policy,
 ) -> CellOutcome:
-    if isinstance(results, Missing):
-        return results
-    if isinstance(results, RefusedCall):
-        return replace(results, step="sell")
-    assert one.probe is not None
-    if calls.first_failure(results) is not None:
+    if isinstance(result, Missing):
+        return result
+    if isinstance(result, RefusedCall):
+        return replace(result, step="sell")
+    assert run.probe is not None
+    if calls.first_failure(result) is not None:
         return Missing("token", "the calls went through in one block and not in another just like it")
-    if any(not found.ok for label, found in results.items() if label.startswith("opening-")):
+    if any(not step.ok for label, step in result.items() if label.startswith("opening-")):
         return Missing("node", "the pool that its curve becomes could not be opened")
-    held = held_raw(moved, one.probe, policy)
-    later = moved.before_raw + moved.raw
+    held = held_raw(moved, run.probe, policy)
+    balance_raw = moved.before_raw + moved.raw
     if moved.later_raw:
-        later = moved.later_raw[calls.held_delays_s(policy).index(one.probe.delay_s)]
-    had = SellStart(0, held, calls.own_gas(results), reached_raw, max(0, later - held))
-    return outcomes.read_exit(results, one.way.place, one.environment, one.probe, had)
+        balance_raw = moved.later_raw[calls.held_delays_s(policy).index(run.probe.delay_s)]
+    start = SellStart(0, held, calls.own_gas(result), arrived_raw, max(0, balance_raw - held))
+    return outcomes.read_exit(result, run.way.place, run.environment, run.probe, start)

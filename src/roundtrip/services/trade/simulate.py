@@ -40,8 +40,9 @@ from roundtrip.domain.trade.judge import (
     judge_trade,
 )
 from roundtrip.services.check import environments
-from roundtrip.services.check.pipeline import BuyRoundResult, run_sell_round
+from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.check.schema import VerdictAnswer, at
+from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import ETH_DECIMALS, AssetAmount, amount, is_money, money_wei, symbol_of

@@ -15,7 +15,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing, RefusedCall
 from roundtrip.services.check import environments
 from roundtrip.services.check.candidates import list_candidates
-from roundtrip.services.check.index_facts import load_known_venues, read_index_facts
+from roundtrip.services.check.index_facts import known_venues, read_index_facts, read_known_venues
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.trade.trade_builder import pays
@@ -91,7 +91,7 @@ def _value_of(case: HoldingCase, one: HoldingSells) -> Valued:
 async def _cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
     seed, book = ctx.entropy(), ctx.heads.book
     tokens = list(dict.fromkeys(one.token for one in holdings))
-    await at_once(*(load_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
+    await at_once(*(read_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
     short = list(dict.fromkeys(one.token for one in holdings if one.seller is None and one.slot is None))
     waits = (
         read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders) for token in short
@@ -132,7 +132,7 @@ def _read_places(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
     """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that. Others
     can open pools beyond every bound: ``at`` is among them all the same."""
     book = ctx.heads.book
-    found = list_candidates(book, ctx.contracts, token, _MOST_KNOWN)
+    found = list_candidates(known_venues(book, token), ctx.contracts, token, _MOST_KNOWN)
     listed = set(book.venues_of(token)) if book is not None else set()
     own = [venue for venue in listed if at is not None and venue.at() == at and venue not in found.venues]
     paid = [venue for venue in (*own, *found.venues) if pays(venue) is not None]

@@ -10,7 +10,8 @@ from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.venue_reading import Sale
 from roundtrip.domain.check.verdict import judge
-from roundtrip.services.check.pipeline import run_sell_round, start_check
+from roundtrip.services.check.pipeline import start_check
+from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context
 
 from .holdings import HoldingToSell, Valued, slot_of, worth

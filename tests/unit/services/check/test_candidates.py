@@ -10,6 +10,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.check import candidates as module
 from roundtrip.services.check.candidates import Candidates, unseen_venues
+from roundtrip.services.check.index_facts import known_venues
 from roundtrip.venues import VENUES, abi, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts, Log
 from unit.domain.builders import NODE
@@ -28,7 +29,7 @@ MOST = 30
 
 
 def candidates(book: VenueIndex | None, contracts: Contracts, token: Address) -> Candidates:
-    return module.list_candidates(book, contracts, token, MOST)
+    return module.list_candidates(known_venues(book, token), contracts, token, MOST)
 
 
 def odd(quote: Address = ODD, fee_pips: int = 3000) -> Venue:

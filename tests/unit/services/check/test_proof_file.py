@@ -19,7 +19,6 @@ from roundtrip.domain.check.evidence import Evidence, QuoteHop, QuoteRate
 from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import judge
 from roundtrip.services.check.environments import draw
-from roundtrip.services.check.pipeline import EVIDENCE_SCHEMA
 from roundtrip.services.check.proof_file import (
     MOST_FILE_BYTES,
     Claim,
@@ -29,7 +28,8 @@ from roundtrip.services.check.proof_file import (
     judged_again,
     read_claim,
 )
-from roundtrip.services.check.proof_schema import encode_beginning, present
+from roundtrip.services.check.proof_schema import encode_proof_inputs, present
+from roundtrip.services.check.sell_round import EVIDENCE_SCHEMA
 from roundtrip.store.check.evidence import KeptProof
 from roundtrip.venues import BY_KIND, amm_v3, amm_v4, launchpad_curve, launchpad_pool
 from roundtrip.venues.base import Contracts
@@ -57,7 +57,7 @@ def proof(found: Evidence | None = None, **begun: Any) -> Json:
     """What the service would answer with it, as JSON."""
     found = found or sound()
     began = ProofInputs(**{"seed": "0x" + SEED.hex(), "venues": (OURS,), "others": 0, **begun})
-    document = encode_beginning(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
+    document = encode_proof_inputs(CONTRACTS, "anvil", judge(found, POLICY).verdict, began)
     trip = pack([[RpcCall("eth_chainId", [])]])
     kept = KeptProof(datetime(2026, 11, 21, tzinfo=UTC), canonical_json.dump(found), document, [trip])
     answer: Json = json.loads(msgspec.json.encode(present(kept)))

@@ -10,8 +10,7 @@ from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import CompletedBuy, EnvironmentBuy, Missing, RefusedCall
-from roundtrip.services.check.sell_round import choose_venues
-from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _group_plans
+from roundtrip.services.check.session import MOST_PLANS_A_REQUEST, VenueTrial, _group_plans, choose_venues
 from roundtrip.venues import amm_v4
 from unit.chain.samples import ENVIRONMENT
 from unit.domain.builders import ABSENT, LIQUID, NODE
@@ -63,30 +62,30 @@ def test_what_refused_or_is_not_known_is_judged_and_what_is_not_there_is_not() -
 PLAN = Plan(ENVIRONMENT, ())
 
 
-def plans(*venues: Venue) -> list[tuple[VenuePlace, Plan]]:
-    return [(VenuePlace(venue, amm_v4), PLAN) for venue in venues]
+def plans(*venues: Venue) -> dict[int, tuple[VenuePlace, Plan]]:
+    return {number: (VenuePlace(venue, amm_v4), PLAN) for number, venue in enumerate(venues)}
 
 
 def test_many_plans_go_in_several_requests() -> None:
     count = 2 * MOST_PLANS_A_REQUEST + 1
     groups = _group_plans(plans(*(pool(n % 5) for n in range(count))))
-    assert [number for group in groups for number in group.numbers] == list(range(count))
-    assert max(len(group.numbers) for group in groups) == MOST_PLANS_A_REQUEST
+    assert [number for group in groups for number in group.names] == list(range(count))
+    assert max(len(group.names) for group in groups) == MOST_PLANS_A_REQUEST
 
 
 def test_a_pool_with_a_strangers_hook_is_asked_apart() -> None:
     plain, first, second = pool(1), pool(2, hook=True), pool(3, hook=True)
     groups = _group_plans(plans(plain, first, plain, second, first))
-    assert [group.numbers for group in groups] == [(0, 2), (1, 4), (3,)]
+    assert [group.names for group in groups] == [(0, 2), (1, 4), (3,)]
     assert [group.strange for group in groups] == [False, True, True]
 
 
 def test_who_answers_with_megabytes_is_refused_if_he_is_a_strangers_hook() -> None:
     plain, strange = _group_plans(plans(pool(1), pool(2, hook=True)))
-    assert isinstance(strange.outcome_of_fault(NodeAnswerTooLarge("too much")), RefusedCall)
-    told = plain.outcome_of_fault(NodeAnswerTooLarge("too much"))
+    assert isinstance(strange.result_of_fault(NodeAnswerTooLarge("too much")), RefusedCall)
+    told = plain.result_of_fault(NodeAnswerTooLarge("too much"))
     assert isinstance(told, Missing)
     assert told.fault == "token"
-    gone = strange.outcome_of_fault(NodeFault("gone"))
+    gone = strange.result_of_fault(NodeFault("gone"))
     assert isinstance(gone, Missing)
     assert gone.fault == "node"
