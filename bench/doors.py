@@ -34,7 +34,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
+from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
@@ -138,7 +138,7 @@ async def application(pool: asyncpg.Pool) -> AsyncIterator[Starlette]:
     gate = Gate(
         MinuteLimits(_now_ms),
         Allowances(allowance, allowance, allowance),
-        GroupCommit(CallLedger(pool), _now_ms),
+        CallCounter(DatabaseCalls(pool), _now_ms),
     )
     app = create_app(Dispatch(cast(Context, _Nowhere()), gate, shared), Callers(), gate.open)
 

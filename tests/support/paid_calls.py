@@ -10,8 +10,8 @@ from uuid import UUID
 import msgspec
 import pytest
 
-from roundtrip.api.admission.call_counter import GroupCommit
-from roundtrip.api.admission.credit_spending import Spending
+from roundtrip.api.admission.call_counter import CallCounter
+from roundtrip.api.admission.credit_spender import CreditSpender
 from roundtrip.api.admission.gate import Admitted, CallRefused, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, DoorReply
@@ -79,7 +79,7 @@ class House:
     wall: Wall = field(default_factory=Wall)
     now_s: float = 0.0
     drawn: Drawn = field(default_factory=Drawn)
-    again_s: float = 1.0
+    retry_s: float = 1.0
 
     async def begun(self) -> "House":
         self.ledger.balances[1] = Balance(5)
@@ -94,9 +94,9 @@ class House:
         def clock() -> float:
             return self.now_s
 
-        self.spending = Spending(self.ledger, self.wall, self.drawn, clock, self.again_s)
-        commit = GroupCommit(self.ledger, self.wall, clock)
-        return Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
+        self.spender = CreditSpender(self.ledger, self.wall, self.drawn, clock=clock, retry_s=self.retry_s)
+        counter = CallCounter(self.ledger, self.wall, clock=clock)
+        return Gate(MinuteLimits(self.wall), ALLOWANCES, counter, spender=self.spender)
 
     async def ask(self, asking: CallerRequest = KEYED, counts: Counts = "day") -> Admitted:
         return await self.gate.admit(asking, counts, needs_key=False)

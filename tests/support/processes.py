@@ -8,8 +8,8 @@ from uuid import UUID
 
 import asyncpg
 
-from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
-from roundtrip.api.admission.credit_spending import Credits, Spending
+from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
+from roundtrip.api.admission.credit_spender import CreditSpender, DatabaseCredits
 from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
@@ -24,7 +24,7 @@ ALLOWANCES = Allowances(CallAllowance(1), CallAllowance(10**6, FREE), CallAllowa
 
 
 @dataclass
-class Faulty(Credits):
+class Faulty(DatabaseCredits):
     """``fault``: the next request fails, "before" it is done or "after"; or the process "dies before" or
     "dies after" that, once ``is_dying``."""
 
@@ -59,28 +59,30 @@ class Process:
     is_gone: bool = False
 
     def __post_init__(self) -> None:
-        self.ledger, self.counts = Faulty(self.pool), CallLedger(self.pool)
-        self.spending = Spending(self.ledger, self.wall, self.drawn, lambda: self.now_s, again_s=1e6)
-        commit = GroupCommit(self.counts, self.wall, lambda: self.now_s)
-        self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, commit, spending=self.spending)
+        self.ledger, self.counts = Faulty(self.pool), DatabaseCalls(self.pool)
+        self.spender = CreditSpender(
+            self.ledger, self.wall, self.drawn, clock=lambda: self.now_s, retry_s=1e6
+        )
+        counter = CallCounter(self.counts, self.wall, clock=lambda: self.now_s)
+        self.gate = Gate(MinuteLimits(self.wall), ALLOWANCES, counter, spender=self.spender)
 
     async def begun(self) -> "Process":
         """With its connections, so that it never dies while one is made."""
-        for own in (self.ledger.own, self.counts.own):
+        for own in (self.ledger.connection, self.counts.connection):
             await own._connect()
         return self
 
     async def quiet(self) -> None:
         """Nothing is under way any more."""
-        for part in (self.spending, self.gate.commit):
+        for part in (self.spender, self.gate.counter):
             while part._flushing is not None:
                 await asyncio.wait([part._flushing])
 
     async def dies(self) -> None:
         """In the middle of whatever it does."""
-        for own in (self.ledger.own, self.counts.own):
-            await own._let_go()
-        for part in (self.spending, self.gate.commit):
+        for own in (self.ledger.connection, self.counts.connection):
+            await own._discard()
+        for part in (self.spender, self.gate.counter):
             if part._flushing is not None:
                 part._flushing.cancel()
                 await asyncio.wait([part._flushing])

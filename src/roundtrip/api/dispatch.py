@@ -195,7 +195,7 @@ class Dispatch:
         """Has the call paid for, or hands it back where the answer is spoiled."""
         if admitted is None or not counted:
             return self._unpaid(admitted, counted)
-        await self.gate.settle(admitted)
+        await self.gate.charge(admitted)
         return admitted.ticket
 
     def _unpaid(self, admitted: Admitted | None, counted: bool) -> Ticket | None:
@@ -203,7 +203,7 @@ class Dispatch:
         if admitted is None:
             return None
         if not counted:
-            return self.gate.hand_back(admitted).ticket
+            return self.gate.refund(admitted).ticket
         self.gate.release(admitted)
         return admitted.ticket
 

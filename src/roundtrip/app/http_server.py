@@ -133,9 +133,9 @@ def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey 
     measures.watch("runs", "under_way", shared.running)
     measures.watch("runs", "most", lambda: shared.most_running)
     measures.watch("answers_kept", "", shared.count_shared)
-    measures.watch("writes_waiting", "calls", gate.commit.waiting)
-    if gate.spending is not None:
-        measures.watch("writes_waiting", "credits", gate.spending.waiting)
+    measures.watch("writes_waiting", "calls", gate.counter.waiting)
+    if gate.spender is not None:
+        measures.watch("writes_waiting", "credits", gate.spender.waiting)
     if store is not None:
         measures.watch("store_answers", "", lambda: int(not store.is_gone()))
 

@@ -9,7 +9,7 @@ from datetime import date
 import asyncpg
 import pytest
 
-from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
+from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
 from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
@@ -164,7 +164,7 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
     monkeypatch.setattr(call_counts, "forget", fails)
     number = await put_account(own, WALLETS[0], "k")
     async with asyncpg.create_pool(database_url, min_size=0, max_size=1) as pool:
-        ledger = CallLedger(pool)
+        ledger = DatabaseCalls(pool)
         for _ in range(2):
             assert room(await ledger.write([call("k")], [], NOW_MS)) == [True]
         await ledger.close()
@@ -175,7 +175,7 @@ async def test_calls_count_where_old_ones_cannot_be_forgotten(
 
 
 @dataclass
-class InTurns(CallLedger):
+class InTurns(DatabaseCalls):
     """One of fifty that have twenty connections."""
 
     async def write(
@@ -197,7 +197,7 @@ async def test_fifty_gates_on_one_database_let_in_as_many_as_the_day_has(
     async with AsyncExitStack() as stack:
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
         wall = Wall(NOW_MS)
-        gates = [Gate(MinuteLimits(wall), allowances, GroupCommit(InTurns(pool), wall)) for _ in range(50)]
+        gates = [Gate(MinuteLimits(wall), allowances, CallCounter(InTurns(pool), wall)) for _ in range(50)]
 
         async def ask(gate: Gate, key: str) -> str:
             try:

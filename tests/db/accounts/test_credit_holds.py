@@ -12,8 +12,8 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from roundtrip.api.admission.call_counter import CallLedger, GroupCommit
-from roundtrip.api.admission.credit_spending import Credits, Spending
+from roundtrip.api.admission.call_counter import CallCounter, DatabaseCalls
+from roundtrip.api.admission.credit_spender import CreditSpender, DatabaseCredits
 from roundtrip.api.admission.gate import Admitted, CallRefused, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest
@@ -139,7 +139,7 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(own: Conne
 
 
 @dataclass
-class InTurns(CallLedger):
+class InTurns(DatabaseCalls):
     """One of fifty that have twenty connections."""
 
     async def write(
@@ -150,7 +150,7 @@ class InTurns(CallLedger):
 
 
 @dataclass
-class CreditsInTurns(Credits):
+class CreditsInTurns(DatabaseCredits):
     """As ``InTurns``."""
 
     async def move(
@@ -180,9 +180,9 @@ async def gates(own: Connection, database_url: str) -> AsyncIterator[list[Gate]]
         pool = await stack.enter_async_context(asyncpg.create_pool(database_url, min_size=0, max_size=20))
         found = []
         for _ in range(50):
-            spending = Spending(CreditsInTurns(pool), wall, drawn)
-            commit = GroupCommit(InTurns(pool), wall)
-            found.append(Gate(MinuteLimits(wall), allowances, commit, spending=spending))
+            spender = CreditSpender(CreditsInTurns(pool), wall, drawn)
+            counter = CallCounter(InTurns(pool), wall)
+            found.append(Gate(MinuteLimits(wall), allowances, counter, spender=spender))
         yield found
 
 
@@ -205,11 +205,11 @@ async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
     of_one = [(gates[n], found) for n, found in admitted if found.hold and found.hold.account_id == one]
     assert len(of_one) == 17
     for gate, found in of_one[:5]:
-        gate.hand_back(found)
+        gate.refund(found)
     again = asyncio.gather(*(asked_of(gate, "k0") for gate in gates[:5]))
-    await asyncio.gather(again, *(gate.settle(found) for gate, found in of_one[5:]))
+    await asyncio.gather(again, *(gate.charge(found) for gate, found in of_one[5:]))
     for gate in gates:
-        await gate.spending.close()  # type: ignore[union-attr]
+        await gate.spender.close()  # type: ignore[union-attr]
     got_in = sum(isinstance(found, Admitted) for found in again.result())
     assert await conserved(own, NOW_MS) == {one: (5 - got_in, got_in, 12), other: (0, 3, 0)}
 

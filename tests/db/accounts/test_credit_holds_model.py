@@ -238,9 +238,9 @@ class Spendings(Payings):
 
     async def _end(self, process: Process, admitted: Admitted, how: str) -> None:
         if how == "counts":
-            await process.gate.settle(admitted)
+            await process.gate.charge(admitted)
         elif how == "fails":
-            process.gate.hand_back(admitted)
+            process.gate.refund(admitted)
         else:
             process.gate.release(admitted)
         await process.quiet()
@@ -253,10 +253,10 @@ class Spendings(Payings):
         for end in process.ends:
             self._ended(*end)
         process.ends, process.is_gone = [], False
-        self._run(process.spending.close() if is_closed else self._flushed(process))
+        self._run(process.spender.close() if is_closed else self._flushed(process))
 
     async def _flushed(self, process: Process) -> None:
-        process.spending._begin()
+        process.spender._start_flush()
         await process.quiet()
 
     @rule(place=st.integers(0, 2))
@@ -294,7 +294,7 @@ class Spendings(Payings):
         call.process.ledger.fault = f"dies {when}"
         if when == "after":
             self._ended("spent", call.admitted.hold.id)
-        self._run(call.process.dies_in(call.process.gate.settle(call.admitted)))
+        self._run(call.process.dies_in(call.process.gate.charge(call.admitted)))
         self.seen[f"killed {when} it was spent"] += 1
         self._replaced(self.processes.index(call.process))
 

@@ -102,7 +102,7 @@ async def same_as_in_memory(url: str, turns: list[tuple[int, int, str, int, int 
         if back is not None:
             if back < len(tickets):
                 holder, ticket, own = tickets.pop(back)
-                given, expected_back = plain(holder.hand_back(ticket)), memory.hand_back(own)
+                given, expected_back = plain(holder.refund(ticket)), memory.refund(own)
                 # What a call of a minute that is over leaves is nothing anybody asks.
                 assert given == expected_back or own.taken_ms <= house.wall.ms - WINDOW_MS
                 await holder.settle()
@@ -149,7 +149,7 @@ async def test_two_calls_of_one_millisecond_are_two(house: House) -> None:
     minutes = house.process()
     first, second = [await minutes.take("a", 2) for _ in range(2)]
     assert first.taken_ms == second.taken_ms
-    minutes.hand_back(first)
+    minutes.refund(first)
     await minutes.settle()
     other = house.process()
     assert (await other.take("a", 2)).remaining == 0
@@ -198,7 +198,7 @@ async def test_a_key_that_holds_something_else_is_nobodys_fault(house: House, wr
     with redis.Redis.from_url(house.url) as client:
         client.delete("roundtrip::minute:a")
         client.execute_command(*wrong.format("roundtrip::minute:a").split())
-        minutes.hand_back(first)
+        minutes.refund(first)
         await minutes.settle()
         came = await asyncio.gather(*(minutes.take(caller, 3) for caller in "aab"))
         assert [one.remaining for one in came] == [2, 1, 2]
@@ -246,7 +246,7 @@ async def test_while_the_store_is_gone_each_process_counts_alone(own_valkey: Sto
         assert [(await minutes.take("a", 3)).remaining for _ in left] == left
         assert isinstance(await taken(minutes, "a", 3), tuple)
     # What was counted by both is handed back here; the store is not there to hear it.
-    assert one.hand_back(first).remaining == 3
+    assert one.refund(first).remaining == 3
     assert (await one.take("a", 3)).remaining == 0
     own_valkey.start()
     house.seconds += 1.0
@@ -281,6 +281,6 @@ async def test_whatever_the_store_answers_nobody_fails_and_all_are_limited(what:
 async def test_a_ticket_can_be_replaced_like_any_other(house: House) -> None:
     minutes = house.process()
     ticket = replace(await minutes.take("a", 1), limit=1)
-    minutes.hand_back(ticket)
+    minutes.refund(ticket)
     await minutes.settle()
     assert (await house.process().take("a", 1)).remaining == 0

@@ -16,8 +16,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
-from roundtrip.api.admission.call_counter import GroupCommit
-from roundtrip.api.admission.credit_spending import Spending
+from roundtrip.api.admission.batch_writer import BatchWriter
 from roundtrip.api.admission.gate import gate_over
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
@@ -142,14 +141,14 @@ async def test_without_its_database_what_is_told_is_in_the_log(
     assert (line["operation"], line["door"]) == ("check_token", "http")
 
 
-@pytest.mark.parametrize("begin", [GroupCommit._begin, Spending._begin, SharedMinutes._begin, _put_to_valkey])
+@pytest.mark.parametrize("begin", [BatchWriter._start_flush, SharedMinutes._begin, _put_to_valkey])
 async def test_what_goes_on_after_a_request_is_no_part_of_it(begin: Callable[[Any], Any]) -> None:
     seen: list[dict[str, Any]] = []
 
     async def flush() -> None:
         seen.append(structlog.contextvars.get_contextvars())
 
-    begun = SimpleNamespace(_flushing=None, _is_gone=lambda: False, is_gone=lambda: False, _flush=flush)
+    begun = SimpleNamespace(_flushing=None, _is_away=lambda: False, is_gone=lambda: False, _flush=flush)
     begun._waiting = []
     with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"):
         begin(begun)

@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 from typing import cast
 
-from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
@@ -61,7 +61,7 @@ async def scenarios() -> list[tuple[str, str]]:
 async def test_every_scenario_of_tools_ends_as_expected() -> None:
     allowance = CallAllowance(1_000_000)
     wall = Wall()
-    gate = Gate(MinuteLimits(wall), Allowances(allowance, allowance, allowance), GroupCommit(Counts(), wall))
+    gate = Gate(MinuteLimits(wall), Allowances(allowance, allowance, allowance), CallCounter(Counts(), wall))
     # No scenario gets as far as a use case.
     dispatch = Dispatch(cast(Context, _Nowhere()), gate, SharedAnswers(asyncio.get_running_loop().time))
     callers, wrong, total = Callers(), [], [0, 0]

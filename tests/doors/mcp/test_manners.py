@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Admitted, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch
@@ -54,7 +54,7 @@ def gate() -> Keyring:
     allowance, wall = CallAllowance(100, 100), Wall()
     ledger = Ledger(live={hashed("live"): account(1)})
     allowances = Allowances(allowance, allowance, allowance)
-    return Keyring(MinuteLimits(wall), allowances, GroupCommit(ledger, wall))
+    return Keyring(MinuteLimits(wall), allowances, CallCounter(ledger, wall))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, DoorReply
@@ -105,7 +105,7 @@ class House:
 
     def __post_init__(self) -> None:
         wall = Wall()
-        gate = Gate(MinuteLimits(wall), ALLOWANCES, GroupCommit(self.counts, wall))
+        gate = Gate(MinuteLimits(wall), ALLOWANCES, CallCounter(self.counts, wall))
         self.dispatch = Dispatch(CONTEXT, gate, SharedAnswers(self.clock))
 
     async def ask(self, operation: AnyOperation = PLAIN, **raw: object) -> DoorReply:

@@ -17,8 +17,8 @@ from roundtrip.services.runtime.holder_tier import IsHolder, nobody_holds
 from roundtrip.store.accounts.call_counts import CountedCall, LiveKey, RefundedCall
 from roundtrip.store.accounts.credit_holds import CreditHold
 
-from .call_counter import CallLedger, GroupCommit
-from .credit_spending import Credits, Spending
+from .call_counter import CallCounter, DatabaseCalls
+from .credit_spender import CreditSpender, DatabaseCredits
 from .minute_limits import LocalMinutes, MinuteCounter, MinuteLimits, Ticket
 
 Counts = Literal["day", "minute", "never"]
@@ -61,10 +61,10 @@ class Gate:
 
     limits: MinuteLimits
     allowances: Allowances
-    commit: GroupCommit
+    counter: CallCounter
     is_holder: IsHolder = nobody_holds
     across: MinuteCounter | None = None
-    spending: Spending | None = None
+    spender: CreditSpender | None = None
     can_be_paid: bool = False
     minutes: MinuteCounter = field(init=False)
     _around: MinuteLimits = field(init=False)
@@ -80,15 +80,15 @@ class Gate:
     async def open(self) -> AsyncIterator[None]:
         """Remembers the calls of the last minute; writes down what is left at the end."""
         if not self.minutes.is_lasting:
-            self.limits.load(await self.commit.recent(self.limits.load))
+            self.limits.load(await self.counter.recent(self.limits.load))
         try:
             yield
         finally:
             try:
-                await self.commit.close()
+                await self.counter.close()
             finally:
-                if self.spending is not None:
-                    await self.spending.close()
+                if self.spender is not None:
+                    await self.spender.close()
 
     async def admit(self, asking: CallerRequest, counts: Counts, needs_key: bool) -> Admitted:
         """Lets a call in, and counts it. Raises Refused: bad_key, key_needed, rate_limited, daily_limit,
@@ -106,9 +106,9 @@ class Gate:
         beside = self._taken_around(asking, ticket)
         if not self.minutes.is_lasting:
             try:
-                await self.commit.count(CountedCall(ticket.caller, ticket.taken_ms))
+                await self.counter.count(CountedCall(ticket.caller, ticket.taken_ms))
             except RoundtripError as error:
-                raise CallRefused(error, self.minutes.hand_back(ticket)) from None
+                raise CallRefused(error, self.minutes.refund(ticket)) from None
         return Admitted(self.allowances.anonymous, None, ticket, beside=beside)
 
     async def look_at(self, asking: CallerRequest) -> None:
@@ -119,7 +119,7 @@ class Gate:
         if asking.key is not None:
             await self._look_up(asking, await self._hash_key(asking, asking.key))
 
-    def hand_back(self, admitted: Admitted) -> Admitted:
+    def refund(self, admitted: Admitted) -> Admitted:
         """Uncounts a call: its failure was not the caller's doing."""
         ticket = admitted.ticket
         if ticket is None:
@@ -127,22 +127,22 @@ class Gate:
         account_id = None if admitted.account is None else admitted.account.id
         self.release(admitted)
         for one in admitted.beside:
-            self._around.hand_back(one)
+            self._around.refund(one)
         if admitted.day is not None or not self.minutes.is_lasting:
-            self.commit.hand_back(
+            self.counter.refund(
                 RefundedCall(self._minute_of(ticket), ticket.taken_ms, account_id, admitted.day)
             )
-        return replace(admitted, ticket=self.minutes.hand_back(ticket))
+        return replace(admitted, ticket=self.minutes.refund(ticket))
 
-    async def settle(self, admitted: Admitted) -> None:
+    async def charge(self, admitted: Admitted) -> None:
         """Has the call paid for, where it is: before its answer goes out."""
-        if admitted.hold is not None and self.spending is not None:
-            await self.spending.settle(admitted.hold)
+        if admitted.hold is not None and self.spender is not None:
+            await self.spender.charge(admitted.hold)
 
     def release(self, admitted: Admitted) -> None:
         """A call that nobody will read the answer of costs no credit; it counts all the same."""
-        if admitted.hold is not None and self.spending is not None:
-            self.spending.release(admitted.hold)
+        if admitted.hold is not None and self.spender is not None:
+            self.spender.release(admitted.hold)
 
     def _minute_of(self, ticket: Ticket) -> str | None:
         """Under which minute a call is written down."""
@@ -169,16 +169,16 @@ class Gate:
             return Admitted(allowance, live.account, ticket, day, beside=beside)
         held = await self._hold_credit(live, ticket)
         if held is None:
-            raise CallRefused(self._day_is_over(ticket, allowance), self.minutes.hand_back(ticket))
+            raise CallRefused(self._day_is_over(ticket, allowance), self.minutes.refund(ticket))
         return Admitted(allowance, live.account, ticket, hold=held, beside=beside)
 
     async def _hold_credit(self, live: LiveKey, ticket: Ticket) -> CreditHold | None:
-        if self.spending is None or not live.may_pay:
+        if self.spender is None or not live.may_pay:
             return None
         try:
-            return await self.spending.hold(live.account.id, self._minute_of(ticket), ticket.taken_ms)
+            return await self.spender.hold(live.account.id, self._minute_of(ticket), ticket.taken_ms)
         except BaseException as error:
-            left = self.minutes.hand_back(ticket)
+            left = self.minutes.refund(ticket)
             if isinstance(error, RoundtripError):
                 raise CallRefused(error, left) from None
             raise
@@ -190,14 +190,14 @@ class Gate:
 
     async def _count_call(self, asking: CallerRequest, call: CountedCall, ticket: Ticket) -> LiveKey:
         try:
-            live = await self.commit.count(call)
+            live = await self.counter.count(call)
         except BaseException as error:
-            left = self.minutes.hand_back(ticket)
+            left = self.minutes.refund(ticket)
             if isinstance(error, RoundtripError):
                 raise CallRefused(error, left) from None
             raise
         if live is None:
-            self.minutes.hand_back(ticket)
+            self.minutes.refund(ticket)
             raise await self._dead(asking, call.key_hash)
         return live
 
@@ -207,7 +207,7 @@ class Gate:
         known = hashed in self._known
         looked = None if known else self._look_up_taken(asking)
         try:
-            live = await self.commit.look_up(hashed, known)
+            live = await self.counter.look_up(hashed, known)
         except BaseException as error:
             self._not_dead(looked)
             if isinstance(error, RoundtripError):
@@ -234,7 +234,7 @@ class Gate:
 
     def _not_dead(self, looked: Ticket | None) -> None:
         if looked is not None:
-            self.limits.hand_back(looked)
+            self.limits.refund(looked)
 
     async def _dead(self, asking: CallerRequest, hashed: bytes | None) -> CallRefused:
         if hashed is not None:
@@ -252,7 +252,7 @@ class Gate:
         except LimitReached:
             return Ticket(asking.name, 0, limit, 0)
         if not self.minutes.is_lasting:
-            self.commit.count_later(CountedCall(ticket.caller, ticket.taken_ms))
+            self.counter.count_later(CountedCall(ticket.caller, ticket.taken_ms))
         return ticket
 
     async def _take(self, caller: str, allowance: CallAllowance) -> Ticket:
@@ -276,10 +276,10 @@ class Gate:
                 taken.append(self._around.take(name, addresses * self.allowances.anonymous.per_minute))
             except LimitReached as error:
                 for one in taken:
-                    self._around.hand_back(one)
+                    self._around.refund(one)
                 said = "Your network made too many calls without a key in a minute; use a key, or wait."
                 why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
-                raise CallRefused(why, self.minutes.hand_back(ticket)) from None
+                raise CallRefused(why, self.minutes.refund(ticket)) from None
         return tuple(taken)
 
     def _taken_with_keys(self, asking: CallerRequest, allowance: CallAllowance) -> tuple[Ticket, ...]:
@@ -310,14 +310,14 @@ def gate_over(ctx: Context, across: MinuteCounter | None = None) -> Gate:
     def new_id() -> UUID:
         return UUID(bytes=ctx.entropy()[-16:], version=4)
 
-    commit = GroupCommit(CallLedger(ctx.pool), now_ms)
-    spending = Spending(Credits(ctx.pool), now_ms, new_id)
+    counter = CallCounter(DatabaseCalls(ctx.pool), now_ms)
+    spender = CreditSpender(DatabaseCredits(ctx.pool), now_ms, new_id)
     return Gate(
         MinuteLimits(now_ms),
         ctx.allowances,
-        commit,
+        counter,
         ctx.is_holder,
         across,
-        spending,
+        spender,
         can_be_paid=ctx.payments is not None,
     )

@@ -72,7 +72,7 @@ class MinuteLimits:
         calls.append(taken)
         return Ticket(caller, taken, limit, limit - len(calls))
 
-    def hand_back(self, ticket: Ticket) -> Ticket:
+    def refund(self, ticket: Ticket) -> Ticket:
         """Uncounts a call."""
         calls = self._calls.get(ticket.caller)
         if calls is None or ticket.taken_ms not in calls:
@@ -107,7 +107,7 @@ class MinuteCounter(Protocol):
     async def take(self, caller: str, limit: int) -> Ticket:
         """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""
 
-    def hand_back(self, ticket: Ticket) -> Ticket:
+    def refund(self, ticket: Ticket) -> Ticket:
         """Uncounts a call, and waits for nothing."""
 
 
@@ -122,6 +122,6 @@ class LocalMinutes:
         """As ``MinuteLimits.take``."""
         return self.limits.take(caller, limit)
 
-    def hand_back(self, ticket: Ticket) -> Ticket:
+    def refund(self, ticket: Ticket) -> Ticket:
         """As ``MinuteLimits.hand_back``."""
-        return self.limits.hand_back(ticket)
+        return self.limits.refund(ticket)

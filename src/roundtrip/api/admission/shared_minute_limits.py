@@ -119,16 +119,16 @@ class SharedMinutes:
             return own
         taken_ms, left = came
         if taken_ms < 0:
-            self.limits.hand_back(own)
+            self.limits.refund(own)
             raise over(limit, left)
         return _SharedTicket(own.caller, taken_ms, limit, min(left, own.remaining), own)
 
-    def hand_back(self, ticket: Ticket) -> Ticket:
+    def refund(self, ticket: Ticket) -> Ticket:
         """Uncounts a call: here at once, in the store with the next script, if that ever runs."""
         if not isinstance(ticket, _SharedTicket):
-            return self.limits.hand_back(ticket)
-        own = self.limits.hand_back(ticket.own)
-        self._hand_back_later(ticket.caller, ticket.taken_ms)
+            return self.limits.refund(ticket)
+        own = self.limits.refund(ticket.own)
+        self._refund_later(ticket.caller, ticket.taken_ms)
         return replace(ticket, remaining=ticket.remaining + own.remaining - ticket.own.remaining)
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
@@ -136,7 +136,7 @@ class SharedMinutes:
         if self._flushing is not None:
             await asyncio.wait([self._flushing], timeout=within_s)
 
-    def _hand_back_later(self, caller: str, taken_ms: int) -> None:
+    def _refund_later(self, caller: str, taken_ms: int) -> None:
         if not self.valkey.is_gone():
             self._backs.append((caller, taken_ms))
             self._begin()
@@ -147,9 +147,9 @@ class SharedMinutes:
         def return_place(done: asyncio.Future[tuple[int, int] | None]) -> None:
             came = None if done.cancelled() else done.result()
             if came is not None and came[0] >= 0:
-                self._hand_back_later(waiting.caller, came[0])
+                self._refund_later(waiting.caller, came[0])
 
-        self.limits.hand_back(own)
+        self.limits.refund(own)
         waiting.came.add_done_callback(return_place)
 
     def _begin(self) -> None:

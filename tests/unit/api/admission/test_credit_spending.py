@@ -5,7 +5,7 @@ import asyncio
 import asyncpg
 import pytest
 
-from roundtrip.api.admission import credit_spending as spending_of
+from roundtrip.api.admission import credit_spender as spending_of
 from roundtrip.api.admission.gate import Admitted, CallRefused
 from roundtrip.api.request.callers import CallerRequest
 from roundtrip.store.accounts.credit_holds import HOLD_MS
@@ -29,9 +29,9 @@ async def test_past_the_day_a_call_holds_a_credit_until_it_is_answered(house: Ho
         (None, house.wall.ms + HOLD_MS)
     ] * 3
     assert (house.has(), house.minute()) == ((2, 3, 0), 3)
-    await house.gate.settle(admitted[0])
+    await house.gate.charge(admitted[0])
     assert house.has() == (2, 2, 1)
-    left = house.gate.hand_back(admitted[1]).ticket
+    left = house.gate.refund(admitted[1]).ticket
     assert left is not None
     assert left.remaining == 5
     await flushed()
@@ -75,7 +75,7 @@ async def test_credits_are_held_and_free_calls_come_back_at_midnight(house: Hous
     late = await house.ask()
     house.wall.ms = MIDNIGHT_MS
     assert (await house.ask()).hold is None
-    house.gate.hand_back(late)
+    house.gate.refund(late)
     await flushed()
     assert house.has() == (5, 0, 0)
     assert sorted(house.ledger.days.values()) == [1, 2]
@@ -94,14 +94,14 @@ async def test_everybody_who_comes_meanwhile_shares_one_statement(house: House) 
     came = await asyncio.gather(*(house.ask() for _ in range(6)), return_exceptions=True)
     assert [isinstance(one, Admitted) for one in came] == [True] * 5 + [False]
     assert house.ledger.moves == 1
-    await asyncio.gather(*(house.gate.settle(one) for one in came if isinstance(one, Admitted)))
+    await asyncio.gather(*(house.gate.charge(one) for one in came if isinstance(one, Admitted)))
     assert (house.ledger.moves, house.has()) == (2, (0, 0, 5))
 
 
 async def test_what_is_given_back_can_be_spent_by_the_next_call(house: House) -> None:
     house.ledger.balances[1] = Balance(1, 4)
     for _ in range(4):
-        house.gate.hand_back(await house.ask())
+        house.gate.refund(await house.ask())
     await flushed()
     assert house.has() == (1, 0, 4)
 
@@ -148,8 +148,8 @@ async def test_what_may_be_spent_is_spent_once(house: House, fault: Exception, i
     """The answer goes out all the same."""
     one, other = await house.ask(), await house.ask()
     house.ledger.moving_fault, house.ledger.is_moved = fault, is_done
-    await house.gate.settle(one)
-    await house.gate.settle(other)
+    await house.gate.charge(one)
+    await house.gate.charge(other)
     assert house.has() == ((3, 1, 1) if is_done else (3, 2, 0))
     house.ledger.moving_fault, house.now_s = None, 1.0
     await house.ask()
@@ -161,16 +161,16 @@ async def test_a_database_that_is_gone_is_not_asked_by_everybody(house: House) -
     before = house.ledger.moves
     house.ledger.moving_fault = OSError()
     for one in admitted:
-        await house.gate.settle(one)
+        await house.gate.charge(one)
         assert (await house.refused())[0] == "busy"
     assert house.ledger.moves == before + 1
 
 
 async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
-    house = await House(again_s=0.001).begun()
+    house = await House(retry_s=0.001).begun()
     admitted = await house.ask()
     house.ledger.moving_fault = OSError()
-    await house.gate.settle(admitted)
+    await house.gate.charge(admitted)
     house.ledger.came.clear()
     house.ledger.moving_fault = None
     async with asyncio.timeout(30):
@@ -180,11 +180,11 @@ async def test_nobody_has_to_ask_for_what_is_left_to_be_tried_again() -> None:
 
 
 async def test_after_a_second_outage_it_is_tried_again_too() -> None:
-    house = await House(again_s=0.001).begun()
+    house = await House(retry_s=0.001).begun()
     for spent in (1, 2):
         admitted = await house.ask()
         house.ledger.moving_fault = OSError()
-        await house.gate.settle(admitted)
+        await house.gate.charge(admitted)
         house.ledger.came.clear()
         house.ledger.moving_fault = None
         async with asyncio.timeout(30):
@@ -195,15 +195,15 @@ async def test_after_a_second_outage_it_is_tried_again_too() -> None:
 
 
 async def test_what_is_spent_while_the_database_is_gone_needs_nobody_to_be_tried_again() -> None:
-    house = await House(again_s=0.001).begun()
+    house = await House(retry_s=0.001).begun()
     admitted = await house.ask()
     house.ledger.moving_fault = OSError()
-    assert house.gate.spending is not None
-    goes_away = asyncio.create_task(house.gate.spending.hold(1, None, house.wall()))
+    assert house.gate.spender is not None
+    goes_away = asyncio.create_task(house.gate.spender.hold(1, None, house.wall()))
     await asyncio.sleep(0)
     goes_away.cancel()
     await flushed()
-    await house.gate.settle(admitted)
+    await house.gate.charge(admitted)
     house.ledger.came.clear()
     house.ledger.moving_fault = None
     async with asyncio.timeout(30):
@@ -216,7 +216,7 @@ async def test_a_hold_that_is_over_is_not_ended_any_more(house: House) -> None:
     """Somebody else may have it."""
     spent, given_up = await house.ask(), await house.ask()
     house.ledger.moving_fault = OSError()
-    await house.gate.settle(spent)
+    await house.gate.charge(spent)
     house.gate.release(given_up)
     house.wall.ms += HOLD_MS
     house.ledger.moving_fault, house.now_s = None, 1.0
@@ -229,10 +229,10 @@ async def test_what_is_left_at_the_end_is_done(house: House, was_gone: bool) -> 
     async with house.gate.open():
         spent, back = await house.ask(), await house.ask()
         house.ledger.moving_fault = OSError() if was_gone else None
-        settling = asyncio.create_task(house.gate.settle(spent))
+        settling = asyncio.create_task(house.gate.charge(spent))
         await (flushed() if was_gone else asyncio.sleep(0))
         house.ledger.moving_fault = None
-        house.gate.hand_back(back)
+        house.gate.refund(back)
     assert house.has() == (4, 0, 1)
     await settling
 
@@ -282,9 +282,9 @@ async def test_who_goes_away_before_it_is_spent_has_it_back(house: House) -> Non
     under_way, waiting = await house.ask(), await house.ask()
     house.ledger.go.clear()
     house.ledger.came.clear()
-    first = asyncio.create_task(house.gate.settle(under_way))
+    first = asyncio.create_task(house.gate.charge(under_way))
     await house.ledger.came.wait()
-    second = asyncio.create_task(house.gate.settle(waiting))
+    second = asyncio.create_task(house.gate.charge(waiting))
     await flushed()
     first.cancel()
     second.cancel()

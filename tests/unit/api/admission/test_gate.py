@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from roundtrip.api.admission import call_counter
-from roundtrip.api.admission.call_counter import GroupCommit
+from roundtrip.api.admission.call_counter import CallCounter
 from roundtrip.api.admission.gate import Admitted, CallRefused, Counts, Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.request.callers import CallerRequest, Callers
@@ -54,13 +54,13 @@ class House:
         async def is_holder(wallet: Address) -> bool:
             return wallet in self.holders
 
-        commit = GroupCommit(self.ledger, self.wall, self.clock)
-        return Gate(MinuteLimits(self.wall), ALLOWANCES, commit, is_holder)
+        counter = CallCounter(self.ledger, self.wall, clock=self.clock)
+        return Gate(MinuteLimits(self.wall), ALLOWANCES, counter, is_holder)
 
     async def began_anew(self) -> None:
         """As after a kill: nothing is said to the gate that was."""
         self.gate = self.made()
-        self.gate.limits.load(await self.gate.commit.recent())
+        self.gate.limits.load(await self.gate.counter.recent())
 
     async def ask(
         self, asking: CallerRequest = KEYED, counts: Counts = "day", needs_key: bool = False
@@ -192,7 +192,7 @@ async def test_of_calls_at_once_as_many_get_in_as_the_day_has_left(house: House)
 
 
 async def test_a_call_handed_back_is_as_if_it_had_not_been(house: House) -> None:
-    left = house.gate.hand_back(await house.ask())
+    left = house.gate.refund(await house.ask())
     assert left.ticket is not None
     assert left.ticket.remaining == 5
     await flushed()
@@ -204,7 +204,7 @@ async def test_a_call_handed_back_after_midnight_goes_back_to_its_own_day(house:
     spoiled = await house.ask()
     house.wall.ms = MIDNIGHT_MS + 90_000
     await house.ask()
-    house.gate.hand_back(spoiled)
+    house.gate.refund(spoiled)
     await flushed()
     assert sorted(house.ledger.days.values()) == [0, 1]
     assert max(house.ledger.days.items(), key=lambda row: row[1])[0][1] == date(2025, 10, 10)
@@ -274,7 +274,7 @@ async def test_what_could_not_be_written_is_when_the_database_is_back(house: Hou
     spoiled = await house.ask()
     house.ledger.fault = OSError()
     assert [await house.left(KEYLESS) for _ in range(2)] == [2, 1]
-    house.gate.hand_back(spoiled)
+    house.gate.refund(spoiled)
     house.ledger.fault = None
     house.clock.now = 1.0
     assert await house.left() == 3
@@ -285,7 +285,7 @@ async def test_what_could_not_be_written_is_when_the_database_is_back(house: Hou
 
 async def test_calls_that_are_over_are_not_written_late(house: House) -> None:
     house.ledger.fault = OSError()
-    house.gate.hand_back(await house.ask(KEYLESS))
+    house.gate.refund(await house.ask(KEYLESS))
     await house.ask(KEYLESS)
     house.ledger.fault = None
     house.clock.now, house.wall.ms = 1.0, house.wall.ms + 60_000
@@ -296,9 +296,9 @@ async def test_calls_that_are_over_are_not_written_late(house: House) -> None:
 async def test_what_the_database_always_refuses_keeps_nobody_from_being_counted(house: House) -> None:
     spoiled = await house.ask()
     house.ledger.fault = asyncpg.ForeignKeyViolationError("no such mite")
-    house.gate.hand_back(spoiled)
+    house.gate.refund(spoiled)
     await flushed()
-    assert not house.gate.commit._backs
+    assert not house.gate.counter._refunds
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ async def test_nothing_of_a_day_is_handed_back_twice(
     """A statement that broke off may have been done: in doubt the caller is short of a call."""
     spoiled, _ = [await house.ask() for _ in range(2)]
     house.ledger.fault, house.ledger.is_done = fault, was_done
-    house.gate.hand_back(spoiled)
+    house.gate.refund(spoiled)
     await flushed()
     house.ledger.fault, house.clock.now = None, 1.0
     await house.ask(KEYLESS)
@@ -394,7 +394,7 @@ async def test_what_was_called_before_is_known_once_the_database_answers(house: 
 
 async def test_what_is_left_at_the_end_is_written(house: House) -> None:
     async with house.gate.open():
-        house.gate.hand_back(await house.ask())
+        house.gate.refund(await house.ask())
     assert (house.day(), house.ledger.minute.total()) == (0, 0)
 
 
@@ -403,7 +403,7 @@ async def test_a_service_begins_without_its_database(house: House) -> None:
         async def recent(self, now_ms: int) -> list[tuple[str, int, int]]:
             raise OSError
 
-    gate = Gate(MinuteLimits(house.wall), ALLOWANCES, GroupCommit(Never(), house.wall, house.clock))
+    gate = Gate(MinuteLimits(house.wall), ALLOWANCES, CallCounter(Never(), house.wall, clock=house.clock))
     async with gate.open():
         assert (await gate.admit(KEYLESS, "day", False)).ticket is not None
 
@@ -436,7 +436,7 @@ class GateAgainstModel(RuleBasedStateMachine):
             await flushed()
 
     async def handed_back(self, admitted: Admitted) -> None:
-        self.house.gate.hand_back(admitted)
+        self.house.gate.refund(admitted)
         await flushed()
 
     def model(self, caller: str, limit: int, now: int) -> tuple[str, int | None]:
@@ -478,7 +478,7 @@ class GateAgainstModel(RuleBasedStateMachine):
 
     @precondition(lambda self: self.admitted)
     @rule(data=st.data())
-    def hand_back(self, data: st.DataObject) -> None:
+    def refund(self, data: st.DataObject) -> None:
         place = data.draw(st.integers(0, len(self.admitted) - 1))
         found, caller, at, day = self.admitted.pop(place)
         self.loop.run_until_complete(self.handed_back(found))
@@ -560,7 +560,7 @@ async def test_a_call_that_the_network_refuses_costs_its_address_nothing(house: 
 
 async def test_a_call_that_is_handed_back_is_handed_back_to_the_network(house: House) -> None:
     for _ in range(100):
-        house.gate.hand_back(await house.ask(asking_from("203.0.113.5")))
+        house.gate.refund(await house.ask(asking_from("203.0.113.5")))
 
 
 async def test_calls_with_keys_are_bounded_by_address_too(house: House) -> None:

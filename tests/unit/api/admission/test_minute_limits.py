@@ -127,14 +127,14 @@ def test_a_call_handed_back_can_be_made_again(limits: MinuteLimits, wall: Wall) 
     limits.take("a", 2)
     wall.ms += 1_000
     spoiled = limits.take("a", 2)
-    assert limits.hand_back(spoiled) == Ticket("a", spoiled.taken_ms, 2, 1)
+    assert limits.refund(spoiled) == Ticket("a", spoiled.taken_ms, 2, 1)
     assert limits.take("a", 2).remaining == 0
     told_to_wait(limits, "a", 2)
 
 
 def test_of_two_calls_at_the_same_moment_one_is_handed_back(limits: MinuteLimits) -> None:
     limits.take("a", 2)
-    limits.hand_back(limits.take("a", 2))
+    limits.refund(limits.take("a", 2))
     assert limits.take("a", 2).remaining == 0
 
 
@@ -142,8 +142,8 @@ def test_a_call_is_handed_back_only_once(limits: MinuteLimits, wall: Wall) -> No
     ticket = limits.take("a", 2)
     wall.ms += 1_000
     limits.take("a", 2)
-    limits.hand_back(ticket)
-    assert limits.hand_back(ticket) is ticket
+    limits.refund(ticket)
+    assert limits.refund(ticket) is ticket
     assert limits.take("a", 2).remaining == 0
 
 
@@ -151,13 +151,13 @@ def test_a_call_that_is_over_a_minute_old_has_nothing_to_hand_back(limits: Minut
     ticket = limits.take("a", 1)
     wall.ms += 60_000
     limits.take("a", 1)
-    assert limits.hand_back(ticket) is ticket
+    assert limits.refund(ticket) is ticket
     told_to_wait(limits, "a", 1)
 
 
 def test_an_unknown_caller_has_nothing_to_hand_back(limits: MinuteLimits) -> None:
     ticket = Ticket("nobody", 0, 5, 4)
-    assert limits.hand_back(ticket) is ticket
+    assert limits.refund(ticket) is ticket
 
 
 def test_of_too_many_callers_nobodys_minute_is_forgotten(
