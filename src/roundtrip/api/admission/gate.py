@@ -126,8 +126,8 @@ class Gate:
             return admitted
         account_id = None if admitted.account is None else admitted.account.id
         self.release(admitted)
-        for one in admitted.beside:
-            self._around.refund(one)
+        for ticket_beside in admitted.beside:
+            self._around.refund(ticket_beside)
         if admitted.day is not None or not self.minutes.is_lasting:
             self.counter.refund(
                 RefundedCall(self._minute_of(ticket), ticket.taken_ms, account_id, admitted.day)
@@ -178,9 +178,9 @@ class Gate:
         try:
             return await self.spender.hold(live.account.id, self._minute_of(ticket), ticket.taken_ms)
         except BaseException as error:
-            left = self.minutes.refund(ticket)
+            refunded = self.minutes.refund(ticket)
             if isinstance(error, RoundtripError):
-                raise CallRefused(error, left) from None
+                raise CallRefused(error, refunded) from None
             raise
 
     async def _hash_key(self, asking: CallerRequest, shown: str) -> bytes:
@@ -192,9 +192,9 @@ class Gate:
         try:
             live = await self.counter.count(call)
         except BaseException as error:
-            left = self.minutes.refund(ticket)
+            refunded = self.minutes.refund(ticket)
             if isinstance(error, RoundtripError):
-                raise CallRefused(error, left) from None
+                raise CallRefused(error, refunded) from None
             raise
         if live is None:
             self.minutes.refund(ticket)
@@ -205,16 +205,16 @@ class Gate:
         """Raises Refused: bad_key, busy, and rate_limited where too many keys of an address were not live: a
         key that this process does not know yet may be, so it is not called dead unasked."""
         known = hashed in self._known
-        looked = None if known else self._look_up_taken(asking)
+        look_up_ticket = None if known else self._look_up_taken(asking)
         try:
             live = await self.counter.look_up(hashed, known)
         except BaseException as error:
-            self._not_dead(looked)
+            self._not_dead(look_up_ticket)
             if isinstance(error, RoundtripError):
                 raise CallRefused(error, None) from None
             raise
         if live is not None:
-            self._not_dead(looked)
+            self._not_dead(look_up_ticket)
         if live is None:
             raise await self._dead(asking, hashed)
         self._known[hashed] = live.account
@@ -227,22 +227,22 @@ class Gate:
         try:
             return self.limits.take(f"look-ups of {asking.name}", _MOST_LOOK_UPS)
         except LimitReached as error:
-            said = "Too many keys from this address are not live; wait a little."
+            text = "Too many keys from this address are not live; wait a little."
             wait_s, limit = error.retry_after_s or 1, self.allowances.anonymous.per_minute
-            why = LimitReached("rate_limited", said, wait_s, limit)
+            why = LimitReached("rate_limited", text, wait_s, limit)
             raise CallRefused(why, Ticket(asking.name, 0, limit, 0)) from None
 
-    def _not_dead(self, looked: Ticket | None) -> None:
-        if looked is not None:
-            self.limits.refund(looked)
+    def _not_dead(self, ticket: Ticket | None) -> None:
+        if ticket is not None:
+            self.limits.refund(ticket)
 
     async def _dead(self, asking: CallerRequest, hashed: bytes | None) -> CallRefused:
         if hashed is not None:
             self._known.pop(hashed, None)
         return await self._bad_key(asking)
 
-    async def _bad_key(self, asking: CallerRequest, said: str = "This key is not live.") -> CallRefused:
-        return CallRefused(CallerFault("bad_key", said), await self._count_refused(asking))
+    async def _bad_key(self, asking: CallerRequest, text: str = "This key is not live.") -> CallRefused:
+        return CallRefused(CallerFault("bad_key", text), await self._count_refused(asking))
 
     async def _count_refused(self, asking: CallerRequest) -> Ticket:
         """Counts a call that is refused anyway under its address, as long as there is room."""
@@ -268,19 +268,19 @@ class Gate:
 
     def _taken_around(self, asking: CallerRequest, ticket: Ticket) -> tuple[Ticket, ...]:
         """One call of each network around an address. Raises Refused (rate_limited)."""
-        taken: list[Ticket] = []
+        tickets: list[Ticket] = []
         if not self.is_bound(asking):
             return ()
         for name, addresses in asking.networks:
             try:
-                taken.append(self._around.take(name, addresses * self.allowances.anonymous.per_minute))
+                tickets.append(self._around.take(name, addresses * self.allowances.anonymous.per_minute))
             except LimitReached as error:
-                for one in taken:
-                    self._around.refund(one)
-                said = "Your network made too many calls without a key in a minute; use a key, or wait."
-                why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
+                for taken_ticket in tickets:
+                    self._around.refund(taken_ticket)
+                text = "Your network made too many calls without a key in a minute; use a key, or wait."
+                why = LimitReached("rate_limited", text, error.retry_after_s or 1, error.limit)
                 raise CallRefused(why, self.minutes.refund(ticket)) from None
-        return tuple(taken)
+        return tuple(tickets)
 
     def _taken_with_keys(self, asking: CallerRequest, allowance: CallAllowance) -> tuple[Ticket, ...]:
         """One call of an address that shows a key. Raises Refused (rate_limited)."""
@@ -289,16 +289,16 @@ class Gate:
         try:
             return (self._around.take(asking.name, self.allowances.address.keyed),)
         except LimitReached as error:
-            said = f"Your address made more than {error.limit} calls with keys in a minute; wait a little."
-            why = LimitReached("rate_limited", said, error.retry_after_s or 1, error.limit)
+            text = f"Your address made more than {error.limit} calls with keys in a minute; wait a little."
+            why = LimitReached("rate_limited", text, error.retry_after_s or 1, error.limit)
             raise CallRefused(why, Ticket(asking.name, 0, allowance.per_minute, 0)) from None
 
     def _day_is_over(self, ticket: Ticket, allowance: CallAllowance) -> LimitReached:
         wait_s = -((ticket.taken_ms % _DAY_MS - _DAY_MS) // 1000)
-        said = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
+        text = f"More than {allowance.per_day} calls in a day of UTC; it ends at midnight."
         if self.can_be_paid:
-            said += " Calls past it can be paid for: GET /v1/credits says how."
-        return LimitReached("daily_limit", said, wait_s, allowance.per_minute)
+            text += " Calls past it can be paid for: GET /v1/credits says how."
+        return LimitReached("daily_limit", text, wait_s, allowance.per_minute)
 
 
 def gate_over(ctx: Context, across: MinuteCounter | None = None) -> Gate:

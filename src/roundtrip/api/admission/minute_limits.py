@@ -28,8 +28,8 @@ class Ticket:
 def over(limit: int, wait_ms: int) -> LimitReached:
     """The refusal of who has to wait so long for the next call."""
     wait_s = -(-wait_ms // 1000)
-    said = f"More than {limit} calls in a minute; ask again in {wait_s} s."
-    return LimitReached("rate_limited", said, wait_s, limit)
+    text = f"More than {limit} calls in a minute; ask again in {wait_s} s."
+    return LimitReached("rate_limited", text, wait_s, limit)
 
 
 @dataclass(slots=True)
@@ -47,14 +47,14 @@ class MinuteLimits:
     def load(self, calls: Iterable[tuple[str, int, int]]) -> None:
         """Remembers calls of before this process began: caller, when, how many; the oldest first."""
         for caller, taken_ms, count in calls:
-            known = self._of(self._counted_as(caller))
-            is_late = bool(known) and known[-1] > taken_ms
-            known.extend([taken_ms] * count)
+            times = self._of(self._counted_as(caller))
+            is_late = bool(times) and times[-1] > taken_ms
+            times.extend([taken_ms] * count)
             if is_late:
                 # Others were counted before these could be read.
-                in_order = sorted(known)
-                known.clear()
-                known.extend(in_order)
+                in_order = sorted(times)
+                times.clear()
+                times.extend(in_order)
 
     def take(self, caller: str, limit: int) -> Ticket:
         """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait."""

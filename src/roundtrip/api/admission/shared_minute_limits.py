@@ -104,32 +104,32 @@ class SharedMinutes:
     async def take(self, caller: str, limit: int) -> Ticket:
         """Counts one call. Raises LimitReached (rate_limited) with the seconds to wait; what this process
         alone has counted is refused without asking."""
-        own = self.limits.take(caller, limit)
+        local = self.limits.take(caller, limit)
         if self.valkey.is_gone() or len(self._waiting) >= _MOST_WAITING:
-            return own
-        waiting = _WaitingLimit(own.caller, limit, asyncio.get_running_loop().create_future())
+            return local
+        waiting = _WaitingLimit(local.caller, limit, asyncio.get_running_loop().create_future())
         self._waiting.append(waiting)
         self._begin()
         try:
-            came = await asyncio.shield(waiting.came)
+            counted = await asyncio.shield(waiting.came)
         except asyncio.CancelledError:
-            self._forget_caller(own, waiting)
+            self._forget_caller(local, waiting)
             raise
-        if came is None:
-            return own
-        taken_ms, left = came
+        if counted is None:
+            return local
+        taken_ms, left = counted
         if taken_ms < 0:
-            self.limits.refund(own)
+            self.limits.refund(local)
             raise over(limit, left)
-        return _SharedTicket(own.caller, taken_ms, limit, min(left, own.remaining), own)
+        return _SharedTicket(local.caller, taken_ms, limit, min(left, local.remaining), local)
 
     def refund(self, ticket: Ticket) -> Ticket:
         """Uncounts a call: here at once, in the store with the next script, if that ever runs."""
         if not isinstance(ticket, _SharedTicket):
             return self.limits.refund(ticket)
-        own = self.limits.refund(ticket.own)
+        local = self.limits.refund(ticket.own)
         self._refund_later(ticket.caller, ticket.taken_ms)
-        return replace(ticket, remaining=ticket.remaining + own.remaining - ticket.own.remaining)
+        return replace(ticket, remaining=ticket.remaining + local.remaining - ticket.own.remaining)
 
     async def settle(self, within_s: float = SETTLE_S) -> None:
         """Waits for what is under way, hand-backs too."""
@@ -141,15 +141,15 @@ class SharedMinutes:
             self._backs.append((caller, taken_ms))
             self._begin()
 
-    def _forget_caller(self, own: Ticket, waiting: _WaitingLimit) -> None:
+    def _forget_caller(self, local: Ticket, waiting: _WaitingLimit) -> None:
         """Who went away before it was let in has made no call."""
 
-        def return_place(done: asyncio.Future[tuple[int, int] | None]) -> None:
-            came = None if done.cancelled() else done.result()
-            if came is not None and came[0] >= 0:
-                self._refund_later(waiting.caller, came[0])
+        def return_place(future: asyncio.Future[tuple[int, int] | None]) -> None:
+            counted = None if future.cancelled() else future.result()
+            if counted is not None and counted[0] >= 0:
+                self._refund_later(waiting.caller, counted[0])
 
-        self.limits.refund(own)
+        self.limits.refund(local)
         waiting.came.add_done_callback(return_place)
 
     def _begin(self) -> None:
@@ -171,30 +171,30 @@ class SharedMinutes:
     async def _run_script(
         self, backs: list[tuple[str, int]], waiting: list[_WaitingLimit]
     ) -> list[tuple[int, int]] | None:
-        keys = [self._key(caller) for caller, _ in backs] + [self._key(one.caller) for one in waiting]
+        keys = [self._key(caller) for caller, _ in backs] + [self._key(call.caller) for call in waiting]
         args: list[str | int] = ["" if self.now_ms is None else self.now_ms()]
         for _, taken_ms in backs:
             args += [taken_ms, 0]
-        for one in waiting:
-            args += [0, one.limit]
+        for call in waiting:
+            args += [0, call.limit]
         try:
-            came = await self.valkey.run(_COUNT, keys, args)
+            answer = await self.valkey.run(_COUNT, keys, args)
         except StoreUnavailable:
             return None
-        told = came if isinstance(came, list) else [came]
-        if len(told) != 2 * len(waiting) or not all(_could_be(number) for number in told):
+        numbers = answer if isinstance(answer, list) else [answer]
+        if len(numbers) != 2 * len(waiting) or not all(_could_be(number) for number in numbers):
             self.valkey.distrust("counts that are none")
             return None
-        return list(zip(told[::2], told[1::2], strict=True))
+        return list(zip(numbers[::2], numbers[1::2], strict=True))
 
     def _key(self, caller: str) -> bytes:
         return f"{NAMESPACE}:{self.service}:minute:{caller}".encode("utf-8", "surrogatepass")
 
 
-def _tell(waiting: list[_WaitingLimit], came: list[tuple[int, int]] | None) -> None:
-    for at, one in enumerate(waiting):
-        if not one.came.done():
-            one.came.set_result(None if came is None else came[at])
+def _tell(waiting: list[_WaitingLimit], counts: list[tuple[int, int]] | None) -> None:
+    for at, call in enumerate(waiting):
+        if not call.came.done():
+            call.came.set_result(None if counts is None else counts[at])
 
 
 def _could_be(number: object) -> bool:

@@ -68,10 +68,10 @@ def guess_calls(asset: Address, wallet: Address, block: BlockRef) -> list[RpcCal
 
 def read_guesses(asset: Address, answers: list[msgspec.Raw | RpcError]) -> BalanceSlot | None:
     """The one guess whose balance came back; None when none did, or more than one."""
-    told = f'"0x{abi.word(MARK_RAW)}"'.encode()
-    found = [
+    marked = f'"0x{abi.word(MARK_RAW)}"'.encode()
+    slots = [
         guess
         for guess, answer in zip(guesses(asset), answers, strict=True)
-        if not isinstance(answer, RpcError) and bytes(answer) == told
+        if not isinstance(answer, RpcError) and bytes(answer) == marked
     ]
-    return found[0] if len(found) == 1 else None
+    return slots[0] if len(slots) == 1 else None

@@ -28,14 +28,14 @@ NO_ROUTE = "no route to the money side"
 
 
 def _quote_at(results: Results, moment: str) -> int | Missing:
-    found = results[f"{moment}-quote"]
-    raw = abi.uint_at(found.data, 0) if found.ok else None
+    result = results[f"{moment}-quote"]
+    raw = abi.uint_at(result.data, 0) if result.ok else None
     return Missing("node", "a balance of the money side could not be read") if raw is None else raw
 
 
 def _tokens_at(results: Results, moment: str) -> int | Missing:
-    found = results[f"{moment}-token"]
-    raw = abi.uint_at(found.data, 0) if found.ok else None
+    result = results[f"{moment}-token"]
+    raw = abi.uint_at(result.data, 0) if result.ok else None
     return Missing("token", "the token does not tell balances") if raw is None else raw
 
 
@@ -136,14 +136,14 @@ def read_exit(
     if refused is not None:
         return refused
     sells = [result for label, result in results.items() if re.fullmatch(r"sell-\d+", label)]
-    done = [number for number, result in enumerate(sells) if result.ok]
-    if not done:
+    completed = [number for number, result in enumerate(sells) if result.ok]
+    if not completed:
         approval = _first_refusal(results, (("approve-0", "approve"),))
         return approval or RefusedCall("sell", sells[-1].reason(), sells[-1].gas_used)
     held = had.held_raw
-    asked = planned_sell_raw(probe, held)
+    planned_raw = planned_sell_raw(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
-    after, left = _quote_at(results, f"after-{done[0]}"), _tokens_at(results, "after")
+    after, left = _quote_at(results, f"after-{completed[0]}"), _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):
@@ -152,24 +152,24 @@ def read_exit(
         return left
     if not receiver:
         left -= had.prior_raw
-    if len(done) > 1:
+    if len(completed) > 1:
         # Sold again what was sold already: only the first counts, and it sold no more than it was asked to,
         # nor more than all of them did. Of a receiver nobody knows what reached it.
-        left = held - asked if receiver else max(left, held - asked)
+        left = held - planned_raw if receiver else max(left, held - planned_raw)
     # What reached a receiver is not asked before it sells. Where it is not known otherwise it is what it sold
     # and what it has left; where that would be more than there was, the sell moved less than it was asked to.
-    reached = asked + left if had.handed_raw is None else max(left, had.handed_raw)
+    reached = planned_raw + left if had.handed_raw is None else max(left, had.handed_raw)
     arrived = min(held, reached) if receiver else None
-    tried = tuple(f"sell-{number}" for number in range(done[0] + 1))
-    gas = ("approve", *tried) if receiver else tried
+    labels = tuple(f"sell-{number}" for number in range(completed[0] + 1))
+    gas = ("approve", *labels) if receiver else labels
     return Sold(
         paid_raw=had.paid_raw,
         held_raw=held,
-        planned_raw=asked,
+        planned_raw=planned_raw,
         sold_raw=(held if arrived is None else arrived) - left,
         back_raw=after - before + _gas_between(results, gas, out, environment),
         buy_gas=had.buy_gas,
-        sell_gas=sells[done[0]].gas_used,
+        sell_gas=sells[completed[0]].gas_used,
         arrived_raw=arrived,
     )
 
@@ -186,9 +186,9 @@ def read_told(results: Results | Missing, label: str) -> RefusedCall | Missing |
     """What the token said to a move made directly; None when it did not object."""
     if isinstance(results, Missing):
         return results
-    told = results[label]
+    result = results[label]
     leg: _Leg = "sell" if label == "pull" else "buy"
-    return None if told.ok else RefusedCall(leg, told.reason(), told.gas_used)
+    return None if result.ok else RefusedCall(leg, result.reason(), result.gas_used)
 
 
 def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | RefusedCall | Missing:
@@ -198,8 +198,8 @@ def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | Refu
     refused = _first_refusal(results, (("buy", "buy"), ("pull", "sell"), ("pay-out", "buy")))
     if refused is not None:
         return refused
-    told = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
-    before, after, received, left = (abi.uint_at(one.data, 0) if one.ok else None for one in told)
+    reads = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
+    before, after, received, left = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
     if before is None or after is None or received is None or left is None:
         return Missing("token", "the token does not tell balances")
     # What the token left where it was is not taken: only what moved is compared.

@@ -194,8 +194,8 @@ def buy_block(
     )
     steps += _fund_steps(place, setting, environment, size, amount_raw)
     # Once its gas is known the token's balances are known too.
-    asked = 2 if known_gas is None else 1
-    steps += reads("start", place, setting, environment, buyer)[:asked]
+    calls_count = 2 if known_gas is None else 1
+    steps += reads("start", place, setting, environment, buyer)[:calls_count]
     calls = place.file.plan_buy(place.venue, setting.token, setting.contracts, amount_raw, buyer)
     steps += [
         SimulatedStep(f"allow-{n}", buyer, call, policy.approve_gas_limit)
@@ -204,7 +204,7 @@ def buy_block(
     most = policy.hook_gas_limit if place.venue.rival_hook() else policy.buy_gas_limit
     limit = most if known_gas is None else min(most, known_gas * 3 // 2)
     steps.append(SimulatedStep("buy", buyer, calls[-1], limit))
-    steps += reads("bought", place, setting, environment, buyer)[:asked]
+    steps += reads("bought", place, setting, environment, buyer)[:calls_count]
     balances = (
         (buyer, start_wei(setting, environment, size)),
         (environment.receiver, gas_float(policy, environment)),
@@ -212,8 +212,8 @@ def buy_block(
     )
     nonces = ((buyer, environment.nonce), (environment.receiver, environment.nonce))
     slot = slot_of(place.venue, setting)
-    given = () if slot is None else ((slot.asset, slot.of(buyer), amount_raw),)
-    return PlannedBlock(_BUY_DELAY_S, tuple(steps), balances, nonces, given)
+    storage = () if slot is None else ((slot.asset, slot.of(buyer), amount_raw),)
+    return PlannedBlock(_BUY_DELAY_S, tuple(steps), balances, nonces, storage)
 
 
 def _fund_steps(

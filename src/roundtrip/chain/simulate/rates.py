@@ -44,8 +44,8 @@ class GivenRates:
     ) -> MarketRates:
         """Those of them that are of ``assets``, in the order of addresses, as ``Rates`` has them."""
         wanted = set(assets)
-        found = sorted((rate for rate in self.rates if rate.asset in wanted), key=lambda rate: rate.asset)
-        return replace(market, rates=tuple(found))
+        rates = sorted((rate for rate in self.rates if rate.asset in wanted), key=lambda rate: rate.asset)
+        return replace(market, rates=tuple(rates))
 
 
 @dataclass(slots=True)
@@ -73,12 +73,14 @@ class Rates:
                 return market
             each = len(calls) // len(missing)
             for number, asset in enumerate(missing):
-                own = answers[number * each : (number + 1) * each]
+                own_answers = answers[number * each : (number + 1) * each]
                 # What the node did not answer is asked again by the next check.
-                if not any(isinstance(answer, RpcError) and answer.code != REVERTED for answer in own):
-                    self._known[asset] = (now, read_rate(asset, own, self.contracts, market))
-        found = (self._known[asset][1] for asset in wanted if asset in self._known)
-        return replace(market, rates=tuple(rate for rate in found if rate is not None))
+                if not any(
+                    isinstance(answer, RpcError) and answer.code != REVERTED for answer in own_answers
+                ):
+                    self._known[asset] = (now, read_rate(asset, own_answers, self.contracts, market))
+        rates = (self._known[asset][1] for asset in wanted if asset in self._known)
+        return replace(market, rates=tuple(rate for rate in rates if rate is not None))
 
 
 def rate_calls(asset: Address, contracts: Contracts, market: MarketRates, block: BlockRef) -> list[RpcCall]:
@@ -105,15 +107,15 @@ def read_rate(
     at = 1
     for money in (contracts.weth, contracts.usdg):
         for fee in amm_v3.FEE_TIERS_PIPS:
-            price, given = _uint(answers[at]), _uint(answers[at + 1])
+            price, received = _uint(answers[at]), _uint(answers[at + 1])
             at += 2
             way = _way_to(money, contracts, market)
             if not price or way is None:
                 continue
             money_per_eth, hops = way
             units = _units(price, asset, money, money_per_eth)
-            if units > 0 and given and (best is None or given > best[0]):
-                best = (given, units, (*hops, QuoteHop(asset, fee)))
+            if units > 0 and received and (best is None or received > best[0]):
+                best = (received, units, (*hops, QuoteHop(asset, fee)))
     if best is None or decimals is None or decimals > _MOST_DECIMALS:
         return None
     return QuoteRate(asset, best[1], best[2], decimals)

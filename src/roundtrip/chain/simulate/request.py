@@ -194,12 +194,12 @@ def _requested_blocks(clock: list[tuple[int, int]], blocks: list[_BlockAnswer]) 
     too."""
     if len(blocks) == len(clock):
         return blocks
-    asked = {number for number, _ in clock}
-    filled = [block for block in blocks if int(block.number, 16) not in asked]
-    found = [block for block in blocks if int(block.number, 16) in asked]
-    if len(found) != len(clock) or any(block.calls for block in filled):
+    numbers = {number for number, _ in clock}
+    filled = [block for block in blocks if int(block.number, 16) not in numbers]
+    requested = [block for block in blocks if int(block.number, 16) in numbers]
+    if len(requested) != len(clock) or any(block.calls for block in filled):
         raise ValueError("another number of blocks")
-    return found
+    return requested
 
 
 def _step_result(step: SimulatedStep, call: _CallAnswer, dialect: Dialect) -> StepResult:
@@ -211,8 +211,10 @@ def _step_result(step: SimulatedStep, call: _CallAnswer, dialect: Dialect) -> St
         raise ValueError("a call's status is neither success nor failure")
     error = call.error or _CallError()
     error_data = _bytes(error.data) if error.data else None
-    told = _CallRead(gas_used, returned, error.code, error.message, error_data)
-    return StepResult(False, gas_used, dialect.revert_data(told), dialect.out_of_gas(told, step.gas_limit))
+    call_read = _CallRead(gas_used, returned, error.code, error.message, error_data)
+    return StepResult(
+        False, gas_used, dialect.revert_data(call_read), dialect.out_of_gas(call_read, step.gas_limit)
+    )
 
 
 def _bytes(text: str) -> bytes:

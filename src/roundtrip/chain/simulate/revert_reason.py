@@ -67,11 +67,11 @@ def _with_arguments(known: KnownError, body: bytes) -> str:
     """``Name(5, 7)``. The bare name when there are none, when the bytes are not what its types say, or when
     a sentence would cut them: half a number is another number."""
     words = [body[at : at + _WORD] for at in range(0, len(known.types) * _WORD, _WORD)]
-    shown = [_argument(kind, word) for kind, word in zip(known.types, words, strict=True)]
-    arguments = [one for one in shown if one is not None]
-    if not arguments or len(arguments) < len(shown):
+    values = [_argument(kind, word) for kind, word in zip(known.types, words, strict=True)]
+    arguments = [value for value in values if value is not None]
+    if not arguments or len(arguments) < len(values):
         return known.name
-    for listed in (arguments, [_short(one) for one in arguments]):
+    for listed in (arguments, [_short(value) for value in arguments]):
         text = f"{known.name}({', '.join(listed)})"
         if len(text) <= REASON_LENGTH:
             return text
@@ -111,5 +111,5 @@ def _error_string(data: bytes) -> str | None:
     if offset + 32 > len(body):
         offset = 32
     length = int.from_bytes(body[offset : offset + 32], "big")
-    found = body[offset + 32 :][: min(length, _MOST_BYTES)]
-    return found.decode("utf-8", "replace").rstrip("\0") or None
+    text = body[offset + 32 :][: min(length, _MOST_BYTES)]
+    return text.decode("utf-8", "replace").rstrip("\0") or None

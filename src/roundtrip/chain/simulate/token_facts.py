@@ -45,12 +45,12 @@ def facts_plan(
     steps = [SimulatedStep(name, env.reader, Call(token, head), limit) for name, head in _VIEWS]
     balance = Call(token, abi.call(erc20.BALANCE_OF, env.reader))
     steps.append(SimulatedStep("balanceOf", env.reader, balance, limit))
-    asked = {
+    reads = {
         f"launch-{number}": file.launch_calls(token, contracts) for number, file in enumerate(LAUNCHPADS)
     }
     for number, place in enumerate(places):
-        asked[f"venue-{number}"] = place.file.fact_calls(place.venue, contracts)
-    for label, calls in asked.items():
+        reads[f"venue-{number}"] = place.file.fact_calls(place.venue, contracts)
+    for label, calls in reads.items():
         steps += [SimulatedStep(f"{label}-{n}", env.reader, call, limit) for n, call in enumerate(calls)]
     return Plan(env, (PlannedBlock(1, tuple(steps), ((env.reader, WEI_PER_ETH),)),))
 
@@ -68,10 +68,10 @@ def admin_call(token: Address, pinned: BlockRef) -> RpcCall:
 def block_count(code: msgspec.Raw | RpcError) -> Missing | None:
     """Why nothing is known of what a contract does in later blocks, where no simulation lets their numbers
     pass: it may count them, or its code was not told. None: it counts none."""
-    found = _bytes(code)
-    if isinstance(found, Missing):
-        return found
-    return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(found) else None
+    code_bytes = _bytes(code)
+    if isinstance(code_bytes, Missing):
+        return code_bytes
+    return Missing("token", _COUNTS_BLOCKS) if may_count_blocks(code_bytes) else None
 
 
 def implementation_call(token: Address, pinned: BlockRef) -> RpcCall:
@@ -96,8 +96,8 @@ def read_implementation(code: bytes | Missing, slot: msgspec.Raw | RpcError) -> 
     if isinstance(code, bytes) and (minimal := _MINIMAL_PROXY.match(code)):
         return Address("0x" + minimal[1].hex())
     word = _bytes(slot)
-    found = abi.address_at(word, 0) if isinstance(word, bytes) else word
-    return None if found == ZERO_ADDRESS else found
+    address = abi.address_at(word, 0) if isinstance(word, bytes) else word
+    return None if address == ZERO_ADDRESS else address
 
 
 SnipeAnswer = msgspec.Raw | RpcError | None
@@ -123,11 +123,11 @@ def read_launch(
     if isinstance(results, Missing):
         return results if any(counts) else None
     for number, file in enumerate(LAUNCHPADS):
-        told = file.read_launch(token, _answers(results, f"launch-{number}", counts[number]), contracts)
-        if isinstance(told, LaunchRecord) and told.phase == "curve":
-            return replace(told, curve_state=_curve(results, told, places, snipe, contracts))
-        if told is not None:
-            return told
+        launch = file.read_launch(token, _answers(results, f"launch-{number}", counts[number]), contracts)
+        if isinstance(launch, LaunchRecord) and launch.phase == "curve":
+            return replace(launch, curve_state=_curve(results, launch, places, snipe, contracts))
+        if launch is not None:
+            return launch
     return None
 
 
@@ -146,15 +146,15 @@ def _curve(
     count = len(places[number].file.fact_calls(places[number].venue, contracts))
     answers = _answers(results, f"venue-{number}", count)
     # A curve of another make, which knows no such tax, reverts.
-    told = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
-    if isinstance(told, Missing):
-        return told
-    return launchpad_curve.read_curve(answers, abi.uint_at(told, 0) or 0)
+    tax = b"" if isinstance(snipe, RpcError) and snipe.code == REVERTED else _bytes(snipe)
+    if isinstance(tax, Missing):
+        return tax
+    return launchpad_curve.read_curve(answers, abi.uint_at(tax, 0) or 0)
 
 
 def _answers(results: Results, label: str, count: int) -> tuple[bytes | None, ...]:
-    found = (results[f"{label}-{n}"] for n in range(count))
-    return tuple(r.data if r.ok else None for r in found)
+    answers = (results[f"{label}-{n}"] for n in range(count))
+    return tuple(r.data if r.ok else None for r in answers)
 
 
 def read_token_facts(

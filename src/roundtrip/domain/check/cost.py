@@ -140,8 +140,8 @@ def _round_share(share_bps: int) -> int | None:
 
 def _bought_less(venue: VenueEvidence, token: Address) -> int | None:
     """How much less a small buy brought than the pool's own formula gives for it, as a share of that."""
-    found = (b.outcome for b in venue.buys if b.size == "thousandth" and b.environment == 0)
-    bought = next(found, None)
+    outcomes = (b.outcome for b in venue.buys if b.size == "thousandth" and b.environment == 0)
+    bought = next(outcomes, None)
     if not isinstance(bought, CompletedBuy) or not isinstance(venue.facts, PoolFacts):
         return None
     net_raw = bought.paid_raw * (PIPS - venue.venue.fee_pips) // PIPS

@@ -29,13 +29,13 @@ def with_exits(
     sells = _sells(readings[cheapest], policy)
     if sells is True:
         return readings
-    found = list(readings)
+    judged = list(readings)
     for number in bought:
         if number != cheapest:
             lost = _loss_bps(evidence, cheapest, number, policy)
             exit_bps = lost if sells is False or lost == 0 else _UNSURE
-            found[number] = replace(readings[number], exit_bps=exit_bps)
-    return tuple(found)
+            judged[number] = replace(readings[number], exit_bps=exit_bps)
+    return tuple(judged)
 
 
 def _sells(reading: VenueReading, policy: Policy) -> bool | Missing:

@@ -67,8 +67,8 @@ def round_trip_loss_bps(curve: Curve, bought: CompletedBuy) -> int | None:
     formula gave that very buy, to the last unit. A tax of the first seconds differs from block to block."""
     if curve.snipe_bps or bought.closes:
         return None
-    told = buy(curve, bought.offered_raw, 0)
-    if told != CurveBuy(bought.paid_raw, bought.received_raw) or told.spent_raw <= 0:
+    computed = buy(curve, bought.offered_raw, 0)
+    if computed != CurveBuy(bought.paid_raw, bought.received_raw) or computed.spent_raw <= 0:
         return None
-    back = sell(curve, *after_buy(curve, told, 0), told.tokens_raw)
-    return -((back - told.spent_raw) * BPS // told.spent_raw)
+    back = sell(curve, *after_buy(curve, computed, 0), computed.tokens_raw)
+    return -((back - computed.spent_raw) * BPS // computed.spent_raw)

@@ -47,10 +47,12 @@ def lost_bps(control: Sold, outcome: CellOutcome) -> int | Missing | None:
 
 def judge_holder_sells(known: HolderSells, policy: Policy) -> HolderSellFindings:
     """What is known of the holders that were tried."""
-    lost = [one for one in _losses(known) if not isinstance(one, Missing)]
-    sold = [one for one in lost if one is not None]
-    robbed = [one for one in sold if one >= policy.danger_loss_bps]
-    waiting = sum(one.later is not None and isinstance(_best(known.control, one), int) for one in known.tried)
+    lost = [loss for loss in _losses(known) if not isinstance(loss, Missing)]
+    sold = [loss for loss in lost if loss is not None]
+    robbed = [loss for loss in sold if loss >= policy.danger_loss_bps]
+    waiting = sum(
+        loss.later is not None and isinstance(_best(known.control, loss), int) for loss in known.tried
+    )
     return HolderSellFindings(len(lost), len(lost) - len(sold), len(robbed), waiting, max(sold, default=0))
 
 
@@ -73,7 +75,7 @@ def gaps(known: HolderSells | Missing | None) -> list[Missing]:
     """What could not be found out."""
     if isinstance(known, Missing):
         return [known]
-    return [] if known is None else [one for one in _losses(known) if isinstance(one, Missing)]
+    return [] if known is None else [loss for loss in _losses(known) if isinstance(loss, Missing)]
 
 
 def warns(known: HolderSells | Missing | None, policy: Policy) -> bool:
@@ -112,8 +114,8 @@ def _parts(sure: HolderSellFindings, policy: Policy) -> list[str]:
     elif sure.robbed:
         parts.append(f"{of} lose{'s' if sure.robbed == 1 else ''} {less}")
     if sure.waiting:
-        whose = "more" if parts else f"of {_holders(sure.told)}"
-        parts.append(f"{sure.waiting} {whose} can sell it only in a day")
+        subject = "more" if parts else f"of {_holders(sure.told)}"
+        parts.append(f"{sure.waiting} {subject} can sell it only in a day")
     if not sure.robbed and sure.worst_bps >= policy.warn_loss_bps:
         parts.append(f"others lose {less}" if parts else f"Of {_holders(sure.told)} some lose {less}")
     return parts
@@ -124,7 +126,7 @@ def _holders(count: int) -> str:
 
 
 def _losses(known: HolderSells) -> list[int | Missing | None]:
-    return [_best(known.control, one) for one in known.tried]
+    return [_best(known.control, sell) for sell in known.tried]
 
 
 def _best(control: Sold, sell: HolderSell) -> int | Missing | None:

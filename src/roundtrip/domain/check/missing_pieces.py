@@ -49,14 +49,14 @@ def gaps(evidence: Evidence, readings: tuple[VenueReading, ...]) -> list[Missing
     """Every missing piece that a code is read from, the weightiest first. Holders are asked only where all
     else is proven: what is missing of them is what decides."""
     facts = evidence.facts
-    found: list[object] = [*holder_sells.gaps(evidence.holder_sells)]
-    found += [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
+    pieces: list[object] = [*holder_sells.gaps(evidence.holder_sells)]
+    pieces += [facts.code_bytes, facts.balance_answers, facts.total_supply_raw]
     for reading in readings:
-        found += [reading.status, reading.full, reading.hour, reading.day]
+        pieces += [reading.status, reading.full, reading.hour, reading.day]
     for reading in readings:
-        found += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half]
-        found += [reading.keep_bps, reading.first_tax_bps, reading.exit_bps]
-    return [gap for gap in found if isinstance(gap, Missing)]
+        pieces += [reading.fickle, reading.fees_bps, reading.impact_bps, reading.half]
+        pieces += [reading.keep_bps, reading.first_tax_bps, reading.exit_bps]
+    return [gap for gap in pieces if isinstance(gap, Missing)]
 
 
 def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> frozenset[str]:
@@ -74,7 +74,7 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
         return frozenset(codes)
     if evidence.role != "token":
         return frozenset(codes | {"quote_asset"})
-    codes |= _together([_outcomes(one, readings, policy) for one in readings])
+    codes |= _together([_outcomes(reading, readings, policy) for reading in readings])
     caught = holder_sells.traps(evidence.holder_sells, policy)
     return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
 
@@ -83,12 +83,11 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
 
 
 def _together(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
-    # How badly a venue can be forced to rank: None when it need not sell at all.
-    weakest = [None if any(o.rank is None for o in own) else max(o.rank for o in own) for own in outcomes]  # type: ignore[type-var]
+    weakest = [_weakest_rank(outlooks) for outlooks in outcomes]
     codes = {
         outcome.code
-        for index, own in enumerate(outcomes)
-        for outcome in own
+        for index, outlooks in enumerate(outcomes)
+        for outcome in outlooks
         if outcome.rank is not None
         and all(
             worst is None or (outcome.rank, index) < (worst, other)
@@ -96,16 +95,22 @@ def _together(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
             if other != index
         )
     }
-    quiet = [{o.status for o in own if o.rank is None} for own in outcomes]
+    silent = [{outlook.status for outlook in outlooks if outlook.rank is None} for outlooks in outcomes]
     for status, code in (
         ("bought", "cannot_sell"), ("keeps", "heavy_fees"), ("refused", "cannot_buy"), ("dry", "empty_pool")
     ):  # fmt: skip
-        if all(quiet) and any(status in own for own in quiet):
+        if all(silent) and any(status in statuses for statuses in silent):
             codes.add(code)
-        quiet = [{s for s in own if s != status} for own in quiet]
-    if all(quiet):
+        silent = [statuses - {status} for statuses in silent]
+    if all(silent):
         codes.add("no_pool")
     return codes
+
+
+def _weakest_rank(outlooks: frozenset[VenueOutlook]) -> Rank | None:
+    """The worst rank that the venue may turn out to have; None: it may turn out to sell nothing."""
+    ranks = [outlook.rank for outlook in outlooks]
+    return None if None in ranks else max(rank for rank in ranks if rank is not None)
 
 
 def _around(lines: Iterable[int]) -> list[int]:
@@ -140,7 +145,7 @@ def _outcomes(
     reading: VenueReading, all_readings: tuple[VenueReading, ...], policy: Policy
 ) -> frozenset[VenueOutlook]:
     if isinstance(reading.status, Missing):
-        found = {VenueOutlook(status) for status in reading.may_be}
+        outlooks = {VenueOutlook(status) for status in reading.may_be}
         if "bought" in reading.may_be:
             gap = reading.status
             blank = replace(
@@ -149,8 +154,8 @@ def _outcomes(
             # What the buy brought is not known either: it may rank before and behind every other venue.
             for outcome in _Venue(blank, (), policy).outcomes():
                 places = (None,) if outcome.rank is None else (_FIRST, _LAST)
-                found |= {replace(outcome, rank=place) for place in places}
-        return frozenset(found)
+                outlooks |= {replace(outcome, rank=place) for place in places}
+        return frozenset(outlooks)
     if reading.status != "bought":
         return frozenset({VenueOutlook(reading.status)})
     return frozenset(_Venue(reading, all_readings, policy).outcomes())
@@ -226,14 +231,14 @@ class _Venue:
         best = reading.full_at_best
         if best is None:
             return [Sale(_LEAST_LOSS, BPS, True), Sale(_LEAST_LOSS, BPS, False), Sale(0, 1, False), _REFUSED]
-        found: list[SellResult] = [best, replace(best, whole=False)]
+        fulls: list[SellResult] = [best, replace(best, whole=False)]
         if best.share_bps >= self._policy.sellable_share_bps:
             # The environment that is unknown may have sold too small a part.
-            found.append(Sale(max(best.loss_bps, 0), 1, False))
+            fulls.append(Sale(max(best.loss_bps, 0), 1, False))
         if reading.fickle is False:
             # The first environment is the unknown one: its refusal would be a plain refusal.
-            found.append(_REFUSED)
-        return found
+            fulls.append(_REFUSED)
+        return fulls
 
     def _state(self, *sells: SellResult) -> _State | None:
         names = ("full", "hour", "day", "half")
@@ -267,9 +272,9 @@ class _Venue:
             more = _around({*self._lines, loss, *(loss - keep for keep in keeps)})
             impacts += [impact for impact in more if impact > impacts[0]]
         parted = (split(loss, impact, keep) for impact in impacts for keep in keeps)
-        found = frozenset((one.worst_bps, code_of_parts(one, self._policy)[0]) for one in parted)
-        self._codes[loss] = found
-        return found
+        codes = frozenset((parts.worst_bps, code_of_parts(parts, self._policy)[0]) for parts in parted)
+        self._codes[loss] = codes
+        return codes
 
     def _keeps(self, loss: int, impact: int) -> list[int]:
         """What the pool may keep of a loss: never more than what was lost at once."""

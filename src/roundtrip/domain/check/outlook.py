@@ -38,15 +38,15 @@ def prospects(evidence: Evidence, judgement: Judgement, policy: Policy) -> tuple
         return ()
     index = shown_index(judgement)
     venue = None if index is None else evidence.venues[index].venue
-    found = [*_owner(evidence, policy), _code(evidence), *_launch(evidence)]
-    found += [*_pools(evidence, venue), *_holders(evidence, policy)]
+    rows = [*_owner(evidence, policy), _code(evidence), *_launch(evidence)]
+    rows += [*_pools(evidence, venue), *_holders(evidence, policy)]
     if index is not None:
-        found += _time(evidence, index)
-    return tuple(sorted(found, key=lambda one: WORST_FIRST.index(one.standing)))
+        rows += _time(evidence, index)
+    return tuple(sorted(rows, key=lambda prospect: WORST_FIRST.index(prospect.standing)))
 
 
-def _acts(who: Address | Missing | None) -> bool:
-    return isinstance(who, str) and who not in BURN_ADDRESSES
+def _acts(address: Address | Missing | None) -> bool:
+    return isinstance(address, str) and address not in BURN_ADDRESSES
 
 
 def _why(gap: Missing) -> str:
@@ -75,16 +75,18 @@ def _owner(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
 
 def _owner_prospect(calls: OwnerCalls | Missing, policy: Policy) -> Prospect:
     """What came of calling what its owner may call."""
-    said = owner_sentence(calls, policy)
+    sentence = owner_sentence(calls, policy)
     if isinstance(calls, Missing) or not isinstance(lost_bps(calls.control), int):
-        return Prospect("owner", "not_known", said)
+        return Prospect("owner", "not_known", sentence)
     if change(calls, policy) is not None:
-        return Prospect("owner", "can", said)
-    open_ = any(one.outcome is not None and isinstance(lost_bps(one.outcome), Missing) for one in calls.tried)
+        return Prospect("owner", "can", sentence)
+    open_ = any(
+        call.outcome is not None and isinstance(lost_bps(call.outcome), Missing) for call in calls.tried
+    )
     if open_ or calls.left_out:
-        return Prospect("owner", "not_known", said)
+        return Prospect("owner", "not_known", sentence)
     return Prospect(
-        "owner", "not_found", f"{said.rstrip('.')}, {_NO_PROMISE}: what was not tried may do harm."
+        "owner", "not_found", f"{sentence.rstrip('.')}, {_NO_PROMISE}: what was not tried may do harm."
     )
 
 
@@ -135,9 +137,9 @@ def _pools(evidence: Evidence, venue: Venue | None) -> Iterator[Prospect]:
             yield Prospect("pool", "may", f"{acts}: in a later block it may act otherwise.")
         if venue.dynamic_fee():
             yield Prospect("pool", "may", "The pool's fee is set swap by swap: the next may be another one.")
-        what = "its curve" if venue.is_curve else "the pool"
-        gone = "without it there is nothing to sell for"
-        text = f"Who can take out what lies in {what} was not looked at: {gone}."
+        place = "its curve" if venue.is_curve else "the pool"
+        without = "without it there is nothing to sell for"
+        text = f"Who can take out what lies in {place} was not looked at: {without}."
         yield Prospect("liquidity", "not_tried", text)
     if evidence.left_out:
         more = "1 more pool is" if evidence.left_out == 1 else f"{evidence.left_out} more pools are"
@@ -153,14 +155,14 @@ def _holders(evidence: Evidence, policy: Policy) -> Iterator[Prospect]:
             text = "No real holder's sell was tried: the wallets of a check are new to the token."
             yield Prospect("holders", "not_tried", text)
         return
-    said = holder_sentence(held, policy)
+    sentence = holder_sentence(held, policy)
     if isinstance(held, Missing) or not held.tried or gaps(held):
-        text = said or "No real holder's sell was tried."
+        text = sentence or "No real holder's sell was tried."
         yield Prospect("holders", "not_known", text)
         return
     sure = holders_found(held, policy)
     harmed = sure.caught() + sure.waiting > 0 or sure.worst_bps >= policy.warn_loss_bps
-    text = said if harmed else f"{said.rstrip('.')}, {_NO_PROMISE} for the others."
+    text = sentence if harmed else f"{sentence.rstrip('.')}, {_NO_PROMISE} for the others."
     yield Prospect("holders", "can" if harmed else "not_found", text)
 
 

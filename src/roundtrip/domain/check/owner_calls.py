@@ -55,8 +55,8 @@ def node_kept_back(known: OwnerCalls | Missing | None) -> bool:
     """True where asking again may tell more."""
     if not isinstance(known, OwnerCalls):
         return isinstance(known, Missing) and known.fault == "node"
-    found = (known.control, *(call.outcome for call in known.tried))
-    return any(isinstance(one, Missing) and one.fault == "node" for one in found)
+    outcomes = (known.control, *(call.outcome for call in known.tried))
+    return any(isinstance(outcome, Missing) and outcome.fault == "node" for outcome in outcomes)
 
 
 def owner_sentence(known: OwnerCalls | Missing | None, policy: Policy) -> str:
@@ -67,13 +67,13 @@ def owner_sentence(known: OwnerCalls | Missing | None, policy: Policy) -> str:
     if gap is not None:
         return f"What its owner could change was not found out: {names.reason(gap.why).rstrip('.')}."
     assert isinstance(known, OwnerCalls)
-    found = change(known, policy)
-    if found is None:
+    effect = change(known, policy)
+    if effect is None:
         return _nothing(known)
-    call = found.call
-    if found.loss_bps is None:
+    call = effect.call
+    if effect.loss_bps is None:
         return f"Its {call.by} could stop selling with {call.function}."
-    percent = f"{min(BPS, found.loss_bps) // 100}.{min(BPS, found.loss_bps) % 100:02d} %"
+    percent = f"{min(BPS, effect.loss_bps) // 100}.{min(BPS, effect.loss_bps) % 100:02d} %"
     return f"Its {call.by} could raise the loss to {percent} with {call.function}."
 
 
@@ -90,15 +90,15 @@ def _control_gap(known: OwnerCalls) -> Missing | None:
 def _nothing(known: OwnerCalls) -> str:
     """No call did harm. What could not be found out is told apart: it is no part of that."""
     functions = {call.function for call in known.tried}
-    made = [(call.function, lost_bps(call.outcome)) for call in known.tried if call.outcome is not None]
-    unknown = {function for function, lost in made if isinstance(lost, Missing)}
-    taken = {function for function, _ in made}
-    called, refused = taken - unknown, functions - taken
+    calls = [(call.function, lost_bps(call.outcome)) for call in known.tried if call.outcome is not None]
+    unknown = {function for function, lost in calls if isinstance(lost, Missing)}
+    accepted = {function for function, _ in calls}
+    called, refused = accepted - unknown, functions - accepted
     parts = []
     if called:
-        one = len(called) == 1
-        which = "The one function" if one else f"None of {_count_text(called)}"
-        parts.append(f"{which} called as its owner {'did not stop' if one else 'stopped'} the sell")
+        is_single = len(called) == 1
+        which = "The one function" if is_single else f"None of {_count_text(called)}"
+        parts.append(f"{which} called as its owner {'did not stop' if is_single else 'stopped'} the sell")
     if unknown:
         parts.append(f"what {_count_text(unknown)} would do was not found out")
     if refused:

@@ -81,7 +81,7 @@ def thresholds(policy: Policy) -> tuple[Row, ...]:
 def _figure(name: str, value: object) -> str:
     """A figure as people read it: by the unit that its name ends with."""
     if isinstance(value, tuple):
-        return ", ".join(_figure(name, one) for one in value)
+        return ", ".join(_figure(name, item) for item in value)
     if not isinstance(value, int):
         return str(value)
     if name.endswith("_wei"):

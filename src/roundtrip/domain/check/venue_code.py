@@ -85,15 +85,15 @@ def code_of(reading: VenueReading, policy: Policy) -> tuple[str, Level]:
     return code, level
 
 
-def code_of_parts(found: LossParts, policy: Policy) -> tuple[str, Level]:
+def code_of_parts(parts: LossParts, policy: Policy) -> tuple[str, Level]:
     """Code and level by the losses alone."""
-    if found.worst_bps >= policy.warn_loss_bps:
-        code = found.largest()
-        danger = found.worst_bps >= policy.danger_loss_bps
+    if parts.worst_bps >= policy.warn_loss_bps:
+        code = parts.largest()
+        danger = parts.worst_bps >= policy.danger_loss_bps
         if code == "high_fees" and danger:
             code = "heavy_fees"
         return code, "danger" if danger else "warn"
-    if found.keep_bps >= policy.toll_warn_bps:
+    if parts.keep_bps >= policy.toll_warn_bps:
         return "toll_pool", "warn"
     return "ok", "ok"
 

@@ -221,8 +221,8 @@ _NOT_ASKED = Missing("node", "a sell was not tried")
 
 
 def _buy(venue: VenueEvidence, size: Size, environment: int = 0) -> BuyOutcome | None:
-    found = (b.outcome for b in venue.buys if b.size == size and b.environment == environment)
-    return next(found, None)
+    outcomes = (b.outcome for b in venue.buys if b.size == size and b.environment == environment)
+    return next(outcomes, None)
 
 
 _DIVISORS: dict[Size, int] = {"probe": 1, "tenth": 10, "hundredth": 100}
@@ -260,18 +260,18 @@ def _status(venue: VenueEvidence) -> tuple[Status | Missing, frozenset[Status], 
     size = main_size(venue)
     if isinstance(size, str):
         return "bought", frozenset(), size
-    facts, tried = venue.facts, [_buy(venue, one) for one in MAIN_SIZES]
+    facts, outcomes = venue.facts, [_buy(venue, size) for size in MAIN_SIZES]
     if (
         size is None
-        and not any(isinstance(buy, CompletedBuy) for buy in tried)
-        and any(map(_brought_nothing, tried))
+        and not any(isinstance(buy, CompletedBuy) for buy in outcomes)
+        and any(map(_brought_nothing, outcomes))
     ):
         return "keeps", frozenset(), None
     if not isinstance(facts, Missing) and not facts.exists:
         return "absent", frozenset(), None
     if size is not None:
         return size, frozenset({"absent", "dry", "refused", "keeps", "bought"}), None
-    if any(isinstance(buy, CompletedBuy) for buy in tried):
+    if any(isinstance(buy, CompletedBuy) for buy in outcomes):
         return "dry", frozenset(), None
     if isinstance(facts, Missing):
         return facts, frozenset({"absent", "dry", "refused"}), None
@@ -330,19 +330,22 @@ def _where_bought(results: list[SellResult]) -> tuple[list[SellResult], RefusedC
 
 def _handed_on(shares: list[list[SellResult]]) -> SellResult:
     """What a receiver could sell, the larger of all and half: where transfers are taxed it is half."""
-    found = [_worst(results) for results in shares]
-    sales = [result for result in found if isinstance(result, Sale)]
+    worst = [_worst(results) for results in shares]
+    sales = [result for result in worst if isinstance(result, Sale)]
     if sales:
         return max(sales, key=lambda sale: sale.share_bps)
-    told = [result for result in found if result is not None]
-    return next((result for result in told if isinstance(result, Missing)), told[0] if told else None)
+    known_results = [result for result in worst if result is not None]
+    return next(
+        (result for result in known_results if isinstance(result, Missing)),
+        known_results[0] if known_results else None,
+    )
 
 
 def _at_best(results: list[SellResult]) -> Sale | None:
     """Where one environment is unknown: the best that the worse of them can be."""
-    found = _worst([result for result in results if isinstance(result, Sale)])
+    worst = _worst([result for result in results if isinstance(result, Sale)])
     unknown = any(isinstance(result, Missing) for result in results)
-    return found if unknown and isinstance(found, Sale) else None
+    return worst if unknown and isinstance(worst, Sale) else None
 
 
 def _fickle(results: list[SellResult]) -> bool | Missing:
@@ -360,15 +363,15 @@ def _fickle(results: list[SellResult]) -> bool | Missing:
 
 def _any_fickle(groups: list[list[SellResult]]) -> bool | Missing:
     """Fickle at any delay; Missing when an unknown result could make it so."""
-    found = [_fickle(group) for group in groups if len(group) > 1]
-    if True in found:
+    verdicts = [_fickle(group) for group in groups if len(group) > 1]
+    if True in verdicts:
         return True
-    return next((one for one in found if isinstance(one, Missing)), False)
+    return next((verdict for verdict in verdicts if isinstance(verdict, Missing)), False)
 
 
 def _fees(results: list[SellResult]) -> int | Missing | None:
-    found = _worst(results)
-    return found.loss_bps if isinstance(found, Sale) else found if isinstance(found, Missing) else None
+    worst = _worst(results)
+    return worst.loss_bps if isinstance(worst, Sale) else worst if isinstance(worst, Missing) else None
 
 
 def _smallest(venue: VenueEvidence, size: Size) -> BuyOutcome:

@@ -73,8 +73,12 @@ def judge(evidence: Evidence, policy: Policy) -> Judgement:
         finding, text = replace(finding, code="cannot_sell", level="danger"), ""
     elif holder_sells.warns(held, policy) and finding.level == "ok":
         finding = replace(finding, level="warn")
-    said = (text, holder_sells.holder_sentence(held, policy), owner_sentence(evidence.owner_calls, policy))
-    text = " ".join(filter(None, said))
+    sentences = (
+        text,
+        holder_sells.holder_sentence(held, policy),
+        owner_sentence(evidence.owner_calls, policy),
+    )
+    text = " ".join(filter(None, sentences))
     return Judgement(Verdict(finding.code, finding.level, text), readings, finding.venue)
 
 
@@ -83,8 +87,8 @@ def shown_index(judgement: Judgement) -> int | None:
     there."""
     if judgement.best is not None:
         return judgement.best
-    there = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "keeps", "bought"))
-    return next(there, None)
+    shown = (i for i, r in enumerate(judgement.readings) if r.status in ("dry", "refused", "keeps", "bought"))
+    return next(shown, None)
 
 
 def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy) -> _VerdictFinding:
@@ -104,8 +108,10 @@ def _find(evidence: Evidence, readings: tuple[VenueReading, ...], policy: Policy
     if "bought" in statuses:
         best = _best(readings, policy)
         if best is None:
-            tried = [i for i, status in enumerate(statuses) if status == "bought"]
-            return _VerdictFinding("cannot_sell", "danger", max(tried, key=lambda i: _sale_rank(readings[i])))
+            bought = [i for i, status in enumerate(statuses) if status == "bought"]
+            return _VerdictFinding(
+                "cannot_sell", "danger", max(bought, key=lambda i: _sale_rank(readings[i]))
+            )
         return _VerdictFinding(*code_of(readings[best], policy), best)
     if "keeps" in statuses:
         return _VerdictFinding("heavy_fees", "danger")

@@ -24,12 +24,12 @@ def percent(bps: int) -> str:
 
 def unproven(missing: Missing) -> str:
     """Why nothing is proven; treat it as a no."""
-    whose = (
+    subject = (
         "The chain would not tell just now"
         if missing.fault == "node"
         else "The token keeps it from being told"
     )
-    return f"{whose}: {names.reason(missing.why).rstrip('.')}. This is not a pass."
+    return f"{subject}: {names.reason(missing.why).rstrip('.')}. This is not a pass."
 
 
 def sentence(
@@ -61,16 +61,16 @@ def _venue_sentence(
 ) -> str:
     if code == "no_pool":
         return _closed_text(evidence, policy) or "No pool trades this token."
-    found = sum(reading.status != "absent" for reading in readings)
-    pools = "Its only pool" if found == 1 else f"None of its {found} pools"
+    count = sum(reading.status != "absent" for reading in readings)
+    pools = "Its only pool" if count == 1 else f"None of its {count} pools"
     if code == "empty_pool":
         if any(r.status == "dry" and _is_curve(v) for v, r in zip(evidence.venues, readings, strict=True)):
             return "Its curve is all but sold out: it closes with the next small buy, until its pool opens."
-        return f"{pools} holds {'no ' if found == 1 else ''}liquidity that fills a buy."
+        return f"{pools} holds {'no ' if count == 1 else ''}liquidity that fills a buy."
     if code == "cannot_buy":
         refused = next(i for i, r in enumerate(readings) if r.status == "refused")
         why = _in_quotes(buy_reason_text(evidence.venues[refused], readings[refused]))
-        return f"{pools} {'refuses' if found == 1 else 'takes'} a buy at any size{why}."
+        return f"{pools} {'refuses' if count == 1 else 'takes'} a buy at any size{why}."
     if index is None:
         return "You pay and get nothing: the token keeps what you buy."
     venue, reading = evidence.venues[index], readings[index]
@@ -149,18 +149,18 @@ def buy_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     """Why the buy was refused, cleaned: the token's own word before the router's. None: it was not."""
     if reading.status == "bought" or reading.buy_refusal is None:
         return None
-    said = venue.told_on_buy
-    told = said if isinstance(said, RefusedCall) and said.reason else reading.buy_refusal
-    return names.reason(told.reason or "") or NO_REASON
+    transfer = venue.told_on_buy
+    refusal = transfer if isinstance(transfer, RefusedCall) and transfer.reason else reading.buy_refusal
+    return names.reason(refusal.reason or "") or NO_REASON
 
 
 def sell_reason_text(venue: VenueEvidence, reading: VenueReading) -> str | None:
     """Why the full sell was refused, cleaned: the token's own word before the router's. None: it was not."""
     if not isinstance(reading.full, RefusedCall):
         return None
-    said = venue.told_on_sell
-    told = said if isinstance(said, RefusedCall) and said.reason else reading.full
-    return names.reason(told.reason or "") or NO_REASON
+    transfer = venue.told_on_sell
+    refusal = transfer if isinstance(transfer, RefusedCall) and transfer.reason else reading.full
+    return names.reason(refusal.reason or "") or NO_REASON
 
 
 def _in_quotes(reason: str | None) -> str:
@@ -170,17 +170,17 @@ def _in_quotes(reason: str | None) -> str:
 
 def _costs(code: str, evidence: Evidence, venue: VenueEvidence, reading: VenueReading, policy: Policy) -> str:
     """The deciding figure, without the full stop."""
-    found = parts(reading, policy)
+    losses = parts(reading, policy)
     if code == "toll_pool":
-        whose = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
-        return f"{whose} keeps {percent(found.keep_bps)} of a round trip for itself"
+        subject = "The pool's hook" if venue.venue.keeps_by_hook() else "The pool"
+        return f"{subject} keeps {percent(losses.keep_bps)} of a round trip for itself"
     if code == "thin_pool" and _bps_or_zero(reading.exit_bps) > _bps_or_zero(reading.impact_bps):
         return (
             f"What is bought where it is cheapest does not sell there, and on its other pool "
             f"{percent(_bps_or_zero(reading.exit_bps))} of it is lost"
         )
     if code == "thin_pool":
-        impact = percent(found.impact_bps)
+        impact = percent(losses.impact_bps)
         return f"The pool is thin: a buy of this size gets {impact} fewer tokens than a small one"
     if code in ("high_fees", "heavy_fees"):
         worst = fee_like_bps(reading, policy)
@@ -221,11 +221,11 @@ def _holds_at_once(full: Sale, reading: VenueReading) -> str:
     for when, later in (("in an hour", reading.hour), ("in a day", reading.day)):
         if not (isinstance(later, Sale) and later.whole):
             return f"It sells at once for a loss of {loss}, and no longer {when}"
-    for what, part in (("half", reading.half), ("a hundredth", reading.sliver)):
+    for words, part in (("half", reading.half), ("a hundredth", reading.sliver)):
         if isinstance(part, RefusedCall):
-            return f"All of it sells for a loss of {loss}, and {what} of it does not"
+            return f"All of it sells for a loss of {loss}, and {words} of it does not"
         if isinstance(part, Missing):
-            return f"All of it sells for a loss of {loss}; it is not known whether {what} of it does"
+            return f"All of it sells for a loss of {loss}; it is not known whether {words} of it does"
     return f"It was bought and sold straight back for a loss of {loss}"
 
 

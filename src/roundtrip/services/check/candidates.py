@@ -51,8 +51,8 @@ def unseen_venues(
     contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None, known: tuple[Venue, ...]
 ) -> tuple[Venue, ...]:
     """Where the launchpad says that the token trades, unless that is among the candidates."""
-    found = _of_launch(contracts, token, launch)
-    return () if found is None or found in known else (found,)
+    venue = _of_launch(contracts, token, launch)
+    return () if venue is None or venue in known else (venue,)
 
 
 def _of_launch(contracts: Contracts, token: Address, launch: AnyLaunch | Missing | None) -> Venue | None:

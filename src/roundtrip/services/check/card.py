@@ -72,9 +72,11 @@ class KeptCard(msgspec.Struct, frozen=True):
 
 async def check_card(ctx: Context, params: CardParams) -> UseCaseAnswer[KeptCard]:
     """Of that very check. Raises CallerFault (bad_address), ServiceFull."""
-    kept = await _load_check(ctx, parse_address(params.address), params.checked_at)
+    stored = await _load_check(ctx, parse_address(params.address), params.checked_at)
     # Of a token with many pools it is long, and others wait for this loop.
-    return UseCaseAnswer(KeptCard(None if kept is None else await asyncio.to_thread(_card, kept, ctx.policy)))
+    return UseCaseAnswer(
+        KeptCard(None if stored is None else await asyncio.to_thread(_card, stored, ctx.policy))
+    )
 
 
 async def _load_check(
@@ -87,10 +89,10 @@ async def _load_check(
         raise ServiceFull("busy", "Checks that were made cannot be read just now.", 5) from error
 
 
-def _card(kept: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
+def _card(stored: evidence_store.KeptEvidence, policy: Policy) -> CheckCard | None:
     """None: evidence of an earlier release had another shape."""
     with contextlib.suppress(ValueError):
-        return _read(canonical_json.load(Evidence, kept.document), kept.deep, policy)
+        return _read(canonical_json.load(Evidence, stored.document), stored.deep, policy)
     return None
 
 
@@ -104,7 +106,7 @@ def _read(evidence: Evidence, deep: bool, policy: Policy) -> CheckCard:
         deep=deep,
         cost=None if cost is None else _cost(cost),
         grid=grid_of(evidence, judgement, policy),
-        outlook=[_prospect(one) for one in prospects(evidence, judgement, policy)],
+        outlook=[_prospect(prospect) for prospect in prospects(evidence, judgement, policy)],
     )
 
 
@@ -121,5 +123,5 @@ def _cost(cost: Cost) -> CostAnswer:
     )
 
 
-def _prospect(one: Prospect) -> ProspectAnswer:
-    return ProspectAnswer(one.standing, one.text)
+def _prospect(prospect: Prospect) -> ProspectAnswer:
+    return ProspectAnswer(prospect.standing, prospect.text)

@@ -18,8 +18,8 @@ def draw(entropy: bytes, head: ChainHead, policy: Policy) -> tuple[Environment, 
     def wallet(label: str) -> Address:
         return Address("0x" + draw_bytes(label)[12:].hex())
 
-    def number(label: str, least: int, most: int) -> int:
-        return least + int.from_bytes(draw_bytes(label)[:8], "big") % (most - least + 1)
+    def number(label: str, lowest: int, highest: int) -> int:
+        return lowest + int.from_bytes(draw_bytes(label)[:8], "big") % (highest - lowest + 1)
 
     def environment(which: int, tip_wei: int, **manners: Any) -> Environment:
         return Environment(

@@ -54,11 +54,11 @@ def _rows(cells: tuple[ProbeCell, ...], delays: list[int], policy: Policy) -> li
     """Of the two wallets that tried the same, the one that fared worse."""
     by_label: dict[str, dict[int, GridCell]] = {}
     for cell in cells:
-        own = by_label.setdefault(_label(cell), {})
-        came, there = _came(cell, policy), own.get(cell.probe.delay_s)
-        if there is None or _badness(came) > _badness(there):
-            own[cell.probe.delay_s] = came
-    return [GridRow(label, [own.get(one) for one in delays]) for label, own in by_label.items()]
+        row = by_label.setdefault(_label(cell), {})
+        shown, before = _came(cell, policy), row.get(cell.probe.delay_s)
+        if before is None or _badness(shown) > _badness(before):
+            row[cell.probe.delay_s] = shown
+    return [GridRow(label, [row.get(delay_s) for delay_s in delays]) for label, row in by_label.items()]
 
 
 def _label(cell: ProbeCell) -> str:
@@ -75,10 +75,10 @@ def _came(cell: ProbeCell, policy: Policy) -> GridCell:
     lost = lost_bps(outcome)
     if isinstance(lost, int):
         return GridCell(delay_s, "sells", _level(lost, policy), lost, None)
-    said = names.reason(outcome.reason or "") if isinstance(outcome, RefusedCall) else "nothing came back"
+    reason = names.reason(outcome.reason or "") if isinstance(outcome, RefusedCall) else "nothing came back"
     if lost is None:
-        return GridCell(delay_s, "refused", "danger", None, said or None)
-    return GridCell(delay_s, "unknown", "unknown", None, said or None)
+        return GridCell(delay_s, "refused", "danger", None, reason or None)
+    return GridCell(delay_s, "unknown", "unknown", None, reason or None)
 
 
 def _level(lost: int, policy: Policy) -> Level:

@@ -27,25 +27,25 @@ async def check_proof(ctx: Context, params: CheckParams) -> UseCaseAnswer[CheckP
     that is made now. Those who ask at once share it; it is not kept in memory, for it may be a megabyte.
     Raises NodeFault where the node does not say which block is on the chain."""
     token, counted = params.token(), True
-    found = await _latest(ctx, token)
-    if found is None or not await _is_canonical(ctx, found.block):
+    proof = await _latest(ctx, token)
+    if proof is None or not await _is_canonical(ctx, proof.block):
         counted = (await check(ctx, params)).counted
-        found = await _latest(ctx, token)
-    if found is None:
+        proof = await _latest(ctx, token)
+    if proof is None:
         raise ServiceFull("busy", "The proof of this check is not kept any more; ask again.", 1)
-    return UseCaseAnswer(found, counted=counted)
+    return UseCaseAnswer(proof, counted=counted)
 
 
 async def _latest(ctx: Context, token: Address) -> CheckProof | None:
     """None where none is kept, or only one of an earlier release, whose evidence had another shape."""
     try:
         async with ctx.pool.acquire(timeout=_READ_S) as connection:
-            kept = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
+            stored = await evidence_store.latest_proof(connection, token, at(ctx.now_s()))
     except DATABASE_FAULTS as error:
         log.warning("proof could not be read", error=repr(error))
         raise ServiceFull("busy", "The proof of this check cannot be read just now.", 5) from error
     with contextlib.suppress(ValueError):
-        return None if kept is None else await asyncio.to_thread(present, kept)
+        return None if stored is None else await asyncio.to_thread(present, stored)
     return None
 
 
@@ -54,9 +54,9 @@ async def _is_canonical(ctx: Context, block: ProofBlock) -> bool:
     know, proves nothing to anybody. Raises NodeFault where that could not be found out."""
     # A batch of nothing but nulls is no answer at all: the chain's id is one that there always is.
     calls = [RpcCall("eth_chainId", []), RpcCall("eth_getBlockByNumber", [hex(block.number), False])]
-    _, told = await ctx.node.batch(calls)
-    if not isinstance(told, RpcError):
-        return read_header(told).hash.lower() == block.hash
-    if told is NO_ANSWER or concern(told) in ("behind", "pruned"):
+    _, header = await ctx.node.batch(calls)
+    if not isinstance(header, RpcError):
+        return read_header(header).hash.lower() == block.hash
+    if header is NO_ANSWER or concern(header) in ("behind", "pruned"):
         return False
-    raise NodeFault(f"it does not tell its block {block.number} ({in_our_words(told)})")
+    raise NodeFault(f"it does not tell its block {block.number} ({in_our_words(header)})")

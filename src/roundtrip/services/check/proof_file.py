@@ -71,10 +71,10 @@ class Claim:
             heard_s=0.0,
             dialect=BY_NAME.get(self.proof.dialect),
         )
-        begun = self.begun
-        known = Candidates(begun.venues, begun.others, evidence.left_out, evidence.candidates_complete)
+        inputs = self.begun
+        candidates = Candidates(inputs.venues, inputs.others, evidence.left_out, evidence.candidates_complete)
         return CheckInputs(
-            head, evidence.token, bytes.fromhex(begun.seed[2:]), known, begun.deep, begun.indexed
+            head, evidence.token, bytes.fromhex(inputs.seed[2:]), candidates, inputs.deep, inputs.indexed
         )
 
 
@@ -84,7 +84,7 @@ def read_claim(document: bytes) -> Claim:
         raise UnreadableProof(f"It is over {MOST_FILE_BYTES // 2**20} MiB; no proof is.")
     try:
         proof = msgspec.json.decode(document, type=CheckProof)
-        trips = [[[_entry(one) for one in batch] for batch in trip] for trip in proof.trips]
+        trips = [[[_entry(request) for request in batch] for batch in trip] for trip in proof.trips]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if refusal := _refusal(document):
             raise UnreadableProof(f"It is no proof but an error: {refusal}") from None
@@ -92,19 +92,19 @@ def read_claim(document: bytes) -> Claim:
         at = f": it does not fit at {printable(where)}" if where else ""
         raise UnreadableProof(f"It has not the shape of a proof{at}.") from None
     try:
-        told = msgspec.json.decode(proof.evidence, type=_SchemaNumber).schema
+        schema = msgspec.json.decode(proof.evidence, type=_SchemaNumber).schema
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise UnreadableProof("Its evidence is none.") from None
-    if told != EVIDENCE_SCHEMA:
+    if schema != EVIDENCE_SCHEMA:
         raise UnreadableProof(
-            f"Its evidence has schema {printable(told)}; this release reads {EVIDENCE_SCHEMA}."
+            f"Its evidence has schema {printable(schema)}; this release reads {EVIDENCE_SCHEMA}."
         )
     try:
         evidence = canonical_json.load(Evidence, bytes(proof.evidence))
-        begun = canonical_json.load(ProofInputs, bytes(proof.begun))
+        inputs = canonical_json.load(ProofInputs, bytes(proof.begun))
     except (ValueError, RecursionError):
         raise UnreadableProof("Its evidence has not the shape of a check's.") from None
-    return Claim(proof, evidence, begun, trips)
+    return Claim(proof, evidence, inputs, trips)
 
 
 class _RefusalDetail(msgspec.Struct):
@@ -142,9 +142,9 @@ def _is_deeper(value: object, most: int) -> bool:
     for _ in range(most + 1):
         level = [
             inner
-            for one in level
-            if isinstance(one, list | dict)
-            for inner in (one.values() if isinstance(one, dict) else one)
+            for value in level
+            if isinstance(value, list | dict)
+            for inner in (value.values() if isinstance(value, dict) else value)
         ]
     return bool(level)
 
@@ -162,19 +162,19 @@ def judged_again(claim: Claim, policy: Policy) -> ProofFinding:
     if amiss is not None:
         return ProofFinding("verdict", False, amiss)
     try:
-        own = present_verdict(judge(evidence, policy).verdict)
+        judged = present_verdict(judge(evidence, policy).verdict)
     except Exception as error:  # Evidence that no check makes may break any rule.
         return ProofFinding("verdict", False, f"the evidence cannot be judged ({type(error).__name__})")
-    if own == proof.verdict:
+    if judged == proof.verdict:
         beside = "" if evidence.policy_version == policy.version else f", here under policy {policy.version}"
-        return ProofFinding("verdict", True, f"{own.code}, {own.level}: {own.text}{beside}")
-    told = printable(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
-    judged = printable(f"{own.code}, {own.level}: {own.text}")
+        return ProofFinding("verdict", True, f"{judged.code}, {judged.level}: {judged.text}{beside}")
+    claimed = printable(f"{proof.verdict.code}, {proof.verdict.level}: {proof.verdict.text}")
+    found = printable(f"{judged.code}, {judged.level}: {judged.text}")
     if evidence.policy_version != policy.version:
         version = printable(evidence.policy_version)
-        text = f"policy {version} said {told} Policy {policy.version}, which is here, says {judged}"
+        text = f"policy {version} said {claimed} Policy {policy.version}, which is here, says {found}"
         return ProofFinding("verdict", None, text)
-    return ProofFinding("verdict", False, f"the file says {told} Its evidence says {judged}")
+    return ProofFinding("verdict", False, f"the file says {claimed} Its evidence says {found}")
 
 
 def _beside(claim: Claim) -> str | None:
@@ -185,7 +185,7 @@ def _beside(claim: Claim) -> str | None:
         time = datetime.fromtimestamp(block.timestamp_s, UTC)
     except (ValueError, OverflowError, OSError):
         return "the evidence has no time that a block can have"
-    for what, told, known in (
+    for subject, claimed, expected in (
         ("address", proof.address.lower(), evidence.token),
         ("chainId", proof.chain_id, evidence.chain_id),
         ("block.number", proof.block.number, block.number),
@@ -193,8 +193,9 @@ def _beside(claim: Claim) -> str | None:
         ("block.time", proof.block.time, time),
         ("policyVersion", proof.policy_version, evidence.policy_version),
     ):
-        if told != known:
-            return f"{what} is {printable(str(told))} in the file and {printable(str(known))} in its evidence"
+        if claimed != expected:
+            values = f"{printable(str(claimed))} in the file and {printable(str(expected))} in its evidence"
+            return f"{subject} is {values}"
     return None
 
 
@@ -203,14 +204,13 @@ def amiss(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> 
     proof = claim.proof
     if proof.chain_id != chain_id:
         return f"it is of chain {proof.chain_id}, and the contracts that are trusted here of chain {chain_id}"
-    own = name_contracts(contracts)
-    for name in sorted(own.keys() | proof.contracts.keys()):
-        if (told := proof.contracts.get(name, "none")) != (trusted := own.get(name, "none")):
-            return (
-                f"{printable(name)} is {printable(told)} in the file and {trusted} here: that proves nothing"
-            )
+    ours = name_contracts(contracts)
+    for name in sorted(ours.keys() | proof.contracts.keys()):
+        if (claimed := proof.contracts.get(name, "none")) != (trusted := ours.get(name, "none")):
+            values = f"{printable(claimed)} in the file and {trusted} here"
+            return f"{printable(name)} is {values}: that proves nothing"
     for trip in claim.trips:
-        for request in (one for batch in trip for one in batch):
+        for request in (entry for batch in trip for entry in batch):
             if request["method"] not in READ_METHODS:
                 return f"{printable(request['method'])} is among the requests: a check only reads"
     try:

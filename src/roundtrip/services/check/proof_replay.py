@@ -61,7 +61,7 @@ async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFindi
     try:
         await _ground(claim, trusted, trusted.node)
         comparing = CallComparer(trusted.node, claim.trips)
-        own = await _made_again(claim, trusted, comparing)
+        replayed = await _made_again(claim, trusted, comparing)
     except CannotReplayHere as why:
         text = f"cannot be verified here: {why}"
         return [ProofFinding("requests", None, text), ProofFinding("answers", None, text)]
@@ -71,20 +71,23 @@ async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFindi
             ProofFinding("answers", False, str(why)),
         ]
     comparing.end()
-    if isinstance(own, str):
-        return [_requests(own, other_policy), ProofFinding("answers", None, "not asked: see the requests")]
+    if isinstance(replayed, str):
+        return [
+            _requests(replayed, other_policy),
+            ProofFinding("answers", None, "not asked: see the requests"),
+        ]
     same = f"{comparing.calls} in {comparing.trip} trips are those that a check sends"
     requests = ProofFinding("requests", True, same)
     if comparing.parted is not None:
         requests = _requests(f"they part: {comparing.parted}", other_policy)
-    answers = _answers(claim.evidence, own, other_policy)
+    answers = _answers(claim.evidence, replayed, other_policy)
     if comparing.failed is None:
         return [requests, answers]
     # What a node does not answer changes what is asked next.
-    said = f"that node did not answer all of it ({printable(comparing.failed)})"
+    reason = f"that node did not answer all of it ({printable(comparing.failed)})"
     return [
-        one if one.holds else replace(one, holds=None, seen=f"{said}: {one.seen}")
-        for one in (requests, answers)
+        finding if finding.holds else replace(finding, holds=None, seen=f"{reason}: {finding.seen}")
+        for finding in (requests, answers)
     ]
 
 
@@ -151,25 +154,26 @@ async def _same_block(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> N
             )
         raise CannotReplayHere(f"that node does not know block {block.number}")
     header = read_header(by_hash)
-    own = header.head(evidence.market, 0.0)
-    for what, told, known in (
-        ("hash", block.hash, own.block.hash.lower()),
-        ("number", block.number, own.block.number),
-        ("time", block.timestamp_s, own.block.timestamp_s),
-        ("base fee", evidence.block_base_fee_wei, own.base_fee_wei),
-        ("miner", evidence.environments[0].coinbase, own.coinbase),
+    actual = header.head(evidence.market, 0.0)
+    for subject, claimed, expected in (
+        ("hash", block.hash, actual.block.hash.lower()),
+        ("number", block.number, actual.block.number),
+        ("time", block.timestamp_s, actual.block.timestamp_s),
+        ("base fee", evidence.block_base_fee_wei, actual.base_fee_wei),
+        ("miner", evidence.environments[0].coinbase, actual.coinbase),
     ):
-        if told != known:
+        if claimed != expected:
             raise NodeContradicts(
-                f"the block's {what} is {printable(told)} in the file and {printable(known)} on the chain"
+                f"the block's {subject} is {printable(claimed)} in the file"
+                f" and {printable(expected)} on the chain"
             )
     if isinstance(by_number, RpcError) or read_header(by_number).hash.lower() != block.hash:
         raise NodeContradicts(f"block {block.hash} is on the chain no more: another has its number")
 
 
 async def _state_is_gone(claim: Claim, node: RpcNode) -> bool:
-    asked = RpcCall("eth_getBalance", [claim.evidence.token, {"blockHash": claim.evidence.block.hash}])
-    (answer,) = await node.batch([asked])
+    request = RpcCall("eth_getBalance", [claim.evidence.token, {"blockHash": claim.evidence.block.hash}])
+    (answer,) = await node.batch([request])
     return isinstance(answer, RpcError)
 
 
@@ -177,59 +181,65 @@ async def _same_market(claim: Claim, trusted: TrustedSetting, node: RpcNode) -> 
     """What an eth was worth is the service's word, up to half a minute old: it has to be near to what the
     block itself tells."""
     evidence, contracts = claim.evidence, trusted.contracts
-    told, block = evidence.market, evidence.block
-    own = read_market(await node.batch(market_calls(contracts, block)), contracts, block)
-    assets = [rate.asset for rate in told.rates]
-    own = await Rates(node, contracts).join(own, assets, block, Meter())
-    if told.block_number > block.number:
+    claimed, block = evidence.market, evidence.block
+    actual = read_market(await node.batch(market_calls(contracts, block)), contracts, block)
+    assets = [rate.asset for rate in claimed.rates]
+    actual = await Rates(node, contracts).join(actual, assets, block, Meter())
+    if claimed.block_number > block.number:
         raise NodeContradicts("the file's prices are of a later block")
-    _same_ways(told, own)
-    known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in own.rates}
+    _same_ways(claimed, actual)
+    known = {(rate.asset, rate.decimals): rate.units_per_eth_raw for rate in actual.rates}
     prices: list[tuple[str, object, object]] = [
         (f"units of {printable(rate.asset)}", rate.units_per_eth_raw, known.get((rate.asset, rate.decimals)))
-        for rate in told.rates
+        for rate in claimed.rates
     ]
-    prices.append(("units of usdg", told.usdg_per_eth_raw, own.usdg_per_eth_raw))
-    prices.append(("dollars (e8) by the feed", told.feed_usd_e8, own.feed_usd_e8))
-    for what, said, found in prices:
+    prices.append(("units of usdg", claimed.usdg_per_eth_raw, actual.usdg_per_eth_raw))
+    prices.append(("dollars (e8) by the feed", claimed.feed_usd_e8, actual.feed_usd_e8))
+    for subject, claimed_raw, actual_raw in prices:
         # What the service could not find out it does not claim.
-        if isinstance(said, int) and not _near(said, found, trusted.policy):
-            there = found if isinstance(found, int) else "nothing"
+        if isinstance(claimed_raw, int) and not _near(claimed_raw, actual_raw, trusted.policy):
+            actual_text = actual_raw if isinstance(actual_raw, int) else "nothing"
             raise NodeContradicts(
-                f"an eth is worth {printable(said)} {what} in the file, and {there} at that block"
+                f"an eth is worth {printable(claimed_raw)} {subject} in the file,"
+                f" and {actual_text} at that block"
             )
 
 
-def _same_ways(told: MarketRates, own: MarketRates) -> None:
+def _same_ways(claimed: MarketRates, actual: MarketRates) -> None:
     """The pools that money was bought in are those that this block's prices name. Raises Elsewhere: half a
     minute before others may have been the best."""
-    ways = {rate.asset: rate.route for rate in own.rates}
-    asked = told.pool_fee_pips
-    if asked is not None and asked != own.pool_fee_pips:
+    ways = {rate.asset: rate.route for rate in actual.rates}
+    claimed_fee_pips = claimed.pool_fee_pips
+    if claimed_fee_pips is not None and claimed_fee_pips != actual.pool_fee_pips:
         raise CannotReplayHere("usdg was bought in another pool than that block's prices name")
-    for rate in told.rates:
+    for rate in claimed.rates:
         if ways.get(rate.asset) != rate.route:
             raise CannotReplayHere(
                 f"{printable(rate.asset)} was bought in other pools than that block's prices name"
             )
 
 
-def _near(said: int, found: object, policy: Policy) -> bool:
-    return isinstance(found, int) and abs(said - found) * BPS <= found * policy.price_disagreement_bps
+def _near(claimed_raw: int, actual_raw: object, policy: Policy) -> bool:
+    return (
+        isinstance(actual_raw, int)
+        and abs(claimed_raw - actual_raw) * BPS <= actual_raw * policy.price_disagreement_bps
+    )
 
 
 # --- where two documents differ ---------------------------------------------------------------------
 
 
-def _answers(told: Evidence, own: Evidence, other_policy: bool) -> ProofFinding:
+def _answers(claimed: Evidence, replayed: Evidence, other_policy: bool) -> ProofFinding:
     """The file's evidence against what came of the answers here."""
-    own = replace(own, policy_version=told.policy_version)
-    if canonical_json.dump(own) == canonical_json.dump(told):
+    replayed = replace(replayed, policy_version=claimed.policy_version)
+    if canonical_json.dump(replayed) == canonical_json.dump(claimed):
         return ProofFinding("answers", True, "the evidence that comes of them is the file's, byte for byte")
-    found = list(differences(json.loads(canonical_json.dump(told)), json.loads(canonical_json.dump(own))))
-    text = "; ".join(str(one) for one in found[:_MOST_DIFFERENCES])
-    more = len(found) - _MOST_DIFFERENCES
-    text += f"; and {more} more" if more > 0 else ""
+    parted = list(
+        differences(json.loads(canonical_json.dump(claimed)), json.loads(canonical_json.dump(replayed)))
+    )
+    text = "; ".join(str(difference) for difference in parted[:_MOST_DIFFERENCES])
+    further = len(parted) - _MOST_DIFFERENCES
+    text += f"; and {further} more" if further > 0 else ""
     if other_policy:
         return ProofFinding("answers", None, f"asked under another policy than is here: {text}")
     return ProofFinding("answers", False, text)
@@ -247,16 +257,20 @@ class Difference:
         return f"{self.path} is {_short(self.told)} in the file and {_short(self.own)} at the node"
 
 
-def differences(told: object, own: object, path: str = "") -> Iterator[Difference]:
+def differences(claimed: object, actual: object, path: str = "") -> Iterator[Difference]:
     """Every place where two canonical documents differ, from the root on."""
-    if isinstance(told, dict) and isinstance(own, dict) and told.get("kind_of") == own.get("kind_of"):
-        for key in own:
-            yield from differences(told[key], own[key], f"{path}.{key}" if path else key)
-    elif isinstance(told, list) and isinstance(own, list) and len(told) == len(own):
-        for number, (one, other) in enumerate(zip(told, own, strict=True)):
-            yield from differences(one, other, f"{path}[{number}]")
-    elif told != own:
-        yield Difference(path, told, own)
+    if (
+        isinstance(claimed, dict)
+        and isinstance(actual, dict)
+        and claimed.get("kind_of") == actual.get("kind_of")
+    ):
+        for key in actual:
+            yield from differences(claimed[key], actual[key], f"{path}.{key}" if path else key)
+    elif isinstance(claimed, list) and isinstance(actual, list) and len(claimed) == len(actual):
+        for number, (element, actual_element) in enumerate(zip(claimed, actual, strict=True)):
+            yield from differences(element, actual_element, f"{path}[{number}]")
+    elif claimed != actual:
+        yield Difference(path, claimed, actual)
 
 
 def _short(value: object) -> str:

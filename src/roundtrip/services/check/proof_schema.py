@@ -75,19 +75,19 @@ class _KeptBeginning(msgspec.Struct):
 
 def name_contracts(contracts: Contracts) -> dict[str, str]:
     """The contracts as ``devnet.json`` has them, but for those that are not there."""
-    told = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
-    return {_camel(name): at if isinstance(at, str) else " ".join(at) for name, at in told.items() if at}
+    addresses = {field.name: getattr(contracts, field.name) for field in fields(contracts)}
+    return {_camel(name): at if isinstance(at, str) else " ".join(at) for name, at in addresses.items() if at}
 
 
 def _camel(name: str) -> str:
-    return re.sub(r"_([a-z0-9])", lambda found: found[1].upper(), name)
+    return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), name)
 
 
 def encode_proof_inputs(contracts: Contracts, dialect: str, verdict: Verdict, inputs: ProofInputs) -> bytes:
     """What is stored beside the evidence and the trips."""
-    own = msgspec.Raw(canonical_json.dump(inputs))
+    encoded = msgspec.Raw(canonical_json.dump(inputs))
     return msgspec.json.encode(
-        _KeptBeginning(dialect, name_contracts(contracts), present_verdict(verdict), own)
+        _KeptBeginning(dialect, name_contracts(contracts), present_verdict(verdict), encoded)
     )
 
 
@@ -96,22 +96,22 @@ def present_verdict(verdict: Verdict) -> VerdictAnswer:
     return VerdictAnswer(verdict.code, verdict.level, verdict.text)  # type: ignore[arg-type]
 
 
-def present(kept: KeptProof) -> CheckProof:
+def present(stored: KeptProof) -> CheckProof:
     """The answer from what was kept."""
-    evidence = canonical_json.load(Evidence, kept.evidence)
-    own = msgspec.json.decode(kept.began, type=_KeptBeginning)
-    trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[RpcRequest]]) for trip in kept.trips]
+    evidence = canonical_json.load(Evidence, stored.evidence)
+    beside = msgspec.json.decode(stored.began, type=_KeptBeginning)
+    trips = [msgspec.json.decode(zlib.decompress(trip), type=list[list[RpcRequest]]) for trip in stored.trips]
     block = evidence.block
     return CheckProof(
         address=evidence.token,
         chain_id=evidence.chain_id,
         block=ProofBlock(block.number, block.hash, datetime.fromtimestamp(block.timestamp_s, UTC)),
-        checked_at=kept.checked_at,
+        checked_at=stored.checked_at,
         policy_version=evidence.policy_version,
-        dialect=own.dialect,
-        contracts=own.contracts,
-        verdict=own.verdict,
-        begun=own.begun,
-        evidence=msgspec.Raw(kept.evidence),
+        dialect=beside.dialect,
+        contracts=beside.contracts,
+        verdict=beside.verdict,
+        begun=beside.begun,
+        evidence=msgspec.Raw(stored.evidence),
         trips=trips,
     )

@@ -261,15 +261,15 @@ def _launchpad(evidence: Evidence) -> LaunchpadAnswer | None:
     if not isinstance(launch, LaunchRecord):
         return None
     state = launch.curve_state
-    known = _launch_fee_bps(launch)
-    taken = launch.creator_tax_bps if known is None else known
+    fee_bps = _launch_fee_bps(launch)
+    creator_bps = launch.creator_tax_bps if fee_bps is None else fee_bps
     snipe = state.snipe_bps if isinstance(state, Curve) and not state.closed else 0
     fill = fill_bps(state, launch.threshold_raw) if isinstance(state, Curve) else None
     return LaunchpadAnswer(
         phase="graduated" if launch.phase == "pooled" else "curve",
         curve_fill_bps=BPS if launch.phase == "swept" else fill,
-        buy_tax_bps=min(MOST_TAKEN_BPS, taken + snipe),
-        sell_tax_bps=taken,
+        buy_tax_bps=min(MOST_TAKEN_BPS, creator_bps + snipe),
+        sell_tax_bps=creator_bps,
         creator_tax_bps=launch.creator_tax_bps,
         deployer=_deployer(launch, evidence.deployer),
     )

@@ -33,18 +33,18 @@ class GasBudget:
         self.left -= gas
         return True
 
-    def plan(self, owns: list[WalletCalls], exit_gas: int) -> tuple[list[WalletCalls], int] | None:
+    def plan(self, variants: list[WalletCalls], exit_gas: int) -> tuple[list[WalletCalls], int] | None:
         """As many of the ways to send the calls as fit beside ``exit_gas``, what selling on one venue takes,
         and the gas for selling. None: there is too little for one of each."""
-        left, kept = self.left - exit_gas, []
-        for own in owns:
-            if (most := sum(own.gas_limits)) <= left:
-                left -= most
-                kept.append(own)
-        if not kept or kept[0] is not owns[0]:
+        left, chosen = self.left - exit_gas, []
+        for variant in variants:
+            if (limit := sum(variant.gas_limits)) <= left:
+                left -= limit
+                chosen.append(variant)
+        if not chosen or chosen[0] is not variants[0]:
             return None
         # A quarter stays for running them again, where they touch what was not looked at.
-        return kept, exit_gas + left * 3 // 4 if exit_gas else 0
+        return chosen, exit_gas + left * 3 // 4 if exit_gas else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +71,15 @@ class WalletCase:
         return min(policy.buy_gas_limit, policy.trade_gas_budget // len(self.calls))
 
 
-def gas_of(ran: RunResult | Missing) -> int:
+def gas_of(result: RunResult | Missing) -> int:
     """What all of the calls used."""
-    return sum(call.gas_used for call in ran.calls) if isinstance(ran, RunResult) else 0
+    return sum(call.gas_used for call in result.calls) if isinstance(result, RunResult) else 0
 
 
-def is_cut_short(ran: RunResult, case: WalletCase) -> bool:
+def is_cut_short(result: RunResult, case: WalletCase) -> bool:
     """Whether a call failed for gas that a wallet could give it."""
     most = case.most_gas()
-    failed = [call for call in ran.calls if not call.ok and call.gas_used * 10 >= most * 9]
+    failed = [call for call in result.calls if not call.ok and call.gas_used * 10 >= most * 9]
     starved = any(call.reason == "out of gas" for call in failed)
     return starved and most < case.ctx.policy.buy_gas_limit
 
@@ -91,39 +91,39 @@ def plenty(case: WalletCase, gas_limit: int) -> WalletCalls:
     return WalletCalls(case.wallet, case.calls, limits, 2 * PLENTY_WEI)
 
 
-def enough(case: WalletCase, ran: RunResult) -> WalletCalls:
+def enough(case: WalletCase, result: RunResult) -> WalletCalls:
     """The calls with all the eth there is, and three times the gas that they used."""
-    return WalletCalls(case.wallet, case.calls, _limits(case, ran, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
+    return WalletCalls(case.wallet, case.calls, _limits(case, result, 30_000, GAS_SLACK), 2 * PLENTY_WEI)
 
 
 def with_gas_limits(
-    case: WalletCase, estimated_gas: int, ran: RunResult, balance_wei: int
+    case: WalletCase, estimated_gas: int, result: RunResult, balance_wei: int
 ) -> list[WalletCalls]:
     """The calls with the gas that a wallet would set, and with what it holds: half as much again as they
     took; the other shares that wallets add; what the node says of the first; then more, up to all there may
     be."""
-    policy, usual = case.ctx.policy, usual_limits(case, ran)
+    policy, usual_gas = case.ctx.policy, usual_limits(case, result)
     drawn_bps = 10_200 + int(case.environment.prev_randao, 16) % 25_000
-    ladder = [usual, *(_limits(case, ran, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]
+    ladder = [usual_gas, *(_limits(case, result, bps) for bps in (*_USUAL_GAS_BPS, drawn_bps))]
     if 0 < estimated_gas <= case.most_gas():
-        ladder.append((estimated_gas, *usual[1:]))
-    more = [min(limit, case.most_gas()) for limit in policy.sell_gas_ladder if limit > max(usual)]
-    ladder += [tuple(max(limit, one) for one in usual) for limit in more]
-    owns = [WalletCalls(case.wallet, case.calls, limits, None) for limits in dict.fromkeys(ladder)]
+        ladder.append((estimated_gas, *usual_gas[1:]))
+    higher = [min(limit, case.most_gas()) for limit in policy.sell_gas_ladder if limit > max(usual_gas)]
+    ladder += [tuple(max(limit, gas) for gas in usual_gas) for limit in higher]
+    variants = [WalletCalls(case.wallet, case.calls, limits, None) for limits in dict.fromkeys(ladder)]
     if case.fund:
-        return [own.with_plenty() for own in owns]
-    return [own.as_sent(ran, balance_wei, case.environment, policy) for own in owns]
+        return [variant.with_plenty() for variant in variants]
+    return [variant.as_sent(result, balance_wei, case.environment, policy) for variant in variants]
 
 
 _USUAL_GAS_BPS = (10_160, 11_000, 12_000, 12_500, 13_000, 20_000, 30_000)
 """Of what a call uses; beside these a share that nobody can foresee is drawn."""
 
 
-def usual_limits(case: WalletCase, ran: RunResult) -> tuple[int, ...]:
+def usual_limits(case: WalletCase, result: RunResult) -> tuple[int, ...]:
     """The gas limits that most wallets would set: half as much again as the calls used."""
-    return _limits(case, ran, 15_000, GAS_SLACK)
+    return _limits(case, result, 15_000, GAS_SLACK)
 
 
-def _limits(case: WalletCase, ran: RunResult, bps: int, slack: int = 1) -> tuple[int, ...]:
+def _limits(case: WalletCase, result: RunResult, bps: int, slack: int = 1) -> tuple[int, ...]:
     most = case.most_gas()
-    return tuple(min(most, call.gas_used * bps // BPS + slack) for call in ran.calls)
+    return tuple(min(most, call.gas_used * bps // BPS + slack) for call in result.calls)

@@ -205,11 +205,11 @@ async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[Prepared
     desk = await _at_desk(ctx, "buy", token, wallet, params.fund, meter)
     amounts = {which: _amount_raw(params.amount, which) for which in DECIMALS}
     venues = tradable(desk.opened)
-    tried = await rehearse(desk, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
-    chosen = best_buy(desk, tried, amounts)
+    rehearsals = await rehearse(desk, {venue: amounts[paid_with(venue)] for venue in venues}, meter)
+    chosen = best_buy(desk, rehearsals, amounts)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return _as_answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
+    return _as_answered(desk, await final_run(desk, rehearsals, chosen, params.slippage_bps, meter), meter)
 
 
 async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
@@ -219,11 +219,11 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
     token, wallet, meter = address(params.token), address(params.sender), Meter()
     desk = await _at_desk(ctx, "sell", token, wallet, False, meter)
     amount_raw = _sold_raw(desk, params, share)
-    tried = await rehearse(desk, dict.fromkeys(tradable(desk.opened), amount_raw), meter)
-    chosen = best_sell(desk, tried)
+    rehearsals = await rehearse(desk, dict.fromkeys(tradable(desk.opened), amount_raw), meter)
+    chosen = best_sell(desk, rehearsals)
     if isinstance(chosen, CallerFault):
         raise chosen
-    return _as_answered(desk, await final_run(desk, tried, chosen, params.slippage_bps, meter), meter)
+    return _as_answered(desk, await final_run(desk, rehearsals, chosen, params.slippage_bps, meter), meter)
 
 
 # --- trip 1 ----------------------------------------------------------------------------------------
@@ -235,23 +235,23 @@ async def _at_desk(
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
     await read_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
-    known = ctx.heads.book.venues_of(token) if ctx.heads.book is not None else ()
-    pairs = desks.pairs_of(asset, known, ctx.contracts)
+    venues = ctx.heads.book.venues_of(token) if ctx.heads.book is not None else ()
+    pairs = desks.pairs_of(asset, venues, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)
-    found, answers = await at_once(start_check(ctx, head, token, asking), ctx.node.batch(calls, beside))
+    check, answers = await at_once(start_check(ctx, head, token, asking), ctx.node.batch(calls, beside))
     meter.add(asking, beside)
-    check_tradable(side, found)
+    check_tradable(side, check)
     return TradeBuilder(
         ctx=ctx,
         head=head,
         wallet=wallet,
         side=side,
-        opened=found,
+        opened=check,
         holdings=desks.read_holdings(answers, pairs, ctx.chain_id),
         # The chain's clock decides, where it is ahead of ours.
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + VALID_S,
-        decimals=decimals_of(found),
+        decimals=decimals_of(check),
         fund=fund,
     )
 
@@ -308,7 +308,7 @@ _ADVISORY = (
 
 def present(desk: TradeBuilder, final: FinalRun) -> PreparedTrade:
     """Every field of the answer."""
-    ctx, venue, done = desk.ctx, final.done.written.place.venue, final.done
+    ctx, venue, trade = desk.ctx, final.done.written.place.venue, final.done
     now_s = ctx.now_s()
     checked = short_check(final.evidence, final.judgement, ctx.policy)
     code = _code(desk, final)
@@ -322,13 +322,13 @@ def present(desk: TradeBuilder, final: FinalRun) -> PreparedTrade:
         block=desk.head.block.number,
         token=TokenOf(desk.token(), symbol(desk), desk.decimals),
         venue=TradeVenue(venue.kind, venue.pool or venue.pool_id, name),
-        spend=_amount(desk, desk.paid_in(venue), done.written.amount_raw),
+        spend=_amount(desk, desk.paid_in(venue), trade.written.amount_raw),
         expect=_expected_amount(desk, final),
         slippage_bps=final.slippage_bps,
         valid_until=datetime.fromtimestamp(desk.deadline_s, UTC),
         refused=refused is not None,
         steps=[] if refused is not None else _steps(desk, final),
-        already_done=list(done.written.already),
+        already_done=list(trade.written.already),
         sell_back=sell_back(final.exit, final.evidence, ctx.contracts) if final.exit is not None else None,
         verdict=_verdict(desk, final, checked, refused),
         check=checked,
@@ -355,8 +355,10 @@ def _amount(desk: TradeBuilder, asset: Address, raw: int) -> AssetAmount:
 
 def _expected_amount(desk: TradeBuilder, final: FinalRun) -> ExpectedAmount:
     asset = desk.comes_in(final.done.written.place.venue)
-    came, least = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
-    return ExpectedAmount(came.amount, came.raw, came.asset, came.symbol, least.amount, least.raw)
+    arrived, minimum = _amount(desk, asset, final.done.came_raw), _amount(desk, asset, final.min_raw)
+    return ExpectedAmount(
+        arrived.amount, arrived.raw, arrived.asset, arrived.symbol, minimum.amount, minimum.raw
+    )
 
 
 def _steps(desk: TradeBuilder, final: FinalRun) -> list[TradeStep]:
@@ -372,19 +374,21 @@ def _steps(desk: TradeBuilder, final: FinalRun) -> list[TradeStep]:
 def _verdict(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> TradeVerdict:
     code = refused or _code(desk, final)
     text = sentence(desk, final, checked, refused)
-    said = [text if refused is None else f"Refused. {text}"]
+    sentences = [text if refused is None else f"Refused. {text}"]
     venue, written = final.done.written.place.venue, final.done.written
     if refused is None:
         if final.cut:
             most = _amount(desk, desk.paid_in(venue), written.amount_raw)
-            said.append(f"The venue takes no more than {most.amount} {most.asset} now; no more is spent.")
+            sentences.append(
+                f"The venue takes no more than {most.amount} {most.asset} now; no more is spent."
+            )
         if desk.side == "sell" and desk.holdings.eth_wei < _gas_wei(final):
-            said.append("The wallet holds too little eth to pay for the gas.")
+            sentences.append("The wallet holds too little eth to pay for the gas.")
         if venue.is_curve:
-            said.append(_ADVISORY)
+            sentences.append(_ADVISORY)
         if checked.verdict.level == "danger":
-            said.append(f"A check of the token says: {checked.verdict.text}")
-    return TradeVerdict(code, level_of(code, final.exit), " ".join(said))  # type: ignore[arg-type]
+            sentences.append(f"A check of the token says: {checked.verdict.text}")
+    return TradeVerdict(code, level_of(code, final.exit), " ".join(sentences))  # type: ignore[arg-type]
 
 
 def _gas_wei(final: FinalRun) -> int:
@@ -394,17 +398,19 @@ def _gas_wei(final: FinalRun) -> int:
 
 def sentence(desk: TradeBuilder, final: FinalRun, checked: ShortCheck, refused: str | None) -> str:
     """What it comes to. ``refused``: the code that a buy is refused with, where it is."""
-    found, ran, policy = final.exit, final.done.ran, desk.ctx.policy
-    if found is None:
+    finding, ran, policy = final.exit, final.done.ran, desk.ctx.policy
+    if finding is None:
         venue = final.done.written.place.venue
         brings = _amount(desk, desk.comes_in(venue), final.done.came_raw)
         impact = "" if final.impact_bps is None else trade_text.impact(final.impact_bps, "sell")
         return f"It goes through; it brings {brings.amount} {brings.asset}{impact}."
-    own = refused in (None, found.code)
-    if own:
-        text = trade_text.sentence(TradeOutcome(found.code, found, found.missing), ran, None, policy)
+    is_same = refused in (None, finding.code)
+    if is_same:
+        text = trade_text.sentence(TradeOutcome(finding.code, finding, finding.missing), ran, None, policy)
     elif checked.verdict.level in ("danger", "unknown"):
         text = f"A check of the token says: {checked.verdict.text}"
     else:
-        text = verdict_text.unproven(found.missing or Missing("token", "no sell of what it buys was proven"))
+        text = verdict_text.unproven(
+            finding.missing or Missing("token", "no sell of what it buys was proven")
+        )
     return text

@@ -27,12 +27,12 @@ from .trade_builder import Pays, RehearsedTrade, Side, TradeBuilder, WrittenTrad
 
 def tradable(token: BuyRoundResult) -> list[Venue]:
     """The venues that a trade may be written for: those that are there, paid in eth, weth or usdg."""
-    found = []
-    for tried in token.venues_to_sell_on():
-        absent = isinstance(tried.facts, PoolFacts) and not tried.facts.exists
-        if not absent and pays(tried.place.venue) is not None:
-            found.append(tried.place.venue)
-    return found
+    venues = []
+    for trial in token.venues_to_sell_on():
+        absent = isinstance(trial.facts, PoolFacts) and not trial.facts.exists
+        if not absent and pays(trial.place.venue) is not None:
+            venues.append(trial.place.venue)
+    return venues
 
 
 def check_tradable(side: Side, token: BuyRoundResult) -> None:
@@ -46,8 +46,8 @@ def check_tradable(side: Side, token: BuyRoundResult) -> None:
         raise CallerFault("no_route", f"This is {token.role}, the money side of a trade.")
     if tradable(token):
         return
-    there = [tried.place.venue for tried in token.data.venues if tried.exists()]
-    if there and all(pays(venue) is None for venue in there):
+    existing = [trial.place.venue for trial in token.data.venues if trial.exists()]
+    if existing and all(pays(venue) is None for venue in existing):
         raise CallerFault("no_route", "It trades only against money that trades are not written in here.")
     if isinstance(launch, LaunchRecord) and launch.phase == "rescued":
         raise CallerFault("no_route", RESCUED)
@@ -69,18 +69,18 @@ NO_LIQUIDITY = "None of its pools holds liquidity to trade with."
 
 def all_dry(token: BuyRoundResult) -> bool:
     """True where no venue that a trade may be written for holds liquidity at its price, nor sells any."""
-    venues = [tried for tried in token.venues_to_sell_on() if tried.place.venue in tradable(token)]
+    venues = [venue for venue in token.venues_to_sell_on() if venue.place.venue in tradable(token)]
     return all(
-        isinstance(one.facts, PoolFacts) and not one.facts.liquidity and one.main_size() is None
-        for one in venues
+        isinstance(venue.facts, PoolFacts) and not venue.facts.liquidity and venue.main_size() is None
+        for venue in venues
     )
 
 
 def paid_with(venue: Venue) -> Pays:
     """What a venue that may be traded on is paid in."""
-    found = pays(venue)
-    assert found is not None
-    return found
+    asset = pays(venue)
+    assert asset is not None
+    return asset
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class Rehearsals:
     rehearsed: dict[Venue, RehearsedTrade | CallerFault | Missing]
     small: dict[Venue, RehearsedTrade | CallerFault | Missing]
 
-    def impact_bps(self, one: RehearsedTrade) -> int | None:
+    def impact_bps(self, rehearsed: RehearsedTrade) -> int | None:
         """How much less than a small sell it brings for each token; None where that is not known."""
-        small = self.small.get(one.written.place.venue)
+        small = self.small.get(rehearsed.written.place.venue)
         if not isinstance(small, RehearsedTrade):
             return None
-        return max(0, loss_bps(small.came_raw * one.spent_raw, one.came_raw * small.spent_raw))
+        return max(0, loss_bps(small.came_raw * rehearsed.spent_raw, rehearsed.came_raw * small.spent_raw))
 
 
 Amounts = dict[Venue, int | CallerFault]
@@ -106,8 +106,8 @@ Amounts = dict[Venue, int | CallerFault]
 
 async def rehearse(desk: TradeBuilder, amounts: Amounts, meter: Meter) -> Rehearsals:
     """The trade on every venue for which there is an amount."""
-    (found,) = await rehearse_each(desk, [amounts], meter)
-    return found
+    (rehearsals,) = await rehearse_each(desk, [amounts], meter)
+    return rehearsals
 
 
 async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter) -> list[Rehearsals]:
@@ -141,139 +141,149 @@ async def rehearse_each(desk: TradeBuilder, trades: list[Amounts], meter: Meter)
 
 def _write_trades(desk: TradeBuilder, amounts: Amounts) -> tuple[list[WrittenTrade], list[WrittenTrade]]:
     """The trade on every venue for which there is an amount; of a sell also a thousandth of it."""
-    places = {tried.place.venue: tried.place for tried in desk.opened.venues_to_sell_on()}
+    places = {trial.place.venue: trial.place for trial in desk.opened.venues_to_sell_on()}
     terms = TradeTerms(0, desk.deadline_s)
-    raws = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
+    amounts_raw = {venue: raw for venue, raw in amounts.items() if isinstance(raw, int)}
     # An allowance that is there and too small is raised; some tokens want it taken back first.
     written = [
         write(desk, places[venue], raw, terms, clear)
-        for venue, raw in raws.items()
+        for venue, raw in amounts_raw.items()
         for clear in (False, True)
     ]
-    whole = [one for one in written if not one.clear_first or _clears(one)]
+    whole = [trade for trade in written if not trade.clear_first or _clears(trade)]
     small = [
         write(desk, places[venue], max(1, raw // _SMALL_DIVISOR), terms, clear_first=True)
-        for venue, raw in raws.items()
+        for venue, raw in amounts_raw.items()
         if desk.side == "sell"
     ]
     return whole, small
 
 
 def _join_results(
-    before: Results | Missing | RefusedCall, ran: Results | Missing | RefusedCall
+    before: Results | Missing | RefusedCall, after: Results | Missing | RefusedCall
 ) -> Results | Missing:
     """The reads before and the run. What a stranger's hook flooded is its own doing."""
-    for one in (before, ran):
-        if isinstance(one, RefusedCall):
-            return Missing("token", one.reason or "")
+    for result in (before, after):
+        if isinstance(result, RefusedCall):
+            return Missing("token", result.reason or "")
     assert not isinstance(before, RefusedCall)
-    assert not isinstance(ran, RefusedCall)
-    return calls.together(before, ran)
+    assert not isinstance(after, RefusedCall)
+    return calls.together(before, after)
 
 
-def _clears(one: WrittenTrade) -> bool:
-    return any(desks.kind_of(call)[2] for call in one.calls)
+def _clears(trade: WrittenTrade) -> bool:
+    return any(desks.kind_of(call)[2] for call in trade.calls)
 
 
 def _by_venue(
-    desk: TradeBuilder, written: list[WrittenTrade], told: list[Results | Missing]
+    desk: TradeBuilder, written: list[WrittenTrade], results: list[Results | Missing]
 ) -> dict[Venue, RehearsedTrade | CallerFault | Missing]:
     """By venue the first way that went through; where none did, what the last one said."""
-    found: dict[Venue, RehearsedTrade | CallerFault | Missing] = {}
-    for one, results in zip(written, told, strict=True):
-        if not isinstance(found.get(one.place.venue), RehearsedTrade):
-            own = desks.wallet_calls_of(desk, one)
-            found[one.place.venue] = desks.read_rehearsal(desk, one, own, results)
-    return found
+    by_venue: dict[Venue, RehearsedTrade | CallerFault | Missing] = {}
+    for trade, result in zip(written, results, strict=True):
+        if not isinstance(by_venue.get(trade.place.venue), RehearsedTrade):
+            calls = desks.wallet_calls_of(desk, trade)
+            by_venue[trade.place.venue] = desks.read_rehearsal(desk, trade, calls, result)
+    return by_venue
 
 
 _SMALL_DIVISOR = 1000
 
 
 def best_buy(
-    desk: TradeBuilder, tried: Rehearsals, amounts: dict[Pays, int | CallerFault]
+    desk: TradeBuilder, rehearsals: Rehearsals, amounts: dict[Pays, int | CallerFault]
 ) -> RehearsedTrade | CallerFault:
     """On the venue of the check's choice; of those paid in the same, where it brings most. What the check
     could not sell comes last."""
-    order = _by_check(desk, tried)
+    order = _by_check(desk, rehearsals)
     lead = paid_with(order[0])
     if isinstance(fault := amounts[lead], CallerFault):
         return fault
     same = [venue for venue in order if paid_with(venue) == lead]
-    done = [found for venue in same if isinstance(found := tried.rehearsed.get(venue), RehearsedTrade)]
-    selling = [one for one in done if sells(desk, tried, one.written.place.venue)]
+    completed = [
+        rehearsed
+        for venue in same
+        if isinstance(rehearsed := rehearsals.rehearsed.get(venue), RehearsedTrade)
+    ]
+    selling = [trade for trade in completed if sells(desk, rehearsals, trade.written.place.venue)]
     if selling:
         # At this size another venue may give more than the check's: by a margin, as with hooks.
-        return _affordable(desk, max(selling, key=lambda one: _weight(desk, one, one.came_raw, tried)))
-    if done:
-        return _affordable(desk, done[0])
-    return _fault(desk, tried, same)
+        return _affordable(
+            desk, max(selling, key=lambda trade: _weight(desk, trade, trade.came_raw, rehearsals))
+        )
+    if completed:
+        return _affordable(desk, completed[0])
+    return _fault(desk, rehearsals, same)
 
 
-def _by_check(desk: TradeBuilder, tried: Rehearsals) -> list[Venue]:
+def _by_check(desk: TradeBuilder, rehearsals: Rehearsals) -> list[Venue]:
     """The venues that may be traded on, the check's choice first, then those that sold, then the rest."""
-    chosen = _decided_venue(tried)
-    return sorted(tradable(desk.opened), key=lambda venue: (venue != chosen, not sells(desk, tried, venue)))
+    chosen = _decided_venue(rehearsals)
+    return sorted(
+        tradable(desk.opened), key=lambda venue: (venue != chosen, not sells(desk, rehearsals, venue))
+    )
 
 
-def sells(desk: TradeBuilder, tried: Rehearsals, venue: Venue) -> bool:
+def sells(desk: TradeBuilder, rehearsals: Rehearsals, venue: Venue) -> bool:
     """True where the check could sell what it bought."""
-    pairs = zip(tried.evidence.venues, tried.judgement.readings, strict=True)
-    reading = next((reading for one, reading in pairs if one.venue == venue), None)
+    pairs = zip(rehearsals.evidence.venues, rehearsals.judgement.readings, strict=True)
+    reading = next((reading for venue_evidence, reading in pairs if venue_evidence.venue == venue), None)
     return reading is not None and reading.status == "bought" and takes_sells(reading, desk.ctx.policy)
 
 
-def best_sell(desk: TradeBuilder, tried: Rehearsals) -> RehearsedTrade | CallerFault:
+def best_sell(desk: TradeBuilder, rehearsals: Rehearsals) -> RehearsedTrade | CallerFault:
     """Where it brings most, at the pinned block's prices."""
-    done = [one for one in tried.rehearsed.values() if isinstance(one, RehearsedTrade)]
+    completed = [trade for trade in rehearsals.rehearsed.values() if isinstance(trade, RehearsedTrade)]
     market = desk.opened.run.setting.market
 
-    def worth(one: RehearsedTrade) -> int:
-        wei = quote_in_wei(one.came_raw, one.written.place.venue.quote, market) or 0
-        return _weight(desk, one, wei)
+    def worth(trade: RehearsedTrade) -> int:
+        wei = quote_in_wei(trade.came_raw, trade.written.place.venue.quote, market) or 0
+        return _weight(desk, trade, wei)
 
-    if done:
-        return max(done, key=worth)
-    return _fault(desk, tried, tradable(desk.opened))
+    if completed:
+        return max(completed, key=worth)
+    return _fault(desk, rehearsals, tradable(desk.opened))
 
 
-def _weight(desk: TradeBuilder, one: RehearsedTrade, raw: int, tried: Rehearsals | None = None) -> int:
+def _weight(desk: TradeBuilder, trade: RehearsedTrade, raw: int, rehearsals: Rehearsals | None = None) -> int:
     """What a venue brings, in the order of choice: one with a stranger's hook, or another one than the
     check's, wins only by a margin."""
-    venue, margin = one.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
-    if tried is not None and venue == _decided_venue(tried):
+    venue, margin = trade.written.place.venue, desk.ctx.policy.rival_hook_margin_bps
+    if rehearsals is not None and venue == _decided_venue(rehearsals):
         return raw * BPS
-    return raw * (BPS - margin * venue.rival_hook() - (0 if tried is None else margin))
+    return raw * (BPS - margin * venue.rival_hook() - (0 if rehearsals is None else margin))
 
 
-def _decided_venue(tried: Rehearsals) -> Venue | None:
+def _decided_venue(rehearsals: Rehearsals) -> Venue | None:
     """The venue that decided the check."""
-    best = tried.judgement.best
-    return tried.evidence.venues[best].venue if best is not None else None
+    best = rehearsals.judgement.best
+    return rehearsals.evidence.venues[best].venue if best is not None else None
 
 
-def _fault(desk: TradeBuilder, tried: Rehearsals, venues: list[Venue]) -> CallerFault:
+def _fault(desk: TradeBuilder, rehearsals: Rehearsals, venues: list[Venue]) -> CallerFault:
     """Why it goes through nowhere. Raises NodeFault where only the node could tell."""
-    found = [tried.rehearsed.get(venue) for venue in venues]
-    fault = next((one for one in found if isinstance(one, CallerFault)), None)
-    gap = next((one for one in found if isinstance(one, Missing)), None)
+    results = [rehearsals.rehearsed.get(venue) for venue in venues]
+    fault = next((result for result in results if isinstance(result, CallerFault)), None)
+    gap = next((result for result in results if isinstance(result, Missing)), None)
     if gap is not None and (gap.fault == "node" or fault is None):
         raise NodeFault(gap.why)
     assert fault is not None
     if fault.code == "would_fail" and all_dry(desk.opened):
         return CallerFault("no_route", NO_LIQUIDITY)
-    told = next((one.told_on_sell for one in tried.evidence.venues if one.venue in venues), None)
-    said = names.reason(told.reason or "") if isinstance(told, RefusedCall) else ""
-    if not said or said in fault.message or desk.side == "buy":
+    refusal = next(
+        (result.told_on_sell for result in rehearsals.evidence.venues if result.venue in venues), None
+    )
+    reason = names.reason(refusal.reason or "") if isinstance(refusal, RefusedCall) else ""
+    if not reason or reason in fault.message or desk.side == "buy":
         return fault
-    return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{said}".')
+    return CallerFault(fault.code, f'{fault.message.rstrip(".")}; the token says "{reason}".')
 
 
-def _affordable(desk: TradeBuilder, one: RehearsedTrade) -> RehearsedTrade | CallerFault:
+def _affordable(desk: TradeBuilder, trade: RehearsedTrade) -> RehearsedTrade | CallerFault:
     """A would_fail where the wallet has not the eth for it, gas included."""
-    gas_wei = sum(call.gas_used for call in one.ran.calls) * one.ran.gas_price_wei
-    value_wei = sum(call.value_wei for call in one.written.calls)
+    gas_wei = sum(call.gas_used for call in trade.ran.calls) * trade.ran.gas_price_wei
+    value_wei = sum(call.value_wei for call in trade.written.calls)
     if desk.fund or desk.holdings.eth_wei >= value_wei + gas_wei:
-        return one
+        return trade
     has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (desk.holdings.eth_wei, value_wei + gas_wei))
     return CallerFault("would_fail", f"The wallet holds {has} eth, and this needs {needs}, gas included.")

@@ -83,21 +83,23 @@ class SellBackResult:
     def exit(self, paid_wei: int | None, checked: Evidence | None = None) -> Exit:
         """As evidence, with what was paid for it; None where that has no price. Of ``checked`` it takes what
         the token itself says of being sold, which routers swallow."""
-        told = {one.venue: one.told_on_sell for one in checked.venues} if checked is not None else {}
+        refusals = (
+            {entry.venue: entry.told_on_sell for entry in checked.venues} if checked is not None else {}
+        )
         market = self.brought.opened.run.setting.market
         priced = [
             (way, cells, None if paid_wei is None else quote_raw(paid_wei, way.place.venue.quote, market))
             for way, cells in self.ways
         ]
-        known = [one for one in priced if one[2] is not None]
+        with_price = [entry for entry in priced if entry[2] is not None]
         return Exit(
             token=self.brought.opened.run.token,
             received_raw=self.brought.moved.raw,
             venues=tuple(
-                replace(self._venue(way, cells, paid or 0), told_on_sell=told.get(way.place.venue))
-                for way, cells, paid in known or priced
+                replace(self._venue(way, cells, paid or 0), told_on_sell=refusals.get(way.place.venue))
+                for way, cells, paid in with_price or priced
             ),
-            paid_known=bool(known),
+            paid_known=bool(with_price),
             free=paid_wei == 0,
             through_opening=any(way.opening for way, _ in self.ways),
             left_out=self.left_out,
@@ -105,11 +107,11 @@ class SellBackResult:
 
     def _venue(self, way: SellWay, cells: tuple[ProbeCell, ...], paid_raw: int) -> VenueEvidence:
         received = self.brought.moved.raw
-        own = CompletedBuy(paid_raw, received, paid_raw, self.gas)
-        buys = [EnvironmentBuy("probe", 0, own)]
+        buy = CompletedBuy(paid_raw, received, paid_raw, self.gas)
+        buys = [EnvironmentBuy("probe", 0, buy)]
         # A small buy tells what this size does to the price. What is sold in another pool than it came from
         # shows that by what it brings.
-        small = own if way.opening else _small_buy(way.tried)
+        small = buy if way.opening else _small_buy(way.tried)
         if small is not None and paid_raw:
             buys.append(EnvironmentBuy("thousandth", 0, small))
         return VenueEvidence(
@@ -127,9 +129,9 @@ class SellBackResult:
 _SMALL_SIZES: tuple[Size, ...] = ("thousandth", "hundredth", "tenth", "probe")
 
 
-def _small_buy(tried: VenueTrial) -> CompletedBuy | Missing | None:
+def _small_buy(trial: VenueTrial) -> CompletedBuy | Missing | None:
     """The smallest buy of the check's trip 1 that went through; Missing where one is not known."""
-    outcomes_by = {buy.size: buy.outcome for buy in tried.buys if buy.environment == 0}
+    outcomes_by = {buy.size: buy.outcome for buy in trial.buys if buy.environment == 0}
     for size in _SMALL_SIZES:
         outcome = outcomes_by.get(size)
         if isinstance(outcome, Missing):
@@ -139,21 +141,21 @@ def _small_buy(tried: VenueTrial) -> CompletedBuy | Missing | None:
     return None
 
 
-def worth_wei(opened: BuyRoundResult, raw: int) -> int | None:
+def worth_wei(check: BuyRoundResult, raw: int) -> int | None:
     """What so much of a token costs on the pinned block, where it is cheapest of the venues that fill the
     largest of the check's sizes: to sell much below the price costs whoever offers it that much. None where
     nobody sells any, or what it is paid in has no price."""
-    market = opened.run.setting.market
+    market = check.run.setting.market
     for size in MAIN_SIZES:
-        found = []
-        for tried in opened.data.venues:
-            bought = tried.completed_buy(size)
-            if tried.main_size() == size and bought is not None:
-                quote = tried.place.venue.quote
-                wei = quote_in_wei(bought.paid_raw * raw // bought.received_raw, quote, market)
-                found += [] if wei is None else [wei]
-        if found:
-            return min(found)
+        prices_wei = []
+        for trial in check.data.venues:
+            buy = trial.completed_buy(size)
+            if trial.main_size() == size and buy is not None:
+                quote = trial.place.venue.quote
+                wei = quote_in_wei(buy.paid_raw * raw // buy.received_raw, quote, market)
+                prices_wei += [] if wei is None else [wei]
+        if prices_wei:
+            return min(prices_wei)
     return None
 
 
@@ -161,7 +163,7 @@ def _is_closed(way: SellWay, cells: tuple[ProbeCell, ...]) -> bool:
     if not way.place.venue.is_curve or way.opening:
         return False
     refused = [cell.outcome for cell in cells if isinstance(cell.outcome, RefusedCall)]
-    return any(one.reason == _CURVE_GRADUATED for one in refused)
+    return any(call.reason == _CURVE_GRADUATED for call in refused)
 
 
 _CURVE_GRADUATED = "CurveGraduated"
@@ -183,24 +185,28 @@ class _SellBackRun:
 
 
 async def sold_back(
-    own: WalletCalls, tokens: list[BroughtToken], meter: Meter, gas: int
+    wallet_calls: WalletCalls, tokens: list[BroughtToken], meter: Meter, gas: int
 ) -> list[SellBackResult]:
     """Every token on every way at once, on as many ways as ``gas`` for the calls allows. What the node does
     not answer is Missing. Where it turns out that the calls closed a curve, it is sold once more, in the pool
     that opens."""
     if not tokens:
         return []
-    first = await _sell_back(own, tokens, (), meter, gas)
-    closed = tuple(one.brought for one in first if one.has_closed_curve())
-    return await _sell_back(own, tokens, closed, meter, gas) if closed else first
+    first = await _sell_back(wallet_calls, tokens, (), meter, gas)
+    closed = tuple(result.brought for result in first if result.has_closed_curve())
+    return await _sell_back(wallet_calls, tokens, closed, meter, gas) if closed else first
 
 
 async def _sell_back(
-    own: WalletCalls, tokens: list[BroughtToken], closed: tuple[BroughtToken, ...], meter: Meter, gas: int
+    wallet_calls: WalletCalls,
+    tokens: list[BroughtToken],
+    closed: tuple[BroughtToken, ...],
+    meter: Meter,
+    gas: int,
 ) -> list[SellBackResult]:
-    ways = [_ways(own, token, token in closed, gas // len(tokens)) for token in tokens]
+    ways = [_ways(wallet_calls, token, token in closed, gas // len(tokens)) for token in tokens]
     runs = [
-        [run for way in token_ways for run in _plan_runs(own, token, way)]
+        [run for way in token_ways for run in _plan_runs(wallet_calls, token, way)]
         for token, (token_ways, _) in zip(tokens, ways, strict=True)
     ]
     meters = [Meter() for _ in tokens]
@@ -223,17 +229,19 @@ async def _send(token: BroughtToken, runs: list[_SellBackRun], meter: Meter) -> 
         return [Missing("node", fault.message)] * len(runs)
 
 
-def _ways(own: WalletCalls, token: BroughtToken, closed: bool, gas: int) -> tuple[list[SellWay], bool]:
+def _ways(
+    wallet_calls: WalletCalls, token: BroughtToken, closed: bool, gas: int
+) -> tuple[list[SellWay], bool]:
     """Where it may be sold: what takes part in a check, where a buy brings most first, and pools without
     liquidity at their price last and as far as there is room. Where the calls burn so much gas that not all
     can be tried, True."""
-    there = sorted(token.opened.venues_to_sell_on(), key=bought_raw, reverse=True)
-    there = [one for one in there if not _is_absent(one)]
-    dry = [one for one in there if isinstance(one.facts, PoolFacts) and not one.facts.liquidity]
-    wet = [one for one in there if one not in dry]
+    trials = sorted(token.opened.venues_to_sell_on(), key=bought_raw, reverse=True)
+    trials = [trial for trial in trials if not _is_absent(trial)]
+    dry = [trial for trial in trials if isinstance(trial.facts, PoolFacts) and not trial.facts.liquidity]
+    wet = [trial for trial in trials if trial not in dry]
     room = max(0, token.opened.run.means.policy.most_venues - len(wet))
-    ways = [_way(token, tried, closed) for tried in (*wet, *dry[:room])]
-    most = max(1, gas // max(1, exit_gas(own.gas_limits, 1, token.opened.run.means.policy)))
+    ways = [_way(token, trial, closed) for trial in (*wet, *dry[:room])]
+    most = max(1, gas // max(1, exit_gas(wallet_calls.gas_limits, 1, token.opened.run.means.policy)))
     return ways[:most], len(ways) > most
 
 
@@ -243,62 +251,66 @@ def exit_gas(gas_limits: tuple[int, ...], tokens: int, policy: Policy) -> int:
     return sum(gas_limits) * (len(standard_probes(policy, "probe")) + 1) * tokens
 
 
-def _is_absent(tried: VenueTrial) -> bool:
-    return isinstance(tried.facts, PoolFacts) and not tried.facts.exists
+def _is_absent(trial: VenueTrial) -> bool:
+    return isinstance(trial.facts, PoolFacts) and not trial.facts.exists
 
 
-def _way(token: BroughtToken, tried: VenueTrial, closed: bool) -> SellWay:
+def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
     """A curve that the calls sold out is sold on no more: then it is the pool that it becomes."""
     run, launch = token.opened.run, token.opened.data.launch
     state = launch.curve_state if isinstance(launch, LaunchRecord) else None
     factory = run.means.contracts.launchpad_factory
-    if not tried.place.venue.is_curve or not isinstance(launch, LaunchRecord) or factory is None:
-        return SellWay(tried, tried.place)
+    if not trial.place.venue.is_curve or not isinstance(launch, LaunchRecord) or factory is None:
+        return SellWay(trial, trial.place)
     if not isinstance(state, Curve) or not (closed or token.closes):
-        return SellWay(tried, tried.place)
+        return SellWay(trial, trial.place)
     pool = launchpad_pool.pool(
         run.token, launch.quote_address, launch.pool_fee_pips, launch.tick_spacing, run.means.contracts
     )
     if pool is None:
-        return SellWay(tried, tried.place)
-    return SellWay(tried, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+        return SellWay(trial, trial.place)
+    return SellWay(trial, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
 
 
-def _plan_runs(own: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
+def _plan_runs(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
     run = token.opened.run
     policy, setting = run.means.policy, run.setting
     # Of what shrinks with time it is known what is held at the round delays.
     rebases = any(later != token.moved.before_raw + token.moved.raw for later in token.moved.later_raw)
-    env = _trader(run, own, way, 0, "handed")
-    found = [
+    env = _trader(run, wallet_calls, way, 0, "handed")
+    runs = [
         _SellBackRun(
             token,
             way,
             env,
             None,
-            calls.passed_on_plan(own, setting, env, token.moved.raw, way.opening),
+            calls.passed_on_plan(wallet_calls, setting, env, token.moved.raw, way.opening),
         )
     ]
     for probe in standard_probes(policy, "probe"):
-        env = _trader(run, own, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}")
+        env = _trader(
+            run, wallet_calls, way, probe.environment, f"{probe.delay_s} {probe.share_bps} {probe.seller}"
+        )
         env = replace(env, late_s=0) if rebases else env
         held = held_raw(token.moved, probe, policy)
-        plan = calls.after_plan(own, way.place, setting, env, probe, held, way.opening)
-        found.append(_SellBackRun(token, way, env, probe, plan))
-    return found
+        plan = calls.after_plan(wallet_calls, way.place, setting, env, probe, held, way.opening)
+        runs.append(_SellBackRun(token, way, env, probe, plan))
+    return runs
 
 
-def _trader(run: CheckSession, own: WalletCalls, way: SellWay, number: int, part: str) -> Environment:
+def _trader(
+    run: CheckSession, wallet_calls: WalletCalls, way: SellWay, number: int, part: str
+) -> Environment:
     """The caller's wallet in a block like one of the check's; each probe hands on to a wallet of its own."""
     env = cast(run.environments[number], part)
-    bought = next(
+    buy = next(
         (way.tried.completed_buy(size) for size in ("probe", "thousandth") if way.tried.completed_buy(size)),
         None,
     )
-    measured = max(90_000, bought.approve_gas * 3 // 2) if bought else _LEAST_APPROVE_GAS
+    measured = max(90_000, buy.approve_gas * 3 // 2) if buy else _LEAST_APPROVE_GAS
     return replace(
         env,
-        buyer=own.wallet,
+        buyer=wallet_calls.wallet,
         approve_gas_limit=env.approve_gas_limit or measured,
         own_usdg_raw=0,
         size_bps=BPS,

@@ -243,10 +243,10 @@ def sell_back(found: ExitFinding, evidence: Evidence, contracts: Contracts) -> S
     )
 
 
-def _loss(found: ExitFinding) -> int | None:
+def _loss(finding: ExitFinding) -> int | None:
     """Of what is shown; null where what was paid has no price."""
-    _, sold = found.shown_sell() or (None, None)
-    if found.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
+    _, sold = finding.shown_sell() or (None, None)
+    if finding.code in ("cannot_sell", "no_route", "unproven") or sold is None or sold.paid_raw <= 0:
         return None
     cost_raw = max(1, sold.paid_raw * sold.sold_raw // max(1, sold.held_raw))
     return -((sold.back_raw - cost_raw) * 10_000 // cost_raw)
@@ -275,20 +275,20 @@ async def _at_newest(case: WalletCase, judged: "_JudgedCalls") -> tuple[WalletCa
     newest = await case.ctx.heads.refresh()
     if newest.block == case.head.block or (judged.ran and case.gas.left < 3 * gas_of(judged.ran)):
         return case, judged
-    drawn = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
+    environment = environments.draw(case.ctx.entropy(), newest, case.ctx.policy)[0]
     setting = replace(case.setting, market=newest.market)
-    later = replace(case, head=newest, environment=replace(drawn, buyer=case.wallet), setting=setting)
-    again = await _judge_calls(later)
-    return (case, judged) if again.outcome.missing is TOO_DEAR else (later, again)
+    later = replace(case, head=newest, environment=replace(environment, buyer=case.wallet), setting=setting)
+    rerun = await _judge_calls(later)
+    return (case, judged) if rerun.outcome.missing is TOO_DEAR else (later, rerun)
 
 
 def _case(
     ctx: Context, head: ChainHead, params: SimulateParams, calls: tuple[Call, ...], meter: Meter
 ) -> WalletCase:
-    own = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
+    environment = replace(environments.draw(ctx.entropy(), head, ctx.policy)[0], buyer=params.wallet())
     setting = Setting(ctx.contracts.weth, ctx.contracts, head.market, ctx.policy)
     gas = GasBudget(ctx.policy.trade_gas_budget)
-    return WalletCase(ctx, head, own, setting, params.wallet(), calls, params.fund, meter, gas)
+    return WalletCase(ctx, head, environment, setting, params.wallet(), calls, params.fund, meter, gas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,68 +308,74 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
     if value_wei > PLENTY_WEI:
         too_much = f"It would fail: no wallet holds {plain_decimal(value_wei, ETH_DECIMALS)} eth."
         return _JudgedCalls(TradeOutcome("tx_reverts"), None, too_much)
-    whole = await whole_run(case)
-    ran, balance_wei = whole.ran, whole.balance_wei
-    if isinstance(ran, Missing):
-        return _JudgedCalls(TradeOutcome("unproven", missing=ran), None)
+    full_run = await whole_run(case)
+    result, balance_wei = full_run.ran, full_run.balance_wei
+    if isinstance(result, Missing):
+        return _JudgedCalls(TradeOutcome("unproven", missing=result), None)
     if isinstance(balance_wei, Missing):
         if not case.fund:
-            return _JudgedCalls(TradeOutcome("unproven", missing=balance_wei), ran)
+            return _JudgedCalls(TradeOutcome("unproven", missing=balance_wei), result)
         balance_wei = 0
-    short = None if case.fund else _short(case, ran, balance_wei)
-    if ran.has_reverted() or short is not None:
-        outcome = judge_trade(ran, (), WalletChanges(False, False, short is not None), case.ctx.policy)
-        return _JudgedCalls(outcome, ran, *((short[1], short[0]) if short is not None else ()))
-    if len(received_tokens(case, ran)) > case.ctx.policy.most_received:
-        many = Missing("token", "the calls bring more tokens than are tried")
-        return _JudgedCalls(TradeOutcome("unproven", missing=many), ran)
-    return await _run_as_sent(case, whole, ran, with_gas_limits(case, whole.estimated_gas, ran, balance_wei))
+    short = None if case.fund else _short(case, result, balance_wei)
+    if result.has_reverted() or short is not None:
+        outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
+        return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
+    if len(received_tokens(case, result)) > case.ctx.policy.most_received:
+        missing = Missing("token", "the calls bring more tokens than are tried")
+        return _JudgedCalls(TradeOutcome("unproven", missing=missing), result)
+    return await _run_as_sent(
+        case, full_run, result, with_gas_limits(case, full_run.estimated_gas, result, balance_wei)
+    )
 
 
 async def _run_as_sent(
-    case: WalletCase, whole: FullRun, ran: RunResult, owns: list[WalletCalls]
+    case: WalletCase, full_run: FullRun, rehearsed: RunResult, variants: list[WalletCalls]
 ) -> _JudgedCalls:
-    """The calls once more with the gas and the eth that the wallet would send them with, and at the same time
-    the sells of what they bring, and the checks' second trips."""
-    looked = [(one, whole.opened.get(one.asset, _NOT_LOOKED_AT)) for one in received_tokens(case, ran)]
-    ready = [(one, found) for one, found in looked if isinstance(found, BuyRoundResult)]
-    tokens = [brought(found, one) for one, found in ready]
-    planned = case.gas.plan(owns, exit_gas(usual_limits(case, ran), len(tokens), case.ctx.policy))
+    """Runs the calls once more with the gas and the eth that the wallet would send them with, and at the same
+    time the sells of what they bring, and the checks' sell rounds."""
+    checked = [
+        (change, full_run.opened.get(change.asset, _NOT_LOOKED_AT))
+        for change in received_tokens(case, rehearsed)
+    ]
+    tradable = [(change, check) for change, check in checked if isinstance(check, BuyRoundResult)]
+    tokens = [brought(check, change) for change, check in tradable]
+    planned = case.gas.plan(variants, exit_gas(usual_limits(case, rehearsed), len(tokens), case.ctx.policy))
     if planned is None:
-        return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), ran)
-    owns, selling_gas = planned
+        return _JudgedCalls(TradeOutcome("unproven", missing=TOO_DEAR), rehearsed)
+    variants, selling_gas = planned
     meters = [Meter() for _ in range(len(tokens) + 2)]
-    checking = (run_sell_round(found, meter) for (_, found), meter in zip(ready, meters[2:], strict=True))
-    again, sold, checks = await at_once(
-        known_run(case, owns, whole.look, meters[0]),
-        sold_back(owns[0], tokens, meters[1], selling_gas),
+    checking = (run_sell_round(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
+    sent, sell_backs, checks = await at_once(
+        known_run(case, variants, full_run.look, meters[0]),
+        sold_back(variants[0], tokens, meters[1], selling_gas),
         at_once(*checking),
     )
     case.meter.add(*meters)
-    real = again.once.proven(again.look)
-    if isinstance(real, Missing):
-        return _JudgedCalls(TradeOutcome("unproven", missing=real), None)
-    if not same(real, ran) and received_tokens(case, real):
-        return _JudgedCalls(TradeOutcome("unproven", missing=_OTHERWISE), real)
-    if real.has_reverted():
-        return _JudgedCalls(TradeOutcome("tx_reverts"), real)
-    if tokens and again.own is not owns[0]:
+    result = sent.once.proven(sent.look)
+    if isinstance(result, Missing):
+        return _JudgedCalls(TradeOutcome("unproven", missing=result), None)
+    if not same(result, rehearsed) and received_tokens(case, result):
+        return _JudgedCalls(TradeOutcome("unproven", missing=_OTHERWISE), result)
+    if result.has_reverted():
+        return _JudgedCalls(TradeOutcome("tx_reverts"), result)
+    if tokens and sent.own is not variants[0]:
         # With the usual gas it does not go through: what it brings is sold again as it is sent.
-        sold = await sold_back(again.own, tokens, case.meter, selling_gas)
-    found = _exits(case, sold, _cost_wei(case, whole, real), checks)
-    gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
-    found += tuple(
-        find_exit(Exit(one.asset, one.raw, (), False, gap=gap), case.ctx.policy) for one, gap in gaps
+        sell_backs = await sold_back(sent.own, tokens, case.meter, selling_gas)
+    exits = _exits(case, sell_backs, _cost_wei(case, full_run, result), checks)
+    unchecked = [(change, missing) for change, missing in checked if isinstance(missing, Missing)]
+    exits += tuple(
+        find_exit(Exit(change.asset, change.raw, (), False, gap=missing), case.ctx.policy)
+        for change, missing in unchecked
     )
-    if not received_tokens(case, real):
-        found = ()
-    changed = WalletChanges(
-        _gives_something(real), _gets_something(real), False, _lost_bps(case, whole, real)
+    if not received_tokens(case, result):
+        exits = ()
+    changes = WalletChanges(
+        _gives_something(result), _gets_something(result), False, _lost_bps(case, full_run, result)
     )
-    outcome = judge_trade(real, found, changed, case.ctx.policy)
+    outcome = judge_trade(result, exits, changes, case.ctx.policy)
     token = outcome.decided.exit.token if outcome.decided is not None else None
     evidence = next((check for check in checks if check.token == token), None)
-    return _JudgedCalls(outcome, real, evidence=evidence, tokens=max(1, len(found)))
+    return _JudgedCalls(outcome, result, evidence=evidence, tokens=max(1, len(exits)))
 
 
 _NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was not asked")
@@ -379,87 +385,94 @@ _OTHERWISE = Missing("token", "with the gas and the eth that the wallet has it d
 # --- what was paid ---------------------------------------------------------------------------------
 
 
-def _gives_something(ran: RunResult) -> bool:
-    return bool(ran.items) or any(one.raw < 0 for one in ran.moved)
+def _gives_something(result: RunResult) -> bool:
+    return bool(result.items) or any(change.raw < 0 for change in result.moved)
 
 
-def _gets_something(ran: RunResult) -> bool:
-    return any(one.raw > 0 for one in ran.moved)
+def _gets_something(result: RunResult) -> bool:
+    return any(change.raw > 0 for change in result.moved)
 
 
-def _short(case: WalletCase, ran: RunResult, balance_wei: int) -> tuple[int, str] | None:
+def _short(case: WalletCase, result: RunResult, balance_wei: int) -> tuple[int, str] | None:
     """Which of the calls the wallet could not send, and why: what it holds, and what they took."""
     held_wei = balance_wei
-    for number, (call, came, change) in enumerate(
-        zip(case.calls, ran.calls, ran.eth_changes_wei, strict=True)
+    for number, (call, outcome, change) in enumerate(
+        zip(case.calls, result.calls, result.eth_changes_wei, strict=True)
     ):
-        gas_wei = came.gas_used * ran.gas_price_wei
+        gas_wei = outcome.gas_used * result.gas_price_wei
         if held_wei < call.value_wei + gas_wei:
-            has, needs = (plain_decimal(wei, ETH_DECIMALS) for wei in (held_wei, call.value_wei + gas_wei))
-            which = "It" if len(case.calls) == 1 else f"Call {number + 1} of {len(case.calls)}"
-            said = f"{which} would fail: the wallet holds {has} eth and needs {needs}, gas included."
-            return number, said
+            held, needed = (plain_decimal(wei, ETH_DECIMALS) for wei in (held_wei, call.value_wei + gas_wei))
+            subject = "It" if len(case.calls) == 1 else f"Call {number + 1} of {len(case.calls)}"
+            sentence = f"{subject} would fail: the wallet holds {held} eth and needs {needed}, gas included."
+            return number, sentence
         held_wei += change - gas_wei
     return None
 
 
-def _cost_wei(case: WalletCase, whole: FullRun, ran: RunResult) -> int | None:
+def _cost_wei(case: WalletCase, full_run: FullRun, result: RunResult) -> int | None:
     """What was spent, money that came taken off; None where a part of it has no price."""
-    if ran.items:
+    if result.items:
         return None
     cost_wei = 0
-    for one in ran.moved:
-        if one.raw > 0 and not is_money(one.asset, case.ctx.contracts):
+    for change in result.moved:
+        if change.raw > 0 and not is_money(change.asset, case.ctx.contracts):
             continue
-        worth = _worth_wei(case, whole, one)
-        if worth is None:
+        value_wei = _worth_wei(case, full_run, change)
+        if value_wei is None:
             return None
-        cost_wei += worth if one.raw < 0 else -worth
+        cost_wei += value_wei if change.raw < 0 else -value_wei
     return max(0, cost_wei)
 
 
-def _worth_wei(case: WalletCase, whole: FullRun, one: BalanceChange) -> int | None:
+def _worth_wei(case: WalletCase, full_run: FullRun, change: BalanceChange) -> int | None:
     """At the pinned block: money at the market's price, a token at what a buy of the check's size costs."""
-    if is_money(one.asset, case.ctx.contracts):
-        return money_wei(abs(one.raw), one.asset, case.ctx.contracts, case.head.market)
-    opened = whole.opened.get(one.asset)
-    return worth_wei(opened, abs(one.raw)) if isinstance(opened, BuyRoundResult) else None
+    if is_money(change.asset, case.ctx.contracts):
+        return money_wei(abs(change.raw), change.asset, case.ctx.contracts, case.head.market)
+    check = full_run.opened.get(change.asset)
+    return worth_wei(check, abs(change.raw)) if isinstance(check, BuyRoundResult) else None
 
 
-def _lost_bps(case: WalletCase, whole: FullRun, ran: RunResult) -> int | None:
+def _lost_bps(case: WalletCase, full_run: FullRun, result: RunResult) -> int | None:
     """Where only money came: what is lost of what was spent for it; None where that has no price."""
-    if received_tokens(case, ran) or not _gives_something(ran) or not _gets_something(ran) or ran.items:
+    if (
+        received_tokens(case, result)
+        or not _gives_something(result)
+        or not _gets_something(result)
+        or result.items
+    ):
         return None
-    gone = [_worth_wei(case, whole, one) for one in ran.moved if one.raw < 0]
-    come = [_worth_wei(case, whole, one) for one in ran.moved if one.raw > 0]
-    if any(worth is None for worth in (*gone, *come)):
+    spent = [_worth_wei(case, full_run, change) for change in result.moved if change.raw < 0]
+    received = [_worth_wei(case, full_run, change) for change in result.moved if change.raw > 0]
+    if any(worth is None for worth in (*spent, *received)):
         return None
-    paid_wei = sum(worth or 0 for worth in gone)
-    return loss_bps(paid_wei, sum(worth or 0 for worth in come)) if paid_wei > 0 else None
+    paid_wei = sum(worth or 0 for worth in spent)
+    return loss_bps(paid_wei, sum(worth or 0 for worth in received)) if paid_wei > 0 else None
 
 
 def _exits(
-    case: WalletCase, sold: list[SellBackResult], cost_wei: int | None, checks: list[Evidence]
+    case: WalletCase, sell_backs: list[SellBackResult], cost_wei: int | None, checks: list[Evidence]
 ) -> tuple[ExitFinding, ...]:
     """Each token with its share of the cost, by what it brings back: together they lose what all lost."""
-    policy, shares = case.ctx.policy, [cost_wei] * len(sold)
-    if len(sold) > 1 and cost_wei is not None:
-        backs_wei = [_back_wei(find_exit(one.exit(0), policy), one) for one in sold]
-        whole_wei = sum(backs_wei)
-        shares = [cost_wei * back // whole_wei if whole_wei else cost_wei for back in backs_wei]
+    policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
+    if len(sell_backs) > 1 and cost_wei is not None:
+        received_wei = [
+            _back_wei(find_exit(sell_back.exit(0), policy), sell_back) for sell_back in sell_backs
+        ]
+        total_wei = sum(received_wei)
+        shares = [cost_wei * received // total_wei if total_wei else cost_wei for received in received_wei]
     return tuple(
-        find_exit(one.exit(share, check), policy)
-        for one, share, check in zip(sold, shares, checks, strict=True)
+        find_exit(sell_back.exit(share, evidence), policy)
+        for sell_back, share, evidence in zip(sell_backs, shares, checks, strict=True)
     )
 
 
-def _back_wei(found: ExitFinding, one: SellBackResult) -> int:
-    shown = found.shown_sell()
-    if shown is None or found.venue is None:
+def _back_wei(finding: ExitFinding, sell_back: SellBackResult) -> int:
+    sell = finding.shown_sell()
+    if sell is None or finding.venue is None:
         return 0
-    _, sold = shown
-    market = one.brought.opened.run.setting.market
-    return max(0, quote_in_wei(sold.back_raw, found.venue.venue.quote, market) or 0)
+    _, sold = sell
+    market = sell_back.brought.opened.run.setting.market
+    return max(0, quote_in_wei(sold.back_raw, finding.venue.venue.quote, market) or 0)
 
 
 # --- the answer ------------------------------------------------------------------------------------
@@ -485,58 +498,60 @@ def _unproven(ctx: Context, wallet: Address, fault: NodeFault) -> Simulation:
 
 
 def _present(case: WalletCase, judged: _JudgedCalls) -> Simulation:
-    ctx, ran, outcome = case.ctx, judged.ran, judged.outcome
+    ctx, result, outcome = case.ctx, judged.ran, judged.outcome
     # What the wallet cannot send moves nothing.
-    moves = ran is not None and judged.short is None
+    moves = result is not None and judged.short is None
     decided, evidence = outcome.decided, judged.evidence
-    checked = None
+    check = None
     if evidence is not None:
-        checked = short_check(evidence, judge(evidence, ctx.policy), ctx.policy)
+        check = short_check(evidence, judge(evidence, ctx.policy), ctx.policy)
     return Simulation(
         chain_id=ctx.chain_id,
         block=case.head.block.number,
         sender=case.wallet,
-        verdict=TradeVerdict(outcome.code, outcome.level(), _text(case, judged, checked)),  # type: ignore[arg-type]
+        verdict=TradeVerdict(outcome.code, outcome.level(), _text(case, judged, check)),  # type: ignore[arg-type]
         calls=_calls(case, judged),
-        spent=_amounts(case, ran, -1) if ran is not None and moves else [],
-        received=_amounts(case, ran, 1) if ran is not None and moves else [],
-        approvals=_approvals(case, ran) if ran is not None and moves else [],
+        spent=_amounts(case, result, -1) if result is not None and moves else [],
+        received=_amounts(case, result, 1) if result is not None and moves else [],
+        approvals=_approvals(case, result) if result is not None and moves else [],
         sell_back=sell_back(decided, evidence, ctx.contracts) if decided and evidence else None,
-        check=checked,
+        check=check,
         simulated_at=at(ctx.now_s()),
     )
 
 
-def _text(case: WalletCase, judged: _JudgedCalls, checked: ShortCheck | None) -> str:
-    outcome, ran = judged.outcome, judged.ran
+def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> str:
+    outcome, result = judged.outcome, judged.ran
     if outcome.missing is TOO_DEAR:
         most = case.ctx.policy.trade_gas_budget // 10**6
         return (
             f"The calls use too much gas to be tried: all simulations of one request may use {most} million "
             "together. This is not a pass."
         )
-    if ran is None:
+    if result is None:
         return judged.short or verdict_text.unproven(outcome.missing or Missing("node", "no answer"))
-    said = [trade_text.sentence(outcome, ran, judged.short, case.ctx.policy, judged.tokens)]
+    sentences = [trade_text.sentence(outcome, result, judged.short, case.ctx.policy, judged.tokens)]
     if judged.short is None:
-        spenders = {one.spender for one in ran.allowances if _is_known(case, one.spender)}
-        opening = trade_text.opening(ran.allowances, frozenset(spenders), ran.items)
-        said.insert(1 if outcome.code == "tx_reverts" else 0, opening)
-    if checked is not None and checked.verdict.level in ("danger", "unknown"):
-        said.append(f"A check of the token says: {checked.verdict.text}")
-    return " ".join(part for part in said if part)
+        spenders = {
+            allowance.spender for allowance in result.allowances if _is_known(case, allowance.spender)
+        }
+        opening = trade_text.opening(result.allowances, frozenset(spenders), result.items)
+        sentences.insert(1 if outcome.code == "tx_reverts" else 0, opening)
+    if check is not None and check.verdict.level in ("danger", "unknown"):
+        sentences.append(f"A check of the token says: {check.verdict.text}")
+    return " ".join(part for part in sentences if part)
 
 
 def _is_known(case: WalletCase, spender: Address) -> bool:
     """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
-    contracts, book = case.ctx.contracts, case.ctx.heads.book
-    token = book.token_at(spender) if book is not None else None
-    curves = book.venues_of(token) if book is not None and token is not None else ()
-    made_for_it = (
+    contracts, index = case.ctx.contracts, case.ctx.heads.book
+    token = index.token_at(spender) if index is not None else None
+    curves = index.venues_of(token) if index is not None and token is not None else ()
+    routers = (
         contracts.permit2, contracts.swap_router02, contracts.universal_router,
         contracts.v3_position_manager, contracts.v4_position_manager, contracts.launchpad_router,
     )  # fmt: skip
-    return spender in made_for_it or any(one.pool == spender and one.is_curve for one in curves)
+    return spender in routers or any(venue.pool == spender and venue.is_curve for venue in curves)
 
 
 def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
@@ -545,28 +560,36 @@ def _calls(case: WalletCase, judged: _JudgedCalls) -> list[CallOutcomeAnswer]:
     if judged.short is not None:
         # What comes before the call that cannot be paid would go through, and it would not.
         number = judged.short_at
-        found = [CallOutcomeAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls[:number]]
-        return found + [CallOutcomeAnswer(False, 0, judged.short)] * (len(case.calls) - number)
-    return [CallOutcomeAnswer(one.ok, one.gas_used, _reason(one)) for one in judged.ran.calls]
+        outcomes = [
+            CallOutcomeAnswer(call.ok, call.gas_used, _reason(call)) for call in judged.ran.calls[:number]
+        ]
+        return outcomes + [CallOutcomeAnswer(False, 0, judged.short)] * (len(case.calls) - number)
+    return [CallOutcomeAnswer(call.ok, call.gas_used, _reason(call)) for call in judged.ran.calls]
 
 
-def _reason(one: CallResult) -> str | None:
-    return None if one.ok else trade_text.reason(one)
+def _reason(call: CallResult) -> str | None:
+    return None if call.ok else trade_text.reason(call)
 
 
-def _amounts(case: WalletCase, ran: RunResult, sign: int) -> list[AssetAmount]:
-    return [_amount(case, ran, one, sign) for one in ran.moved if one.raw * sign > 0]
+def _amounts(case: WalletCase, result: RunResult, sign: int) -> list[AssetAmount]:
+    return [_amount(case, result, change, sign) for change in result.moved if change.raw * sign > 0]
 
 
-def _amount(case: WalletCase, ran: RunResult, one: BalanceChange, sign: int) -> AssetAmount:
-    decimals, symbol = ran.told.get(one.asset, (None, None))
-    return amount(one.raw * sign, one.asset, decimals, symbol_of(symbol), case.ctx.contracts)
+def _amount(case: WalletCase, result: RunResult, change: BalanceChange, sign: int) -> AssetAmount:
+    decimals, symbol = result.told.get(change.asset, (None, None))
+    return amount(change.raw * sign, change.asset, decimals, symbol_of(symbol), case.ctx.contracts)
 
 
-def _approvals(case: WalletCase, ran: RunResult) -> list[ApprovalAnswer]:
-    found = []
-    for one in ran.allowances:
-        decimals, _ = ran.told.get(one.token, (None, None))
-        shown = None if one.raw is None or one.is_unlimited() else plain_decimal(one.raw, decimals or 0)
-        found.append(ApprovalAnswer(one.token, one.spender, shown, one.is_unlimited()))
-    return found
+def _approvals(case: WalletCase, result: RunResult) -> list[ApprovalAnswer]:
+    approvals = []
+    for allowance in result.allowances:
+        decimals, _ = result.told.get(allowance.token, (None, None))
+        amount_text = (
+            None
+            if allowance.raw is None or allowance.is_unlimited()
+            else plain_decimal(allowance.raw, decimals or 0)
+        )
+        approvals.append(
+            ApprovalAnswer(allowance.token, allowance.spender, amount_text, allowance.is_unlimited())
+        )
+    return approvals

@@ -31,12 +31,12 @@ class AssetsToWatch:
     overlooked: bool
 
 
-def look(calls: tuple[Call, ...], contracts: Contracts, book: VenueIndex | None) -> AssetsToWatch:
+def look(calls: tuple[Call, ...], contracts: Contracts, index: VenueIndex | None) -> AssetsToWatch:
     """The money side, what is known to trade wherever these calls lead, their targets, and every address in
     their calldata."""
     tokens = dict.fromkeys((contracts.weth, contracts.usdg))
     for call in calls:
-        tokens |= dict.fromkeys(indexed_tokens(call, book))
+        tokens |= dict.fromkeys(indexed_tokens(call, index))
     tokens |= dict.fromkeys(call.to for call in calls)
     for call in calls:
         tokens |= dict.fromkeys(address_words(call.data))
@@ -44,13 +44,13 @@ def look(calls: tuple[Call, ...], contracts: Contracts, book: VenueIndex | None)
     return _cut(tuple(tokens), tuple(pairs), MOST_AT_FIRST)
 
 
-def widen_look(known: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> AssetsToWatch:
+def widen_look(watched: AssetsToWatch, tokens: tuple[Address, ...], pairs: tuple[Pair, ...]) -> AssetsToWatch:
     """With more to look at; the same object where there is nothing new."""
-    at_first, rest = known.watched, known.rest
+    at_first, rest = watched.watched, watched.rest
     all_tokens = dict.fromkeys((*at_first.tokens, *tokens, *rest.tokens))
     all_pairs = dict.fromkeys((*at_first.pairs, *pairs, *rest.pairs))
     if len(all_tokens) == len(at_first.tokens) and len(all_pairs) == len(at_first.pairs):
-        return known
+        return watched
     return _cut(tuple(all_tokens), tuple(all_pairs), MOST_IN_ALL)
 
 
@@ -59,24 +59,24 @@ def _cut(tokens: tuple[Address, ...], pairs: tuple[Pair, ...], most: int) -> Ass
     return AssetsToWatch(WatchedAssets(tokens[:most], pairs[:most]), rest, bool(rest.tokens or rest.pairs))
 
 
-def indexed_tokens(call: Call, book: VenueIndex | None) -> Iterator[Address]:
+def indexed_tokens(call: Call, index: VenueIndex | None) -> Iterator[Address]:
     """Tokens that are known to trade at a pool, a curve or under a key that the call names anywhere, packed
     or not, or that it names themselves."""
-    if book is None:
+    if index is None:
         return
-    here = book.token_at(call.to)
-    if here is not None:
-        yield here
+    target_token = index.token_at(call.to)
+    if target_token is not None:
+        yield target_token
     body = call.data[2:].lower()
     for at in range(0, len(body) - 2 * _ADDRESS_BYTES + 1, 2):
         for size in (_ADDRESS_BYTES, _ID_BYTES):
-            found = book.token_at("0x" + body[at : at + 2 * size])
-            if found is not None:
-                yield found
+            token = index.token_at("0x" + body[at : at + 2 * size])
+            if token is not None:
+                yield token
 
 
 def strange(
-    addresses: tuple[Address, ...], contracts: Contracts, book: VenueIndex | None
+    addresses: tuple[Address, ...], contracts: Contracts, index: VenueIndex | None
 ) -> tuple[Address, ...]:
     """Those that may be tokens: not the exchanges' own machinery, nor pools and curves that are known."""
     known = contracts.all_addresses()
@@ -85,7 +85,7 @@ def strange(
         for address in addresses
         if address not in known
         and int(address, 16) >= _LEAST_ADDRESS
-        and (book is None or book.token_at(address) in (None, address))
+        and (index is None or index.token_at(address) in (None, address))
     )
 
 
@@ -93,9 +93,9 @@ def address_words(data: str) -> Iterator[Address]:
     """Words of the calldata that may be addresses."""
     body = bytes.fromhex(data[_SELECTOR:])
     for index in range(len(body) // abi.WORD):
-        found = abi.address_at(body, index)
-        if found is not None and int(found, 16) >= _LEAST_ADDRESS:
-            yield found
+        address = abi.address_at(body, index)
+        if address is not None and int(address, 16) >= _LEAST_ADDRESS:
+            yield address
 
 
 def _pairs(call: Call, contracts: Contracts) -> Iterator[Pair]:

@@ -56,13 +56,13 @@ _READ_GAS = 300_000
 
 def pairs_of(asset: Address, venues: tuple[Venue, ...], contracts: Contracts) -> tuple[Pair, ...]:
     """Every allowance that a trade paid with ``asset`` may need."""
-    found = [
+    pairs = [
         Pair(asset, contracts.swap_router02),
         Pair(asset, contracts.permit2),
         Pair(asset, contracts.universal_router, "permit2"),
     ]
     curves = (v.pool for v in venues if v.is_curve and v.pool is not None)
-    return (*found, *(Pair(asset, curve) for curve in curves))
+    return (*pairs, *(Pair(asset, curve) for curve in curves))
 
 
 def holdings_calls(
@@ -70,11 +70,13 @@ def holdings_calls(
 ) -> list[RpcCall]:
     """Asks for them, all at the pinned block."""
     pinned = {"blockHash": head.block.hash}
-    asked = [Call(asset, abi.call(erc20.BALANCE_OF, wallet))]
-    asked += [pair.call(wallet, contracts.permit2) for pair in pairs]
+    calls = [Call(asset, abi.call(erc20.BALANCE_OF, wallet))]
+    calls += [pair.call(wallet, contracts.permit2) for pair in pairs]
     limit = hex(_READ_GAS)
-    calls = [RpcCall("eth_call", [{"to": c.to, "data": c.data, "gas": limit}, pinned]) for c in asked]
-    return [RpcCall("eth_chainId", []), RpcCall("eth_getBalance", [wallet, pinned]), *calls]
+    reads = [
+        RpcCall("eth_call", [{"to": call.to, "data": call.data, "gas": limit}, pinned]) for call in calls
+    ]
+    return [RpcCall("eth_chainId", []), RpcCall("eth_getBalance", [wallet, pinned]), *reads]
 
 
 def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...], chain_id: int) -> Holdings:
@@ -190,17 +192,18 @@ def kind_of(call: Call) -> tuple[Address, str, bool]:
 
 
 def _trade_text(desk: TradeBuilder, venue: Venue, amount: str, terms: TradeTerms, taxed: bool) -> str:
-    least = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
+    minimum = plain_decimal(terms.min_raw, _came_decimals(desk, venue))
     at = venue.pool or venue.pool_id
     verb = "Buy with" if desk.side == "buy" else "Sell"
     name = "tokens" if desk.side == "buy" else pays(venue)
-    said = f"{verb} {amount} on the {venue.traits.label} {at}"
+    sentence = f"{verb} {amount} on the {venue.traits.label} {at}"
     if taxed:
         return (
-            f"{said}; the pool puts out at least {least} ({terms.min_raw} base units) {name}, of which the "
+            f"{sentence}; the pool puts out at least {minimum} ({terms.min_raw} base units) {name}, "
+            "of which the "
             "token takes its tax."
         )
-    return f"{said}, for at least {least} ({terms.min_raw} base units) {name}."
+    return f"{sentence}, for at least {minimum} ({terms.min_raw} base units) {name}."
 
 
 def _paid_name(desk: TradeBuilder, venue: Venue) -> str:
@@ -258,10 +261,10 @@ def wallet_calls_of(
     policy, env = desk.ctx.policy, desk.environment()
     most = policy.hook_gas_limit if written.place.venue.rival_hook() else policy.buy_gas_limit
     limits = gas_limits or (most,) * len(written.calls)
-    own = WalletCalls(desk.wallet, written.calls, limits, None, _funding(desk, written))
+    wallet_calls = WalletCalls(desk.wallet, written.calls, limits, None, _funding(desk, written))
     if ran is None or desk.fund:
-        return own.with_plenty()
-    return own.as_sent(ran, desk.holdings.eth_wei, env, policy)
+        return wallet_calls.with_plenty()
+    return wallet_calls.as_sent(ran, desk.holdings.eth_wei, env, policy)
 
 
 def _funding(desk: TradeBuilder, written: WrittenTrade) -> tuple[Call, ...]:
@@ -288,23 +291,25 @@ def rehearsal_plans(desk: TradeBuilder, written: WrittenTrade) -> tuple[Plan, Pl
     put_out = None
     if desk.side == "buy":
         put_out = written.place.file.plan_output(venue, desk.token(), desk.ctx.contracts, written.amount_raw)
-    own = wallet_calls_of(desk, written)
-    asked = () if put_out is None else (put_out,)
-    return before_plan(desk, written, own), run_plan(desk, written, own, asked)
+    own_calls = wallet_calls_of(desk, written)
+    questions = () if put_out is None else (put_out,)
+    return before_plan(desk, written, own_calls), run_plan(desk, written, own_calls, questions)
 
 
-def before_plan(desk: TradeBuilder, written: WrittenTrade, own: WalletCalls) -> Plan:
+def before_plan(desk: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls) -> Plan:
     """What is there before the steps."""
     look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
-    return wallet_calls.before_plan(own, look, desk.opened.run.setting, desk.environment(), swept)
+    return wallet_calls.before_plan(own_calls, look, desk.opened.run.setting, desk.environment(), swept)
 
 
 def run_plan(
-    desk: TradeBuilder, written: WrittenTrade, own: WalletCalls, asked: tuple[Call, ...] = ()
+    desk: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, questions: tuple[Call, ...] = ()
 ) -> Plan:
     """The steps once."""
     look, swept = watched_of(desk, written.place.venue), _swept(desk, written.place)
-    return wallet_calls.run_plan(own, look, desk.opened.run.setting, desk.environment(), asked, swept)
+    return wallet_calls.run_plan(
+        own_calls, look, desk.opened.run.setting, desk.environment(), questions, swept
+    )
 
 
 def _swept(desk: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
@@ -314,39 +319,39 @@ def _swept(desk: TradeBuilder, place: VenuePlace) -> tuple[Call, ...]:
 
 
 def read_rehearsal(
-    desk: TradeBuilder, written: WrittenTrade, own: WalletCalls, results: Results | Missing
+    desk: TradeBuilder, written: WrittenTrade, own_calls: WalletCalls, results: Results | Missing
 ) -> RehearsedTrade | CallerFault | Missing:
     """What it came to; a CallerFault (would_fail) says why it did not go through."""
     venue, setting = written.place.venue, desk.opened.run.setting
     look = watched_of(desk, venue)
-    ran = wallet_calls.read_run(results, own, look, setting, desk.environment(), desk.head.block)
+    ran = wallet_calls.read_run(results, own_calls, look, setting, desk.environment(), desk.head.block)
     if isinstance(ran, Missing) or isinstance(results, Missing):
         return ran if isinstance(ran, Missing) else Missing("node", "no results")
     if ran.has_reverted():
         return _trade_fault(desk, written, ran)
-    gone, come = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
-    asked = results.get("ask-0")
-    told = abi.uint_at(asked.data, 0) if asked is not None and asked.ok else None
-    if told == 0 and come <= 0:
+    spent, received = _change(ran, desk.paid_in(venue)), _change(ran, desk.comes_in(venue))
+    answer = results.get("ask-0")
+    told_raw = abi.uint_at(answer.data, 0) if answer is not None and answer.ok else None
+    if told_raw == 0 and received <= 0:
         return CallerFault("too_small", _TOO_LITTLE)
-    if gone >= 0 or come <= 0:
+    if spent >= 0 or received <= 0:
         return CallerFault("would_fail", "The trade would go through and bring nothing.")
-    if asked is not None and not told:
+    if answer is not None and not told_raw:
         return CallerFault("would_fail", "Its pool does not tell what it puts out: no minimum would protect.")
-    token = next(one for one in ran.moved if one.asset == desk.token())
+    token = next(change for change in ran.moved if change.asset == desk.token())
     left_raw = _allowance_left(results, look) if len(written.calls) > 1 else 0
     return RehearsedTrade(
-        written, ran, -gone, come, told or come, token, min(left_raw, written.amount_raw - 1)
+        written, ran, -spent, received, told_raw or received, token, min(left_raw, written.amount_raw - 1)
     )
 
 
 def _allowance_left(results: Results, look: WatchedAssets) -> int:
-    found = results["after-pair-0"] if look.pairs else None
-    return (abi.uint_at(found.data, 0) or 0) if found is not None and found.ok else 0
+    result = results["after-pair-0"] if look.pairs else None
+    return (abi.uint_at(result.data, 0) or 0) if result is not None and result.ok else 0
 
 
 def _change(ran: RunResult, asset: Address) -> int:
-    return next((one.raw for one in ran.moved if one.asset == asset), 0)
+    return next((change.raw for change in ran.moved if change.asset == asset), 0)
 
 
 _TOO_LITTLE = "That little buys less than the token's least unit."
@@ -363,12 +368,12 @@ def _trade_fault(desk: TradeBuilder, written: WrittenTrade, ran: RunResult) -> C
 
 def _why(desk: TradeBuilder, written: WrittenTrade, ran: RunResult) -> str:
     number = next(n for n, call in enumerate(ran.calls) if not call.ok)
-    said = names.reason(ran.calls[number].reason or "")
+    reason = names.reason(ran.calls[number].reason or "")
     holds = desk.holdings.asset_raw
     if desk.paid_in(written.place.venue) != ZERO_ADDRESS and holds < written.amount_raw and not desk.fund:
         decimals = _paid_decimals(desk, written.place.venue)
         name = _paid_name(desk, written.place.venue)
         has, needs = plain_decimal(holds, decimals), plain_decimal(written.amount_raw, decimals)
         return f"The wallet holds {has} {name}, and this needs {needs}."
-    what = "The trade" if number == len(ran.calls) - 1 else "An approval"
-    return f'{what} would fail ("{said}").' if said else f"{what} would fail; no reason was given."
+    subject = "The trade" if number == len(ran.calls) - 1 else "An approval"
+    return f'{subject} would fail ("{reason}").' if reason else f"{subject} would fail; no reason was given."

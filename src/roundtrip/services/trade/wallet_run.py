@@ -49,64 +49,70 @@ def received_tokens(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
     """The tokens that the wallet comes out with more of, money apart."""
     if ran.has_reverted():
         return []
-    return [one for one in ran.moved if one.raw > 0 and not is_money(one.asset, case.ctx.contracts)]
+    return [
+        change for change in ran.moved if change.raw > 0 and not is_money(change.asset, case.ctx.contracts)
+    ]
 
 
 def tokens_to_price(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
     """The tokens whose price is asked for: that come, and that go while something comes."""
-    come = any(one.raw > 0 for one in ran.moved)
-    gone = [one for one in ran.moved if one.raw < 0 and not is_money(one.asset, case.ctx.contracts)]
-    return received_tokens(case, ran) + (gone if come and not ran.has_reverted() else [])
+    has_gain = any(change.raw > 0 for change in ran.moved)
+    spent = [
+        change for change in ran.moved if change.raw < 0 and not is_money(change.asset, case.ctx.contracts)
+    ]
+    return received_tokens(case, ran) + (spent if has_gain and not ran.has_reverted() else [])
 
 
 async def whole_run(case: WalletCase) -> FullRun:
     """One trip where everything that moves is named in the calls, or known to trade where they lead; else
     more. Raises NodeFault when the first gave nothing usable."""
-    book, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
-    look = touched_assets.look(case.calls, contracts, book)
-    named = dict.fromkeys(token for call in case.calls for token in touched_assets.indexed_tokens(call, book))
+    index, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
+    watched = touched_assets.look(case.calls, contracts, index)
+    named = dict.fromkeys(
+        token for call in case.calls for token in touched_assets.indexed_tokens(call, index)
+    )
     # Calls of a token's own alone trade nothing.
     own_only = {call.to for call in case.calls} if len({call.to for call in case.calls}) == 1 else set()
     guessed = [token for token in named if token not in own_only][:_MOST_GUESSED]
-    first, found = await _together(case, lambda meter: _first(case, look, meter), guessed)
+    first, checks = await _together(case, lambda meter: _first(case, watched, meter), guessed)
     # Once by the run, and twice by the access lists.
     case.gas.take(min(case.gas.left, 3 * gas_of(first.once.ran)))
-    shown = first.once.ran
-    if isinstance(shown, Missing) or shown.has_reverted():
-        return FullRun(shown, look, first.balance_wei, first.estimated_gas, found)
-    touched = await _touched_by_dear(case, shown)
+    first_result = first.once.ran
+    if isinstance(first_result, Missing) or first_result.has_reverted():
+        return FullRun(first_result, watched, first.balance_wei, first.estimated_gas, checks)
+    touched = await _touched_by_dear(case, first_result)
     if touched is None:
-        return FullRun(TOO_DEAR, look, first.balance_wei, first.estimated_gas, found)
-    once, wider = first.once, _wider(case, look, first.once, touched=(*first.touched, *touched))
-    if wider is not look:
-        hinted = [t for t in once.hints.incoming if t not in found and not is_money(t, contracts)]
-        known, more = await _together(
+        return FullRun(TOO_DEAR, watched, first.balance_wei, first.estimated_gas, checks)
+    once, wider = first.once, _wider(case, watched, first.once, touched=(*first.touched, *touched))
+    if wider is not watched:
+        hinted = [t for t in once.hints.incoming if t not in checks and not is_money(t, contracts)]
+        known, more_checks = await _together(
             case,
-            lambda meter: known_run(case, [enough(case, shown)], wider, meter),
+            lambda meter: known_run(case, [enough(case, first_result)], wider, meter),
             hinted[:most],
         )
-        once, wider, found = known.once, known.look, found | more
-    ran = once.proven(wider)
-    late = (
+        once, wider, checks = known.once, known.look, checks | more_checks
+    result = once.proven(wider)
+    unopened = (
         []
-        if isinstance(ran, Missing)
-        else [m.asset for m in tokens_to_price(case, ran) if m.asset not in found]
+        if isinstance(result, Missing)
+        else [change.asset for change in tokens_to_price(case, result) if change.asset not in checks]
     )
-    if late:
-        _, more = await _together(case, _nothing, late[:most])
-        found |= more
-    return FullRun(ran, wider, first.balance_wei, first.estimated_gas, found)
+    if unopened:
+        _, more_checks = await _together(case, _nothing, unopened[:most])
+        checks |= more_checks
+    return FullRun(result, wider, first.balance_wei, first.estimated_gas, checks)
 
 
 async def _together(
     case: WalletCase, main: Callable[[Meter], Coroutine[Any, Any, R]], tokens: list[Address]
 ) -> tuple[R, dict[Address, BuyRoundResult | Missing]]:
     """The run, and trip 1 of these tokens' checks, at once."""
-    own, meters = Meter(), [Meter() for _ in tokens]
-    opening = (_open_check(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
-    ran, found = await at_once(main(own), at_once(*opening))
-    case.meter.add(own, *meters)
-    return ran, dict(zip(tokens, found, strict=True))
+    run_meter, meters = Meter(), [Meter() for _ in tokens]
+    checks = (_open_check(case, token, meter) for token, meter in zip(tokens, meters, strict=True))
+    result, opened = await at_once(main(run_meter), at_once(*checks))
+    case.meter.add(run_meter, *meters)
+    return result, dict(zip(tokens, opened, strict=True))
 
 
 async def _open_check(case: WalletCase, token: Address, meter: Meter) -> BuyRoundResult | Missing:
@@ -134,16 +140,16 @@ class SingleRun:
 
     def proven(self, look: AssetsToWatch) -> RunResult | Missing:
         """The run; Missing where something of it could not be looked at."""
-        ran, hints = self.ran, self.hints
-        if isinstance(ran, Missing) or ran.has_reverted():
-            return ran
+        result, hints = self.ran, self.hints
+        if isinstance(result, Missing) or result.has_reverted():
+            return result
         if look.overlooked or hints.unread:
             return Missing("token", "the calls touch more than can be looked at")
-        if not ran.unread.isdisjoint((*hints.incoming, *hints.outgoing)):
+        if not result.unread.isdisjoint((*hints.incoming, *hints.outgoing)):
             return Missing("token", "a token that the calls move does not tell balances")
         if not self.unread.isdisjoint(hints.pairs):
             return Missing("token", "what the calls allow is not told by the token")
-        return replace(ran, items=hints.items)
+        return replace(result, items=hints.items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,44 +164,46 @@ def _wider(
     case: WalletCase, look: AssetsToWatch, *runs: SingleRun, touched: tuple[Address, ...] = ()
 ) -> AssetsToWatch:
     hints = [run.hints for run in runs]
-    more = [a for one in hints for a in (*one.outgoing, *one.incoming, *one.emitters)]
-    tokens = touched_assets.strange((*more, *touched), case.ctx.contracts, case.ctx.heads.book)
-    return touched_assets.widen_look(look, tokens, tuple(pair for one in hints for pair in one.pairs))
+    addresses = [address for hint in hints for address in (*hint.outgoing, *hint.incoming, *hint.emitters)]
+    tokens = touched_assets.strange((*addresses, *touched), case.ctx.contracts, case.ctx.heads.book)
+    return touched_assets.widen_look(look, tokens, tuple(pair for hint in hints for pair in hint.pairs))
 
 
 async def _first(case: WalletCase, look: AssetsToWatch, meter: Meter) -> _FirstRun:
-    own = plenty(case, case.first_gas())
+    calls = plenty(case, case.first_gas())
     pinned = {"blockHash": case.head.block.hash}
-    before, run = _plans(case, own, look)
-    asked = [
+    read_plan, run_plan = _plans(case, calls, look)
+    requests = [
         RpcCall("eth_chainId", []),
         RpcCall("eth_getBalance", [case.wallet, pinned]),
         _estimate(case),
-        *(build(plan, case.head.block, case.head.known_dialect()) for plan in (before, run)),
+        *(build(plan, case.head.block, case.head.known_dialect()) for plan in (read_plan, run_plan)),
         *(_access_list(case, call, pinned, case.first_gas()) for call in case.calls),
     ]
-    chain, balance, estimate, *told = await case.ctx.node.batch(asked, meter)
+    chain, balance, estimate, *answers = await case.ctx.node.batch(requests, meter)
     if isinstance(chain, RpcError) or quantity(chain) != case.ctx.chain_id:
         raise NodeFault(f"it does not answer for chain {case.ctx.chain_id}")
-    reads = _results(case, before, told[0])
-    once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told[1])))
-    touched = tuple(address for one in told[2:] for address in _touched_contracts(one))
-    if isinstance(once.ran, RunResult) and once.ran.has_reverted():
-        once = await _with_more_gas(case, look, reads, meter)
+    reads = _results(case, read_plan, answers[0])
+    run = _read(case, calls, look, wallet_calls.together(reads, _results(case, run_plan, answers[1])))
+    touched = tuple(address for answer in answers[2:] for address in _touched_contracts(answer))
+    if isinstance(run.ran, RunResult) and run.ran.has_reverted():
+        run = await _with_more_gas(case, look, reads, meter)
     gas = _number(estimate)
-    return _FirstRun(once, _number(balance), touched, gas if isinstance(gas, int) else 0)
+    return _FirstRun(run, _number(balance), touched, gas if isinstance(gas, int) else 0)
 
 
 async def _with_more_gas(
     case: WalletCase, look: AssetsToWatch, reads: Results | Missing, meter: Meter
 ) -> SingleRun:
     """The run once more, with all the gas that there is. ``reads``: what there was before."""
-    own = plenty(case, case.most_gas())
-    _, run = _plans(case, own, look)
-    (told,) = await case.ctx.node.batch([build(run, case.head.block, case.head.known_dialect())], meter)
-    once = _read(case, own, look, wallet_calls.together(reads, _results(case, run, told)))
-    cut_short = isinstance(once.ran, RunResult) and is_cut_short(once.ran, case)
-    return replace(once, ran=TOO_DEAR) if cut_short else once
+    calls = plenty(case, case.most_gas())
+    _, run_plan = _plans(case, calls, look)
+    (answer,) = await case.ctx.node.batch(
+        [build(run_plan, case.head.block, case.head.known_dialect())], meter
+    )
+    run = _read(case, calls, look, wallet_calls.together(reads, _results(case, run_plan, answer)))
+    cut_short = isinstance(run.ran, RunResult) and is_cut_short(run.ran, case)
+    return replace(run, ran=TOO_DEAR) if cut_short else run
 
 
 async def _touched_by_dear(case: WalletCase, ran: RunResult) -> tuple[Address, ...] | None:
@@ -203,22 +211,24 @@ async def _touched_by_dear(case: WalletCase, ran: RunResult) -> tuple[Address, .
     find out."""
     least = case.first_gas() * 2 // 3
     pairs = zip(case.calls, ran.calls, strict=True)
-    dear = [(call, came.gas_used) for call, came in pairs if came.gas_used > least]
+    dear = [(call, outcome.gas_used) for call, outcome in pairs if outcome.gas_used > least]
     if not dear:
         return ()
     if not case.gas.take(3 * sum(used for _, used in dear)):
         return None
     pinned = {"blockHash": case.head.block.hash}
-    asked = [_access_list(case, call, pinned, used * 3 // 2) for call, used in dear]
+    requests = [_access_list(case, call, pinned, used * 3 // 2) for call, used in dear]
     return tuple(
-        a for answer in await case.ctx.node.batch(asked, case.meter) for a in _touched_contracts(answer)
+        address
+        for answer in await case.ctx.node.batch(requests, case.meter)
+        for address in _touched_contracts(answer)
     )
 
 
-def _plans(case: WalletCase, own: WalletCalls, look: AssetsToWatch) -> tuple[Plan, Plan]:
+def _plans(case: WalletCase, calls: WalletCalls, look: AssetsToWatch) -> tuple[Plan, Plan]:
     """What is there before, and the calls."""
-    given = (own, look.watched, case.setting, case.environment)
-    return wallet_calls.before_plan(*given), wallet_calls.run_plan(*given)
+    inputs = (calls, look.watched, case.setting, case.environment)
+    return wallet_calls.before_plan(*inputs), wallet_calls.run_plan(*inputs)
 
 
 def _results(case: WalletCase, plan: Plan, answer: msgspec.Raw | RpcError) -> Results | Missing:
@@ -239,34 +249,34 @@ class WalletRun:
 
 
 async def known_run(
-    case: WalletCase, owns: list[WalletCalls], look: AssetsToWatch, meter: Meter
+    case: WalletCase, variants: list[WalletCalls], look: AssetsToWatch, meter: Meter
 ) -> WalletRun:
-    """The calls run until nothing is told of that was not looked at. Of several
-    ways to send them the first that goes through counts, as a wallet that estimates would send them; that
-    others which go through come to something else leaves it unproven."""
-    once, own = SingleRun(Missing("node", "it was not run"), Hints(), frozenset()), owns[0]
+    """Runs the calls, again with more to watch where the run touched what was not watched. Of several
+    variants the first that goes through counts, as a wallet that estimates gas would send it; the result is
+    Missing where another variant that goes through does something else."""
+    chosen, own = SingleRun(Missing("node", "it was not run"), Hints(), frozenset()), variants[0]
     for _ in range(_MOST_RUNS):
-        if not case.gas.take(sum(sum(own.gas_limits) for own in owns)):
+        if not case.gas.take(sum(sum(variant.gas_limits) for variant in variants)):
             return WalletRun(SingleRun(TOO_DEAR, Hints(), frozenset()), own, look)
-        before, _ = _plans(case, owns[0], look)
-        plans = [before, *(_plans(case, one, look)[1] for one in owns)]
-        calls = [build(plan, case.head.block, case.head.known_dialect()) for plan in plans]
-        told: list[msgspec.Raw | RpcError] = []
-        for answers in await case.ctx.node.batches(_requests(calls, look), meter):
+        before, _ = _plans(case, variants[0], look)
+        plans = [before, *(_plans(case, variant, look)[1] for variant in variants)]
+        requests = [build(plan, case.head.block, case.head.known_dialect()) for plan in plans]
+        batch: list[msgspec.Raw | RpcError] = []
+        for answers in await case.ctx.node.batches(_requests(requests, look), meter):
             if isinstance(answers, NodeFault):
                 return WalletRun(SingleRun(_missing_of(answers), Hints(), frozenset()), own, look)
-            told += answers
-        first, *rest = (_results(case, plan, one) for plan, one in zip(plans, told, strict=True))
+            batch += answers
+        reads, *results = (_results(case, plan, answer) for plan, answer in zip(plans, batch, strict=True))
         runs = [
-            _read(case, one, look, wallet_calls.together(first, results))
-            for one, results in zip(owns, rest, strict=True)
+            _read(case, variant, look, wallet_calls.together(reads, result))
+            for variant, result in zip(variants, results, strict=True)
         ]
-        once, own = _first_through(runs, owns)
+        chosen, own = _first_through(runs, variants)
         wider = _wider(case, look, *(run for run in runs if run.through()))
         if wider is look:
             break
         look = wider
-    return WalletRun(once, own, look)
+    return WalletRun(chosen, own, look)
 
 
 _MOST_READS_TOGETHER = 24
@@ -284,34 +294,36 @@ def _missing_of(fault: NodeFault) -> Missing:
 
 
 def _first_through(runs: list[SingleRun], owns: list[WalletCalls]) -> tuple[SingleRun, WalletCalls]:
-    through = [(run, own) for run, own in zip(runs, owns, strict=True) if run.through()]
-    if not through:
+    successful = [(run, calls) for run, calls in zip(runs, owns, strict=True) if run.through()]
+    if not successful:
         return runs[0], owns[0]
-    once, own = through[0]
+    first, calls = successful[0]
     if all(
-        isinstance(run.ran, RunResult) and isinstance(once.ran, RunResult) and same(once.ran, run.ran)
-        for run, _ in through
+        isinstance(run.ran, RunResult) and isinstance(first.ran, RunResult) and same(first.ran, run.ran)
+        for run, _ in successful
     ):
-        return once, own
-    return replace(once, ran=Missing("token", "with other gas the calls do something else")), own
+        return first, calls
+    return replace(first, ran=Missing("token", "with other gas the calls do something else")), calls
 
 
-def _read(case: WalletCase, own: WalletCalls, look: AssetsToWatch, results: Results | Missing) -> SingleRun:
-    ran = wallet_calls.read_run(results, own, look.watched, case.setting, case.environment, case.head.block)
+def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Results | Missing) -> SingleRun:
+    result = wallet_calls.read_run(
+        results, calls, look.watched, case.setting, case.environment, case.head.block
+    )
     if isinstance(results, Missing):
-        return SingleRun(ran, Hints(), frozenset())
-    hints = read_hints(results, own, case.ctx.contracts.permit2)
-    return SingleRun(ran, hints, wallet_calls.unread_pairs(results, look.watched))
+        return SingleRun(result, Hints(), frozenset())
+    hints = read_hints(results, calls, case.ctx.contracts.permit2)
+    return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
-def same(one: RunResult, other: RunResult) -> bool:
+def same(first: RunResult, second: RunResult) -> bool:
     """True when both moved and allowed the same."""
 
-    def what(ran: RunResult) -> object:
+    def effects(ran: RunResult) -> object:
         oks = tuple(call.ok for call in ran.calls)
         return oks, {(moved.asset, moved.raw) for moved in ran.moved}, set(ran.allowances), ran.items
 
-    return what(one) == what(other)
+    return effects(first) == effects(second)
 
 
 def _estimate(case: WalletCase) -> RpcCall:
