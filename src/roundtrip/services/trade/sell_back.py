@@ -264,7 +264,8 @@ def _way(token: BroughtToken, tried: VenueTrial, closed: bool) -> SellWay:
     )
     if pool is None:
         return SellWay(tried, tried.place)
-    return SellWay(tried, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+    place = VenuePlace(pool, BY_KIND[pool.kind])
+    return SellWay(tried, place, launchpad.graduation_calls(run.token, factory))
 
 
 def _plan_runs(own: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:
