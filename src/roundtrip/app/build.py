@@ -21,10 +21,10 @@ from roundtrip.chain.blocks.venue_index import READ_AGAIN_BLOCKS, VenueIndex
 from roundtrip.chain.doctor import DoctorRounds, DoctorSubject, Finding, examine
 from roundtrip.chain.holders.origins import NothingReached
 from roundtrip.chain.rpc import bulkhead
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.bulkhead import Bulkhead
 from roundtrip.chain.rpc.client import MOST_ANSWER_BYTES, Budget, Node, RpcError
-from roundtrip.chain.rpc.dialect_probe import speaks_as
+from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.chain.simulate.rates import Rates
@@ -220,7 +220,7 @@ def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
     it does in any that is."""
 
     async def speaks(node: Node) -> bool | RpcError:
-        return await speaks_as(heads.dialect(), node, *(await newest(node)))
+        return await speaks_dialect(heads.dialect(), node, *(await newest(node)))
 
     return speaks
 
@@ -374,8 +374,8 @@ async def beside_serving(
         connections.create_pool(
             database_url, ctx.measures, "jobs", max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
         ) as pool,
-        beside(sync.run(stays=True), "sync"),
-        beside(run_worker(replace(ctx, pool=pool)), "jobs"),
+        run_in_background(sync.run(stays=True), "sync"),
+        run_in_background(run_worker(replace(ctx, pool=pool)), "jobs"),
     ):
         yield
 
@@ -383,7 +383,7 @@ async def beside_serving(
 async def run_worker(ctx: Context) -> None:
     """Does the work that is to be done later, tells accounts of what happens, and links chats, over an open
     context; until it is cancelled."""
-    async with beside(Alerts(ctx).run(), "alerts"), beside(link_chats(ctx), "telegram"):
+    async with run_in_background(Alerts(ctx).run(), "alerts"), run_in_background(link_chats(ctx), "telegram"):
         await worker(ctx).run()
 
 

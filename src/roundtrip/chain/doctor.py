@@ -12,10 +12,10 @@ import msgspec
 import structlog
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import REVERTED, Node, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
@@ -103,7 +103,7 @@ def _untold(answers: list[msgspec.Raw | RpcError]) -> int:
     """How many calls the node would not run. Raises NodeFault where that is all of them."""
     errors = [one for one in answers if isinstance(one, RpcError) and one.code != REVERTED]
     if len(errors) == len(answers):
-        raise NodeFault(in_our_words(errors[0]))
+        raise NodeFault(describe_error(errors[0]))
     return len(errors)
 
 
@@ -325,7 +325,7 @@ class DoctorRounds:
     async def going(self) -> AsyncIterator["DoctorRounds"]:
         """Looks in the background while the block of ``async with`` runs; sooner again where something that
         is needed was missing."""
-        async with beside(self._go(), "rounds"):
+        async with run_in_background(self._go(), "rounds"):
             yield self
 
     async def _go(self) -> None:

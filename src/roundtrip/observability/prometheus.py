@@ -19,7 +19,7 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 import roundtrip
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import Node
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.config.settings import Settings
@@ -72,8 +72,8 @@ async def serve_metrics(
     await runner.setup()
     try:
         async with (
-            beside(_listening(runner, host, port), "metrics"),
-            beside(_lateness(measures), "lateness"),
+            run_in_background(_listening(runner, host, port), "metrics"),
+            run_in_background(_lateness(measures), "lateness"),
         ):
             yield
     finally:

@@ -1,4 +1,4 @@
-"""ERC-4337's entry points: the account of an operation acts, although another address sends the transaction."""
+"""The entry points of ERC-4337: the account of an operation acts, another address sends the transaction."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""The launchpad's factory, which keeps a record of each launch, and its hook, which takes fees in its pools."""
+"""The launchpad's factory, which records its launches, and its hook, which takes fees in its pools."""
 
 from dataclasses import dataclass
 

@@ -13,7 +13,7 @@ from roundtrip.app.build import context
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.dialect import ANVIL
-from roundtrip.chain.rpc.dialect_probe import speaks_as
+from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeUrl
 from roundtrip.chain.rpc.node_pool import Nodes
 from roundtrip.config.networks import CHAIN_ID, contracts_from
@@ -182,7 +182,7 @@ async def test_a_node_of_another_dialect_is_never_asked_to_simulate(
         head = await several.heads.refresh()
 
         async def speaks(node: Node) -> bool | RpcError:
-            return await speaks_as(ANVIL, node, head.block, head.base_fee_wei)
+            return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
 
         nodes_of(several).speaks = speaks
         assert (await said(several, built.tokens["plain"]))[0] == "ok"
@@ -224,7 +224,7 @@ async def test_an_odd_answer_to_the_probe_bars_nobody_for_good(
 
         async def speaks(node: Node) -> bool | RpcError:
             head = several.heads.current()
-            return await speaks_as(ANVIL, node, head.block, head.base_fee_wei)
+            return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
 
         nodes.speaks, one.odd, other.odd = speaks, 99, 99
         for endpoint in nodes.endpoints:

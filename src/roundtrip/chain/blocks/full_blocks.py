@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
@@ -62,7 +62,7 @@ def block_call(number: int) -> RpcCall:
 def read_block(answer: Answer, number: int) -> FullBlock:
     """What ``block_call`` was answered. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block {number} ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
     try:
         block = _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -80,7 +80,7 @@ def receipt_call(tx_hash: str) -> RpcCall:
 def read_receipt(answer: Answer, tx_hash: str) -> BlockReceipt:
     """What ``receipt_call`` was answered. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no receipt ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no receipt ({describe_error(answer)})")
     try:
         receipt = _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -15,7 +15,7 @@ import aiohttp
 import msgspec
 import structlog
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, entries
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
@@ -233,9 +233,9 @@ class Feed:
     async def open(self) -> AsyncIterator["Feed"]:
         """Listens and polls in the background while the block of ``async with`` runs; again and again."""
         async with contextlib.AsyncExitStack() as stack:
-            await stack.enter_async_context(beside(self._poll(), "feed polls"))
+            await stack.enter_async_context(run_in_background(self._poll(), "feed polls"))
             if self._ws_url is not None:
-                await stack.enter_async_context(beside(self._listen(self._ws_url), "feed listens"))
+                await stack.enter_async_context(run_in_background(self._listen(self._ws_url), "feed listens"))
             try:
                 yield self
             finally:

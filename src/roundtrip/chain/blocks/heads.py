@@ -11,11 +11,11 @@ from typing import Annotated
 import msgspec
 import structlog
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
@@ -151,7 +151,7 @@ class Heads:
         """Polls in the background while the block of ``async with`` runs."""
         with contextlib.suppress(RoundtripError):
             await self.refresh()
-        async with beside(self._follow(), "heads"):
+        async with run_in_background(self._follow(), "heads"):
             yield self
 
     async def _follow(self) -> None:
@@ -278,7 +278,7 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
 def read_header(answer: msgspec.Raw | RpcError) -> HeadHeader:
     """A block's header. Raises NodeFault when there is none that can be read."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no such block ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

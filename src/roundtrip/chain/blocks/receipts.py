@@ -10,7 +10,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 
 from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, check_answers
@@ -77,7 +77,7 @@ async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> 
 
 def _read_block(answer: msgspec.Raw | RpcError) -> _BlockHashes:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
     try:
         return _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -87,7 +87,7 @@ def _read_block(answer: msgspec.Raw | RpcError) -> _BlockHashes:
 def _read_receipt(answer: msgspec.Raw | RpcError) -> _ReceiptHashes:
     if isinstance(answer, RpcError):
         refused = concern(answer) in ("batch", "range")
-        raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({in_our_words(answer)})")
+        raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({describe_error(answer)})")
     try:
         return _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

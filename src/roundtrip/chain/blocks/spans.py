@@ -22,7 +22,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
-from roundtrip.chain.rpc.errors import Concern, concern, in_our_words
+from roundtrip.chain.rpc.errors import Concern, concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.venues.base import Log
@@ -191,7 +191,7 @@ def asks_too_much(fault: NodeFault) -> bool:
 
 def no_logs(error: RpcError, blocks: int) -> NodeFault:
     """What it means that a node answers so when it is asked for the logs of so many blocks."""
-    why = f"it gives no logs of {blocks} blocks ({in_our_words(error)})"
+    why = f"it gives no logs of {blocks} blocks ({describe_error(error)})"
     return (NodeFault if concern(error) in _NO_NARROWER else SpanRefused)(why)
 
 
@@ -229,7 +229,7 @@ async def check_answers(
 
 def _block(answer: msgspec.Raw | RpcError) -> _SpanBlock:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
     return _BLOCKS.decode(answer)
 
 
@@ -239,7 +239,7 @@ def read_ref(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str
         # A null is an error of code 0 here.
         if answer.code == 0 or concern(answer) == "behind":
             return None
-        raise NodeFault(f"it gave no block {number} ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
     try:
         header = _HEADERS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, quantity
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 
@@ -161,7 +161,7 @@ def states(answers: Sequence[Answer]) -> list[AccountState]:
 def header(answer: Answer) -> WitnessHeader:
     """Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no such block ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=WitnessHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -174,7 +174,7 @@ def read_blocks(answers: Sequence[Answer], start: int) -> list[WitnessBlock]:
     blocks: list[WitnessBlock] = []
     for number, answer in enumerate(answers, start):
         if isinstance(answer, RpcError):
-            raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+            raise NodeFault(f"it gave no such block ({describe_error(answer)})")
         try:
             block = msgspec.json.decode(answer, type=WitnessBlock)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -17,7 +17,7 @@ import msgspec
 from roundtrip.chain.blocks.bloom import address_bits, topic_bits
 from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash
@@ -234,7 +234,7 @@ def _told_by(
 
 def _decode(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no {what} ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no {what} ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=shape)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -16,7 +16,7 @@ import msgspec
 from roundtrip.chain.blocks.bloom import address_bits, topic_bits
 from roundtrip.chain.blocks.spans import MOST_TIMESTAMP_S, NodeLied
 from roundtrip.chain.rpc.client import NULL, REVERTED, Meter, RpcCall, RpcError, RpcNode, quantity
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.names import reason
@@ -347,7 +347,7 @@ async def _logs(told: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple[tup
 
 def _decode(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no {what} ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no {what} ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=shape)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
