@@ -1,4 +1,4 @@
-"""A block's transactions, and what one of them logged: read alone, and held against what was asked for."""
+"""Reads one block with its transactions, or one receipt, and checks that it is the requested one."""
 
 from typing import Annotated
 
@@ -20,11 +20,11 @@ Answer = msgspec.Raw | RpcError
 
 
 class UnreadableBlock(NodeFault):
-    """What it gave has another form than is known: it will have it the next time, too."""
+    """The answer has an unknown form. A retry does not help."""
 
 
 class FullBlock(msgspec.Struct):
-    """A block in full, hex as the node gives it."""
+    """A block with its transactions; hex as the node gives it."""
 
     number: _Quantity
     hash: _Word
@@ -44,7 +44,7 @@ class _BlockLogs(msgspec.Struct, rename="camel"):
 
 
 class BlockReceipt(msgspec.Struct, frozen=True):
-    """What a transaction logged, in order, and in which block."""
+    """A transaction's logs, in order, and its block."""
 
     block_hash: str
     logs: tuple[Log, ...]
@@ -55,12 +55,12 @@ _RECEIPTS = msgspec.json.Decoder(_BlockLogs)
 
 
 def block_call(number: int) -> RpcCall:
-    """Asks for a block in full."""
+    """Asks for a block with its transactions."""
     return RpcCall("eth_getBlockByNumber", [hex(number), True])
 
 
 def read_block(answer: Answer, number: int) -> FullBlock:
-    """What ``block_call`` was answered. Raises NodeFault."""
+    """Decodes the answer to ``block_call``. Raises NodeFault."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
     try:
@@ -78,7 +78,7 @@ def receipt_call(tx_hash: str) -> RpcCall:
 
 
 def read_receipt(answer: Answer, tx_hash: str) -> BlockReceipt:
-    """What ``receipt_call`` was answered. Raises NodeFault."""
+    """Decodes the answer to ``receipt_call``. Raises NodeFault."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no receipt ({describe_error(answer)})")
     try:

@@ -1,7 +1,7 @@
-"""One block whose logs are more than a node gives at once, read by its transactions' receipts.
+"""Reads a block whose logs exceed one answer of the node, by its transactions' receipts.
 
-A receipt carries the logs of its transaction, and a batch of one receipt is the least that can be asked for:
-no block is so full that it cannot be read. What comes is checked as a span is (``spans``).
+A receipt holds the logs of its transaction, and a batch of one receipt is the smallest request, so any block
+can be read. The result is checked as a span is (``spans``).
 """
 
 from collections.abc import Sequence
@@ -40,8 +40,8 @@ _RECEIPTS = msgspec.json.Decoder(_ReceiptHashes)
 
 
 async def read_alone(node: RpcNode, number: int) -> BlockRead:
-    """The block, in as many trips as it takes: a few receipts each, fewer where they are too much. Raises as
-    ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when one receipt alone is too much."""
+    """Reads the block in several trips of a few receipts each, fewer where the node refuses that many. Raises
+    as ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when a single receipt is too much."""
     (answer,) = await ask(node, [RpcCall("eth_getBlockByNumber", [hex(number), True])])
     block = _read_block(answer)
     hashes = [transaction.hash for transaction in block.transactions]
@@ -62,7 +62,8 @@ async def read_alone(node: RpcNode, number: int) -> BlockRead:
 
 
 async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> list[msgspec.Raw]:
-    """The list of logs of each transaction. A receipt of another block, or transaction, is a lie."""
+    """The logs of each transaction, undecoded. Raises NodeLied for a receipt of another block or
+    transaction."""
     answers = await ask(node, [RpcCall("eth_getTransactionReceipt", [tx_hash]) for tx_hash in tx_hashes])
     logs: list[msgspec.Raw] = []
     for tx_hash, answer in zip(tx_hashes, answers, strict=True):

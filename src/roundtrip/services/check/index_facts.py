@@ -25,7 +25,7 @@ async def load_known_venues(
 ) -> None:
     """Tells the book of the places from before it began, once a token. What follows it hears of itself. Where
     the database cannot be asked the book stays as it is: not whole."""
-    if book is None or not book.wants(token):
+    if book is None or not book.needs_history(token):
         return
     try:
         async with asyncio.timeout(_PATIENCE_S), pool.acquire() as connection:
@@ -37,7 +37,7 @@ async def load_known_venues(
     except DATABASE_FAULTS:
         return
     venues = tuple(venue_of(found_pool, contracts) for found_pool in found)
-    book.tell(token, venues, others, stands.block.number if stands.is_whole() else None)
+    book.add_history(token, venues, others, stands.block.number if stands.is_whole() else None)
 
 
 async def read_index_facts(
