@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.abi import keccak
+from roundtrip.venues.base import Log
 
 BITS = 2048
 _LAST = BITS - 1
@@ -32,6 +33,14 @@ def address_bits(text: str) -> tuple[Address, int]:
 def topic_bits(text: str) -> tuple[str, int]:
     """A topic in lower case, and its bits. Raises ValueError when ``text`` is none."""
     return text.lower(), bits(_bytes(text, 32))
+
+
+def log_bits(log: Log) -> int:
+    """The bits that a log sets. Raises ValueError where its address or a topic is none."""
+    log_bloom = address_bits(log.address)[1]
+    for topic in log.topics:
+        log_bloom |= topic_bits(topic)[1]
+    return log_bloom
 
 
 def _bytes(text: str, size: int) -> bytes:
