@@ -127,7 +127,7 @@ class Heads:
         self._fault: RoundtripError = NodeFault("no block was heard of yet")
         self._refreshing, self._refreshes = asyncio.Lock(), 0
         self._outcome: tuple[int, ChainHead | RoundtripError] | None = None
-        """The last refresh's number and what came of it."""
+        """The number of the last refresh, and its result."""
 
     def current(self) -> ChainHead:
         """The newest head. Raises NodeFault when the node has not answered for a while."""

@@ -179,10 +179,11 @@ async def _with_times(
     untimed = [number for number, _, at_s in blocks if at_s is None and number != end.number]
     headers = {end.number: end}
     for start in range(0, len(untimed), _HEADERS_AT_ONCE):
-        for found in await read_refs(node, untimed[start : start + _HEADERS_AT_ONCE]):
-            if found is None:
+        for header_and_parent in await read_refs(node, untimed[start : start + _HEADERS_AT_ONCE]):
+            if header_and_parent is None:
                 raise NodeFault("it gave no header of a block whose logs it gave")
-            headers[found[0].number] = found[0]
+            ref, _ = header_and_parent
+            headers[ref.number] = ref
     refs = []
     for number, block_hash, at_s in blocks:
         header = headers.get(number)

@@ -263,10 +263,6 @@ class Node:
         meter.node_ms += (time.perf_counter() - started) * 1000
         return _raise_unless_faults(outcomes)
 
-    async def one(self, method: str, *params: object) -> msgspec.Raw | RpcError:
-        """Sends a single call."""
-        return (await self.batch([RpcCall(method, params)]))[0]
-
     async def _post(self, body: bytes, timeout_s: float) -> bytes:
         timeout = aiohttp.ClientTimeout(total=timeout_s)
         try:

@@ -119,10 +119,6 @@ class Nodes:
         """As ``Node.batches``."""
         return await send_each(self, groups, meter)
 
-    async def one(self, method: str, *params: object) -> Answer:
-        """Sends a single call."""
-        return (await self.batch([RpcCall(method, params)]))[0]
-
     def state(self) -> tuple[EndpointState, ...]:
         """The state of each node, for display."""
         return tuple(endpoint.state(self._now()) for endpoint in self.endpoints)
@@ -353,9 +349,9 @@ class Nodes:
         is_trusted = self._check_chain(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
         concerns: set[tuple[Concern, str]] = set()
-        for index, call, given in zip(runner.indexes, runner.calls, answers, strict=False):
-            answer = BLIND if blind and call.method == "eth_getLogs" else given
-            if is_old(call, given, now.wall_s - self._oldest_s):
+        for index, call, received in zip(runner.indexes, runner.calls, answers, strict=False):
+            answer = BLIND if blind and call.method == "eth_getLogs" else received
+            if is_old(call, received, now.wall_s - self._oldest_s):
                 answer = OLD
             subject = concern_of(call, answer)
             concerns.add((subject, call.method))

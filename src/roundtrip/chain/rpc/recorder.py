@@ -143,9 +143,9 @@ class CallComparer:
     def _compare_batch(self, where: str, calls: Sequence[RpcCall], recorded: Sequence[object]) -> str | None:
         if len(recorded) != len(calls):
             return f"{where} has {len(recorded)} calls, and a check sends {len(calls)}"
-        for number, (entry, other) in enumerate(zip(entries(calls), recorded, strict=True), 1):
-            if _canonical(entry) != _canonical(other):
-                path = first_difference(_through_json(entry), other)
+        for number, (entry, recorded_entry) in enumerate(zip(entries(calls), recorded, strict=True), 1):
+            if _canonical(entry) != _canonical(recorded_entry):
+                path = first_difference(_through_json(entry), recorded_entry)
                 return f"{where}, call {number} ({entry['method']}) differs at {path}"
             self.calls += 1
         return None
@@ -162,18 +162,18 @@ def _through_json(value: object) -> object:
 _MOST_PATH = 80
 
 
-def first_difference(own: object, other: object) -> str:
+def first_difference(value: object, other: object) -> str:
     """The path of the first place where two JSON values differ."""
     path = ""
     while True:
-        if isinstance(own, dict) and isinstance(other, dict) and own.keys() == other.keys():
-            key = next((key for key in own if _canonical(own[key]) != _canonical(other[key])), None)
+        if isinstance(value, dict) and isinstance(other, dict) and value.keys() == other.keys():
+            key = next((key for key in value if _canonical(value[key]) != _canonical(other[key])), None)
             step = f".{key}"
-        elif isinstance(own, list) and isinstance(other, list) and len(own) == len(other):
-            key = next((n for n in range(len(own)) if _canonical(own[n]) != _canonical(other[n])), None)
+        elif isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
+            key = next((n for n in range(len(value)) if _canonical(value[n]) != _canonical(other[n])), None)
             step = f"[{key}]"
         else:
             return (path or ".")[:_MOST_PATH]
         if key is None:
             return (path or ".")[:_MOST_PATH]
-        own, other, path = own[key], other[key], path + step
+        value, other, path = value[key], other[key], path + step

@@ -106,7 +106,7 @@ class WatchedAssets:
 
 
 def before_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     watched: WatchedAssets,
     setting: Setting,
     environment: Environment,
@@ -114,14 +114,16 @@ def before_plan(
 ) -> Plan:
     """Reads balances and allowances before the calls, in a separate simulation: a contract that is read and
     then called in the same one could detect the simulation."""
-    steps = _sweep_steps(swept, setting, environment) + _first_steps(own, setting.policy)
-    steps += _reads("before", own, watched, setting, environment)
-    block = PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(own, setting.policy, environment))
+    steps = _sweep_steps(swept, setting, environment) + _first_steps(wallet_calls, setting.policy)
+    steps += _reads("before", wallet_calls, watched, setting, environment)
+    block = PlannedBlock(
+        _NEXT_BLOCK_S, tuple(steps), _overridden_balances(wallet_calls, setting.policy, environment)
+    )
     return Plan(environment, (block,))
 
 
 def run_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     watched: WatchedAssets,
     setting: Setting,
     environment: Environment,
@@ -132,21 +134,26 @@ def run_plan(
     views called just before, as ``ask-0`` and so on. ``swept``: calls that first clear strangers' dust.
     ``read_run`` takes these results merged with those of ``before_plan``."""
     policy, reader = setting.policy, environment.reader
-    steps = _sweep_steps(swept, setting, environment) + _first_steps(own, policy)
+    steps = _sweep_steps(swept, setting, environment) + _first_steps(wallet_calls, policy)
     # Called by the wallet itself: a pool's hook may price the swaps of each wallet differently.
     steps += [
-        SimulatedStep(f"ask-{n}", own.wallet, call, policy.hook_gas_limit) for n, call in enumerate(asked)
+        SimulatedStep(f"ask-{n}", wallet_calls.wallet, call, policy.hook_gas_limit)
+        for n, call in enumerate(asked)
     ]
-    steps += [_eth_read("eth-0", own, setting, environment)]
-    for n, step in enumerate(_calls(own)):
-        steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]
-    steps += _reads("after", own, watched, setting, environment)
+    steps += [_eth_read("eth-0", wallet_calls, setting, environment)]
+    for n, step in enumerate(_call_steps(wallet_calls)):
+        steps += [step, _eth_read(f"eth-{n + 1}", wallet_calls, setting, environment)]
+    steps += _reads("after", wallet_calls, watched, setting, environment)
     steps += _metadata_reads(watched, setting, environment)
-    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(own, policy, environment))]
+    blocks = [
+        PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(wallet_calls, policy, environment))
+    ]
     passed_s = 0
     for delay_s in held_delays_s(policy):
         later = (
-            SimulatedStep(f"held-{delay_s}-{n}", reader, _balance(token, own.wallet), _limit(setting))
+            SimulatedStep(
+                f"held-{delay_s}-{n}", reader, _balance(token, wallet_calls.wallet), _limit(setting)
+            )
             for n, token in enumerate(watched.tokens)
         )
         blocks.append(PlannedBlock(delay_s - passed_s, tuple(later)))
@@ -176,7 +183,7 @@ def held_delays_s(policy: Policy) -> tuple[int, int, int]:
 
 def read_run(
     results: Results | Missing,
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     watched: WatchedAssets,
     setting: Setting,
     env: Environment,
@@ -186,7 +193,7 @@ def read_run(
     moved."""
     if isinstance(results, Missing):
         return results
-    eth = [_uint(results, f"eth-{n}") for n in range(len(own.calls) + 1)]
+    eth = [_uint(results, f"eth-{n}") for n in range(len(wallet_calls.calls) + 1)]
     known = [wei for wei in eth if wei is not None]
     if len(known) < len(eth):
         return Missing("node", "the wallet's eth could not be read")
@@ -194,7 +201,7 @@ def read_run(
         return Missing("node", "the money for it could not be had")
     calls = tuple(
         CallResult(step.ok, step.gas_used, None if step.ok else step.reason() or "")
-        for step in (results[f"call-{n}"] for n in range(len(own.calls)))
+        for step in (results[f"call-{n}"] for n in range(len(wallet_calls.calls)))
     )
     price_wei = min(env.max_fee_wei, env.base_fee_wei + env.tip_wei)
     # The change of the wallet's eth by each call, without its gas.
@@ -213,7 +220,9 @@ def read_run(
     return RunResult(
         calls=calls,
         moved=tuple(change for change in moved if change.raw),
-        allowances=tuple(_allowances(results, own.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)),
+        allowances=tuple(
+            _allowances(results, wallet_calls.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)
+        ),
         eth_changes_wei=eth_changes,
         gas_price_wei=price_wei,
         told={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
@@ -263,15 +272,15 @@ def _read_allowance(step: StepResult, pair: Pair, now_s: int) -> tuple[int, int]
 
 
 def _reads(
-    moment: str, own: WalletCalls, watched: WatchedAssets, setting: Setting, environment: Environment
+    moment: str, wallet_calls: WalletCalls, watched: WatchedAssets, setting: Setting, environment: Environment
 ) -> list[SimulatedStep]:
     reader, limit, permit2_at = environment.reader, _limit(setting), setting.contracts.permit2
     steps = [
-        SimulatedStep(f"{moment}-token-{n}", reader, _balance(token, own.wallet), limit)
+        SimulatedStep(f"{moment}-token-{n}", reader, _balance(token, wallet_calls.wallet), limit)
         for n, token in enumerate(watched.tokens)
     ]
     return steps + [
-        SimulatedStep(f"{moment}-pair-{n}", reader, pair.call(own.wallet, permit2_at), limit)
+        SimulatedStep(f"{moment}-pair-{n}", reader, pair.call(wallet_calls.wallet, permit2_at), limit)
         for n, pair in enumerate(watched.pairs)
     ]
 
@@ -286,27 +295,33 @@ def _metadata_reads(
     ]
 
 
-def _calls(own: WalletCalls) -> list[SimulatedStep]:
+def _call_steps(wallet_calls: WalletCalls) -> list[SimulatedStep]:
     return [
-        SimulatedStep(f"call-{n}", own.wallet, call, limit)
-        for n, (call, limit) in enumerate(zip(own.calls, own.gas_limits, strict=True))
+        SimulatedStep(f"call-{n}", wallet_calls.wallet, call, limit)
+        for n, (call, limit) in enumerate(zip(wallet_calls.calls, wallet_calls.gas_limits, strict=True))
     ]
 
 
 def _overridden_balances(
-    own: WalletCalls, policy: Policy, environment: Environment
+    wallet_calls: WalletCalls, policy: Policy, environment: Environment
 ) -> tuple[tuple[Address, int], ...]:
     # The receiver of a transfer is no poorer than the wallet: a token may treat near-empty wallets
     # differently.
     others = (
-        (environment.receiver, max(gas_float(policy, environment), own.later_wei or 0)),
+        (environment.receiver, max(gas_float(policy, environment), wallet_calls.later_wei or 0)),
         (environment.reader, WEI_PER_ETH),
     )
-    return others if own.wallet_wei is None else ((own.wallet, own.wallet_wei), *others)
+    return (
+        others
+        if wallet_calls.wallet_wei is None
+        else ((wallet_calls.wallet, wallet_calls.wallet_wei), *others)
+    )
 
 
-def _eth_read(label: str, own: WalletCalls, setting: Setting, environment: Environment) -> SimulatedStep:
-    call = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, own.wallet))
+def _eth_read(
+    label: str, wallet_calls: WalletCalls, setting: Setting, environment: Environment
+) -> SimulatedStep:
+    call = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, wallet_calls.wallet))
     return SimulatedStep(label, environment.reader, call, _limit(setting))
 
 
@@ -327,7 +342,7 @@ def _uint(results: Results, label: str) -> int | None:
 
 
 def after_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     out: VenuePlace,
     setting: Setting,
     environment: Environment,
@@ -338,26 +353,26 @@ def after_plan(
     """The calls, and later the sell on ``out`` of a share of what they brought. ``opening``: calls that
     anyone may make in between to open that venue, each in its own block. Dust in the routers is cleared
     before the sell, which would otherwise count it as its output."""
-    first = _first_block(own, setting.policy, environment)
+    first = _first_block(wallet_calls, setting.policy, environment)
     opened = _opening_blocks(opening, setting, environment)
     after, *rest = exit_blocks(out, setting, environment, probe, held_raw, bought_on=out, clear_first=True)
     sweep = out.file.plan_sweep(setting.contracts, environment.reader)
     limit = setting.policy.transfer_gas_limit
     sweep_steps = (
         ()
-        if sweep is None or sweep.to == own.wallet
+        if sweep is None or sweep.to == wallet_calls.wallet
         else (SimulatedStep("sweep", environment.reader, sweep, limit),)
     )
     after = replace(
         after,
         steps=(*sweep_steps, *after.steps),
-        balances=(*after.balances, *_later_balance(own)),
+        balances=(*after.balances, *_later_balance(wallet_calls)),
     )
     return Plan(environment, (first, *opened, after, *rest))
 
 
 def passed_on_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     setting: Setting,
     environment: Environment,
     held_raw: int,
@@ -366,17 +381,17 @@ def passed_on_plan(
     """The calls, and later a transfer of what they brought to another wallet."""
     transfer = erc20.plan_transfer(setting.token, environment.receiver, max(1, held_raw))
     steps = (
-        SimulatedStep("transfer", own.wallet, transfer, setting.policy.transfer_gas_limit),
+        SimulatedStep("transfer", wallet_calls.wallet, transfer, setting.policy.transfer_gas_limit),
         token_read("handed-token", setting, environment, environment.receiver),
     )
-    first = _first_block(own, setting.policy, environment)
+    first = _first_block(wallet_calls, setting.policy, environment)
     opened = _opening_blocks(opening, setting, environment)
-    last = PlannedBlock(setting.policy.later_s, steps, _later_balance(own))
+    last = PlannedBlock(setting.policy.later_s, steps, _later_balance(wallet_calls))
     return Plan(environment, (first, *opened, last))
 
 
-def _later_balance(own: WalletCalls) -> tuple[tuple[Address, int], ...]:
-    return () if own.later_wei is None else ((own.wallet, own.later_wei),)
+def _later_balance(wallet_calls: WalletCalls) -> tuple[tuple[Address, int], ...]:
+    return () if wallet_calls.later_wei is None else ((wallet_calls.wallet, wallet_calls.later_wei),)
 
 
 def first_failure(results: Results) -> tuple[str | None, int] | None:
@@ -392,15 +407,15 @@ def own_gas(results: Results) -> int:
     return sum(step.gas_used for label, step in results.items() if label.startswith("call-"))
 
 
-def _first_block(own: WalletCalls, policy: Policy, environment: Environment) -> PlannedBlock:
-    steps = (*_first_steps(own, policy), *_calls(own))
-    return PlannedBlock(_NEXT_BLOCK_S, steps, _overridden_balances(own, policy, environment))
+def _first_block(wallet_calls: WalletCalls, policy: Policy, environment: Environment) -> PlannedBlock:
+    steps = (*_first_steps(wallet_calls, policy), *_call_steps(wallet_calls))
+    return PlannedBlock(_NEXT_BLOCK_S, steps, _overridden_balances(wallet_calls, policy, environment))
 
 
-def _first_steps(own: WalletCalls, policy: Policy) -> list[SimulatedStep]:
+def _first_steps(wallet_calls: WalletCalls, policy: Policy) -> list[SimulatedStep]:
     return [
-        SimulatedStep(f"first-{n}", own.wallet, call, policy.buy_gas_limit)
-        for n, call in enumerate(own.first)
+        SimulatedStep(f"first-{n}", wallet_calls.wallet, call, policy.buy_gas_limit)
+        for n, call in enumerate(wallet_calls.first)
     ]
 
 

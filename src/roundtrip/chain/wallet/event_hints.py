@@ -50,20 +50,20 @@ class Hints:
     unread: bool = False
 
 
-def read_hints(results: Results, own: WalletCalls, permit2_at: Address) -> Hints:
+def read_hints(results: Results, wallet_calls: WalletCalls, permit2_at: Address) -> Hints:
     """Collects the hints from the events of the calls."""
     contracts: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}}
     pairs: dict[Pair, None] = {}
     unread = False
-    for n in range(len(own.calls)):
+    for n in range(len(wallet_calls.calls)):
         try:
             logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_HintRawLog])
             for log in logs:
                 address, topics = parse_address(log.address), tuple(log.topics)
                 contracts["all"][address] = None
-                for direction in _directions(topics, own.wallet):
+                for direction in _directions(topics, wallet_calls.wallet):
                     contracts[direction][address] = None
-                pair = _pair(address, topics, own.wallet, permit2_at)
+                pair = _pair(address, topics, wallet_calls.wallet, permit2_at)
                 if pair is not None:
                     pairs[pair] = None
         except (msgspec.DecodeError, ValueError, RecursionError):

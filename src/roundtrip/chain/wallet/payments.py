@@ -166,12 +166,12 @@ async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) ->
     node from another one, and the combined answer could be one that neither node gives; then more calls were
     sent than were passed."""
     for _ in range(2):
-        own = Meter()
-        answers = await node.batch(calls, own)
-        meter.trips += own.trips
-        meter.calls += own.calls
-        meter.node_ms += own.node_ms
-        if own.calls <= len(calls):
+        attempt = Meter()
+        answers = await node.batch(calls, attempt)
+        meter.trips += attempt.trips
+        meter.calls += attempt.calls
+        meter.node_ms += attempt.node_ms
+        if attempt.calls <= len(calls):
             return answers
     raise NodeFault("it took several nodes to answer, and none of them all of it")
 
