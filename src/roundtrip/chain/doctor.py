@@ -13,7 +13,7 @@ import structlog
 
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.background import run_in_background
-from roundtrip.chain.rpc.client import REVERTED, Node, RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.client import REVERTED, Answer, Node, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.rpc.node_pool import Nodes
@@ -106,7 +106,7 @@ _BESIDE = "nothing now: nobody trades through those"
 _NOT_TOLD = "nothing is known of those: the node would not say"
 
 
-def _count_unanswered(answers: list[msgspec.Raw | RpcError]) -> int:
+def _count_unanswered(answers: list[Answer]) -> int:
     """How many calls the node did not run. Raises NodeFault where it ran none."""
     errors = [answer for answer in answers if isinstance(answer, RpcError) and answer.code != REVERTED]
     if len(errors) == len(answers):

@@ -4,19 +4,14 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
 from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 
 from .spans import NodeLied, SpanTx
-
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
-_Data = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
-Answer = msgspec.Raw | RpcError
 
 
 class UnreadableBlock(NodeFault):
@@ -26,20 +21,20 @@ class UnreadableBlock(NodeFault):
 class FullBlock(msgspec.Struct):
     """A block with its transactions; hex as the node gives it."""
 
-    number: _Quantity
-    hash: _Word
+    number: Quantity
+    hash: Word
     transactions: tuple[SpanTx, ...]
 
 
 class _BlockRawLog(msgspec.Struct):
-    address: _Address
-    topics: Annotated[list[_Word], msgspec.Meta(max_length=4)]
-    data: _Data
+    address: HexAddress
+    topics: Annotated[list[Word], msgspec.Meta(max_length=4)]
+    data: HexBytes
 
 
 class _BlockLogs(msgspec.Struct, rename="camel"):
-    block_hash: _Word
-    transaction_hash: _Word
+    block_hash: Word
+    transaction_hash: Word
     logs: list[_BlockRawLog]
 
 

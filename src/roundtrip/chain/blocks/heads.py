@@ -12,7 +12,7 @@ import msgspec
 import structlog
 
 from roundtrip.chain.rpc.background import run_in_background
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes, quantity
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import describe_error
@@ -277,7 +277,7 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
     return header.block(), int(header.base_fee_per_gas, 16)
 
 
-def read_header(answer: msgspec.Raw | RpcError) -> HeadHeader:
+def read_header(answer: Answer) -> HeadHeader:
     """Decodes a block's header. Raises NodeFault when there is no readable one."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no such block ({describe_error(answer)})")
@@ -304,7 +304,7 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
     return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
 
 
-def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> MarketRates:
+def read_market(answers: list[Answer], contracts: Contracts, block: BlockRef) -> MarketRates:
     """The market price, from the pool with the largest output for an ordinary trade. A pool's reserve and
     price are cheap to fake; its output is not."""
     best: tuple[int, int, int] | None = None
@@ -329,7 +329,7 @@ def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:
     return (10**18 << 192) // square
 
 
-def _uint(answer: msgspec.Raw | RpcError, index: int = 0) -> int | None:
+def _uint(answer: Answer, index: int = 0) -> int | None:
     try:
         return abi.uint_at(hex_bytes(answer), index)
     except NodeFault:

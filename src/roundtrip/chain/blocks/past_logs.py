@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
@@ -64,20 +65,16 @@ class LogRange:
         return sum(len(block.logs) for block in self.blocks)
 
 
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-
-
 class _PastRawLog(msgspec.Struct, rename="camel", gc=False):
-    address: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
-    topics: Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=4)]
-    data: Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
-    block_number: _Quantity
-    block_hash: _Word
-    transaction_hash: _Word
-    transaction_index: _Quantity
-    log_index: _Quantity
-    block_timestamp: _Quantity | None = None
+    address: HexAddress
+    topics: Annotated[list[Word], msgspec.Meta(min_length=1, max_length=4)]
+    data: HexBytes
+    block_number: Quantity
+    block_hash: Word
+    transaction_hash: Word
+    transaction_index: Quantity
+    log_index: Quantity
+    block_timestamp: Quantity | None = None
     removed: bool = False
 
 

@@ -5,27 +5,25 @@ can be read. The result is checked as a span is (``spans``).
 """
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import concern, describe_error
+from roundtrip.chain.rpc.hex_fields import Word
 from roundtrip.domain.base.errors import NodeFault
 
 from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, check_answers
 
 _MOST_AT_ONCE = 16
 
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-
 
 class _Transaction(msgspec.Struct):
-    hash: _Word
+    hash: Word
 
 
 class _BlockHashes(msgspec.Struct):
-    hash: _Word
+    hash: Word
     transactions: tuple[_Transaction, ...]
 
 
@@ -45,7 +43,7 @@ async def read_alone(node: RpcNode, number: int) -> BlockRead:
     (answer,) = await ask(node, [RpcCall("eth_getBlockByNumber", [hex(number), True])])
     block = _read_block(answer)
     hashes = [transaction.hash for transaction in block.transactions]
-    logs: list[msgspec.Raw | RpcError] = []
+    logs: list[Answer] = []
     at_once = _MOST_AT_ONCE
     while len(logs) < len(hashes):
         wanted = hashes[len(logs) : len(logs) + at_once]
@@ -76,7 +74,7 @@ async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> 
     return logs
 
 
-def _read_block(answer: msgspec.Raw | RpcError) -> _BlockHashes:
+def _read_block(answer: Answer) -> _BlockHashes:
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
     try:
@@ -85,7 +83,7 @@ def _read_block(answer: msgspec.Raw | RpcError) -> _BlockHashes:
         raise NodeFault("it gave a block that cannot be read") from error
 
 
-def _read_receipt(answer: msgspec.Raw | RpcError) -> _ReceiptHashes:
+def _read_receipt(answer: Answer) -> _ReceiptHashes:
     if isinstance(answer, RpcError):
         refused = concern(answer) in ("batch", "range")
         raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({describe_error(answer)})")

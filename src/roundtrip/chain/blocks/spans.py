@@ -19,8 +19,9 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.client import Answer, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
 from roundtrip.chain.rpc.errors import Concern, concern, describe_error
+from roundtrip.chain.rpc.hex_fields import HexAddress, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.venues.base import Log
@@ -29,10 +30,10 @@ from .bloom import address_bits, topic_bits
 
 MOST_TIMESTAMP_S = 2**31 - 1
 """The database stores times in 4 bytes."""
-_CHAINS_OWN_TYPES = 0x64
+CHAINS_OWN_TYPES = 0x64
 """Transactions of this type and above are created by the chain: deposits, retries, its clock."""
 NO_INPUT = "0x"
-_LOGS_IN_A_ROW = 1_000
+LOGS_IN_A_ROW = 1_000
 """Logs checked before the event loop gets a turn: 5 to 13 ms. Anyone can put 70,000 logs into a block."""
 _NO_NARROWER: frozenset[Concern] = frozenset({"behind", "limited", "method"})
 
@@ -54,26 +55,21 @@ class HistoryPruned(NodeFault):
     """The node dropped logs that old: neither fewer blocks nor a retry helps."""
 
 
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
-
-
 class SpanTx(msgspec.Struct, frozen=True, gc=False):
     """The fields of a transaction that are read here, as ``0x`` hex in lower case."""
 
-    hash: _Word
-    sender: _Address = msgspec.field(name="from")
-    to: _Address | None
-    value: _Quantity
-    nonce: _Quantity
+    hash: Word
+    sender: HexAddress = msgspec.field(name="from")
+    to: HexAddress | None
+    value: Quantity
+    nonce: Quantity
     input: str
-    type: _Quantity = "0x0"
+    type: Quantity = "0x0"
 
     def is_transfer(self) -> bool:
         """Whether an account sends eth without a call. A bridge's deposit, created by the chain, does not
         count: its sender is no account of this chain."""
-        return self.has_value() and self.input == NO_INPUT and int(self.type, 16) < _CHAINS_OWN_TYPES
+        return self.has_value() and self.input == NO_INPUT and int(self.type, 16) < CHAINS_OWN_TYPES
 
     def has_value(self) -> bool:
         """Whether the transaction sends eth, whatever its sender."""
@@ -99,10 +95,10 @@ class BlockRead:
 
 
 class _SpanHeader(msgspec.Struct, rename="camel"):
-    number: _Quantity
-    hash: _Word
-    parent_hash: _Word
-    timestamp: _Quantity
+    number: Quantity
+    hash: Word
+    parent_hash: Word
+    timestamp: Quantity
 
     def ref(self) -> BlockRef:
         timestamp_s = int(self.timestamp, 16)
@@ -171,7 +167,7 @@ async def read_refs(node: RpcNode, numbers: Sequence[int]) -> list[tuple[BlockRe
     return [read_ref(answer, number) for answer, number in zip(answers, numbers, strict=True)]
 
 
-async def ask(node: RpcNode, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+async def ask(node: RpcNode, calls: Sequence[RpcCall]) -> list[Answer]:
     """Sends one batch, not counted in the day's budget. Raises NodeFault, and SpanRefused where it is too
     large."""
     try:
@@ -198,8 +194,8 @@ def no_logs(error: RpcError, blocks: int) -> NodeFault:
 
 
 async def check_answers(
-    logs: Sequence[msgspec.Raw | RpcError],
-    blocks: Sequence[msgspec.Raw | RpcError],
+    logs: Sequence[Answer],
+    blocks: Sequence[Answer],
     numbers: Sequence[int] | None,
 ) -> list[BlockRead]:
     """Decodes and checks the answers to a span's calls. ``logs``: lists that together hold all logs of the
@@ -227,13 +223,13 @@ async def check_answers(
         raise NodeFault("it gave blocks or logs that cannot be read") from error
 
 
-def _block(answer: msgspec.Raw | RpcError) -> _SpanBlock:
+def _block(answer: Answer) -> _SpanBlock:
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
     return _BLOCKS.decode(answer)
 
 
-def read_ref(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str] | None:
+def read_ref(answer: Answer, number: int) -> tuple[BlockRef, str] | None:
     """One answer of ``read_refs``."""
     if isinstance(answer, RpcError):
         # The client turns a null into an error of code 0.
@@ -265,7 +261,7 @@ async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list
     groups: list[list[_SpanRawLog]] = [[] for _ in refs]
     by_number = {hex(ref.number): group for ref, group in zip(refs, groups, strict=True)}
     for count, log in enumerate(logs):
-        if count % _LOGS_IN_A_ROW == 0:
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         group = by_number.get(log.block_number)
         if group is None:
@@ -290,7 +286,7 @@ async def _entries(
     entries: list[BlockLog] = []
     hashes = [tx.hash for tx in transactions]
     for count, raw in enumerate(logs):
-        if count % _LOGS_IN_A_ROW == 0:
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         tx_index = int(raw.transaction_index, 16)
         if raw.block_hash != ref.hash and raw.block_hash.lower() != ref.hash:
@@ -310,7 +306,7 @@ async def _entries(
             topics.append(topic)
         log = Log(address, tuple(topics), _data(raw.data))
         entries.append(BlockLog(log, tx_index, int(raw.log_index, 16)))
-    if len(entries) > _LOGS_IN_A_ROW:
+    if len(entries) > LOGS_IN_A_ROW:
         await asyncio.sleep(0)
     _check_order(ref, entries)
     if bloom != int(header.logs_bloom, 16):

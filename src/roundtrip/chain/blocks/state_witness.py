@@ -10,18 +10,16 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, quantity
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 
+from .spans import CHAINS_OWN_TYPES
+
 BEFORE, AFTER, WITNESSES = 16, 4, 8
 """How many blocks before and after the edge are read for senders, and how many senders are checked. A chain
 in use has some every second; without any the check fails."""
-_FIRST_UNSIGNED = 0x64
-"""Transactions of this type and above are created by the chain: bridge deposits and its own."""
-
-Answer = msgspec.Raw | RpcError
 
 
 class NoArchive(NodeFault):
@@ -63,7 +61,7 @@ class WitnessTx(msgspec.Struct):
 
     def is_signed(self) -> bool:
         """Whether its sender signed it on this chain."""
-        return int(self.type, 16) < _FIRST_UNSIGNED
+        return int(self.type, 16) < CHAINS_OWN_TYPES
 
 
 class WitnessHeader(msgspec.Struct):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import LISTINGS, abi
@@ -110,7 +110,7 @@ class VenueIndex:
         }
         return [RpcCall("eth_getLogs", [wanted])]
 
-    def read(self, answer: msgspec.Raw | RpcError, head: int) -> bool:
+    def read(self, answer: Answer, head: int) -> bool:
         """Adds the answer to ``calls``. False when it is an error: the next range is then narrower."""
         if isinstance(answer, RpcError):
             return self.narrow_span()

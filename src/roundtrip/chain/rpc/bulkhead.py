@@ -14,11 +14,9 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
-
 from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
 
-from .client import Meter, NodeTimeout, RpcCall, RpcError, RpcNode, SimulationTooLong, runs_code
+from .client import Answer, Meter, NodeTimeout, RpcCall, RpcError, RpcNode, SimulationTooLong, runs_code
 
 Lane = Literal["checks", "dear", "calls"]
 """``checks``: simulations of tokens. ``dear``: those of tokens that use very much gas, one at a time.
@@ -263,7 +261,7 @@ class BoundedNode:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """As ``Node.batch``. Also raises CallerOverload, ServiceFull (busy) and SimulationTooLong."""
         if not runs_code(calls):
             return await self.node.batch(calls, meter, timeout_s, budgeted)
@@ -280,7 +278,7 @@ class BoundedNode:
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    ) -> list[list[Answer] | NodeFault]:
         """As ``Node.batches``. All of them share one place."""
         if not any(runs_code(calls) for calls in groups):
             return await self.node.batches(groups, meter)
@@ -300,9 +298,7 @@ class BoundedNode:
         blamed = await self._blame(timeout)
         return [blamed if isinstance(answer, NodeTimeout) else answer for answer in answers]
 
-    async def _send_alone(
-        self, calls: Sequence[RpcCall], meter: Meter
-    ) -> list[msgspec.Raw | RpcError] | NodeFault:
+    async def _send_alone(self, calls: Sequence[RpcCall], meter: Meter) -> list[Answer] | NodeFault:
         try:
             return await self.batch(calls, meter)
         except NodeFault as fault:
@@ -323,7 +319,7 @@ class BoundedNode:
             finally:
                 self.left_s -= time.monotonic() - started_s
 
-    def _note_gas(self, answers: Sequence[msgspec.Raw | RpcError]) -> None:
+    def _note_gas(self, answers: Sequence[Answer]) -> None:
         """Moves the request to the lane ``dear`` where a simulation used very much gas."""
         if self.lane != "checks":
             return
@@ -361,7 +357,7 @@ def _pieces(calls: Sequence[RpcCall]) -> list[list[RpcCall]]:
     return pieces
 
 
-def _most_gas(answer: msgspec.Raw | RpcError) -> int:
+def _most_gas(answer: Answer) -> int:
     """The most gas that any block or call of a simulation used."""
     if isinstance(answer, RpcError):
         return 0

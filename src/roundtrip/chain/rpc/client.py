@@ -69,6 +69,9 @@ class RpcError(msgspec.Struct, frozen=True):
     data: msgspec.Raw = msgspec.Raw()
 
 
+Answer = msgspec.Raw | RpcError
+"""A node's answer to one call: the raw JSON of its result, or an error."""
+
 REVERTED = 3
 """The code of a call that reverted, as geth and anvil answer eth_call."""
 
@@ -182,11 +185,11 @@ class RpcNode(Protocol):
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]: ...
+    ) -> list[Answer]: ...
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]: ...
+    ) -> list[list[Answer] | NodeFault]: ...
 
 
 @dataclass(slots=True)
@@ -207,7 +210,7 @@ class Node:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """Sends one trip. Each answer is the raw JSON of a result, or the node's error for that call.
 
         ``budgeted``: counted in the day's budget. Following the head is not: it never stops.
@@ -250,7 +253,7 @@ class Node:
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    ) -> list[list[Answer] | NodeFault]:
         """Sends several batches at once, counted as one trip. A batch that fails does not affect the others.
 
         A batch without a usable answer gets its NodeFault. Raises ServiceFull when the budget is spent.
@@ -288,7 +291,7 @@ class Node:
 
 async def send_each(
     node: RpcNode, groups: Sequence[Sequence[RpcCall]], meter: Meter
-) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+) -> list[list[Answer] | NodeFault]:
     """``RpcNode.batches`` by one ``node.batch`` per group, all at once; their meters are added up."""
     meters = [Meter() for _ in groups]
     batches = (node.batch(group, own) for group, own in zip(groups, meters, strict=True))
@@ -298,10 +301,10 @@ async def send_each(
 
 
 def _raise_unless_faults(
-    outcomes: Sequence[list[msgspec.Raw | RpcError] | BaseException],
-) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    outcomes: Sequence[list[Answer] | BaseException],
+) -> list[list[Answer] | NodeFault]:
     """The answers or the fault of each batch. Raises the first exception that is not a NodeFault."""
-    answers: list[list[msgspec.Raw | RpcError] | NodeFault] = []
+    answers: list[list[Answer] | NodeFault] = []
     for outcome in outcomes:
         if isinstance(outcome, BaseException) and not isinstance(outcome, NodeFault):
             raise outcome
@@ -339,14 +342,14 @@ def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> Node
     return NodeRefused(_NO_BATCH, status, error, wait_s)
 
 
-def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[Answer]:
     try:
         answers = msgspec.json.decode(raw, type=list[_RpcAnswer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if raw.lstrip().startswith(b"{"):
             raise _refusal_of(raw, 200) from error
         raise NodeFault(_NO_BATCH) from error
-    sorted_answers: list[msgspec.Raw | RpcError] = [NO_ANSWER] * len(calls)
+    sorted_answers: list[Answer] = [NO_ANSWER] * len(calls)
     seen: set[int] = set()
     for answer in answers:
         if not isinstance(answer.id, int) or not 0 <= answer.id < len(calls):
@@ -367,7 +370,7 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | Rp
     return sorted_answers
 
 
-def quantity(answer: msgspec.Raw | RpcError) -> int:
+def quantity(answer: Answer) -> int:
     """Decodes a hex quantity. Raises NodeFault when it is none."""
     digits = text(answer)
     if not _QUANTITY.fullmatch(digits):
@@ -375,7 +378,7 @@ def quantity(answer: msgspec.Raw | RpcError) -> int:
     return int(digits, 16)
 
 
-def text(answer: msgspec.Raw | RpcError) -> str:
+def text(answer: Answer) -> str:
     """Decodes a JSON string. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
         # A node's own message may hold anything, even the API key of the request.
@@ -386,7 +389,7 @@ def text(answer: msgspec.Raw | RpcError) -> str:
         raise NodeFault("it answered with something that is no text") from error
 
 
-def hex_bytes(answer: msgspec.Raw | RpcError) -> bytes:
+def hex_bytes(answer: Answer) -> bytes:
     """Decodes ``0x`` hex. Raises NodeFault when it is none."""
     try:
         return bytes.fromhex(text(answer).removeprefix("0x"))

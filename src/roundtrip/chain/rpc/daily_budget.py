@@ -3,11 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import Budget, Meter, RpcCall, RpcError, RpcNode, send_each
+from .client import Answer, Budget, Meter, RpcCall, RpcNode, send_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class BudgetedNode:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent)."""
         self.budget.spend(len(calls), self.clock())
         in_node_budget = (budgeted or self.counts_all) and not self.budget.calls_per_day
@@ -35,6 +33,6 @@ class BudgetedNode:
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    ) -> list[list[Answer] | NodeFault]:
         """As ``Node.batches``."""
         return await send_each(self, groups, meter)

@@ -12,7 +12,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi
 
-from .client import RpcCall, RpcError, RpcNode, hex_bytes
+from .client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
 from .errors import describe_error
 
@@ -103,9 +103,7 @@ def number_call(pinned: BlockRef) -> RpcCall:
     return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, overrides])
 
 
-def read_probe(
-    answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError, pinned: BlockRef
-) -> ProbedDialect:
+def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDialect:
     """The dialect, from the answers to ``probe_call`` and ``number_call``. Raises NodeFault when the node
     does not simulate, or when its simulations use other block numbers than the chain: deadlines in contracts
     would be missed."""

@@ -18,6 +18,7 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
 from .client import (
     NULL,
+    Answer,
     Budget,
     Meter,
     Node,
@@ -43,7 +44,6 @@ from .errors import Concern, concern
 from .request_race import (  # fmt: skip
     BLIND,
     OLD,
-    Answer,
     RequestRace,
     Runner,
     concern_of,
@@ -187,8 +187,8 @@ class Nodes:
         # This node has half of the time that is left; the next one has the other half.
         late_s = now.steady_s + (asking.deadline_s - now.steady_s) / 2
         calls, due = [asking.calls[index] for index in indexes], endpoint.chain_is_due(now)
-        beside = bool(asking.running)
-        runner = Runner(number, indexes, now.steady_s, late_s, beside, calls, guards(calls, due), due)
+        overlaps = bool(asking.running)
+        runner = Runner(number, indexes, now.steady_s, late_s, overlaps, calls, guards(calls, due), due)
         after_s = endpoint.hedge_after_s(runner.is_heavy())
         asking.early = after_s is not None and now.steady_s + after_s < late_s
         asking.next_s = now.steady_s + after_s if asking.early and after_s is not None else late_s

@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import REVERTED, Meter, RpcCall, RpcError, RpcNode, entries
+from .client import REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, entries
 
 A = TypeVar("A")
 
@@ -31,7 +31,7 @@ class CallRecorder:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """A trip of one batch."""
         packing, index = asyncio.create_task(_pack([calls])), self._reserve_trip()
         try:
@@ -41,7 +41,7 @@ class CallRecorder:
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    ) -> list[list[Answer] | NodeFault]:
         """A trip of several batches."""
         packing, index = asyncio.create_task(_pack(groups)), self._reserve_trip()
         try:
@@ -92,7 +92,7 @@ class CallComparer:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """A trip of one batch."""
         self._compare([calls])
         try:
@@ -103,7 +103,7 @@ class CallComparer:
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    ) -> list[list[Answer] | NodeFault]:
         """A trip of several batches."""
         self._compare(groups)
         return [self._note_failures(answers) for answers in await self.node.batches(groups, meter)]

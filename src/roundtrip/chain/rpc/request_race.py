@@ -9,11 +9,10 @@ import msgspec
 
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import NO_ANSWER, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, runs_code
+from .client import NO_ANSWER, Answer, Meter, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, runs_code
 from .endpoints import SIMULATES, Moment, NodeEndpoint
 from .errors import Concern, concern
 
-Answer = msgspec.Raw | RpcError
 LIMITED = "it limits its calls"
 _OK, _TOO_LARGE, _UNAVAILABLE = 200, 413, 503
 _LIMITING = (403, 429)
@@ -23,14 +22,14 @@ _HEAVY = frozenset({SIMULATES, "eth_getLogs"})
 @dataclass(slots=True)
 class Runner:
     """One node that is being asked some of a request's calls. ``indexes``: of these calls. ``late_s``: when
-    waiting for this node alone ends. ``beside``: another node was already being asked. ``guards``: calls sent
-    along that show whether the node can be trusted."""
+    waiting for this node alone ends. ``overlaps``: another node was already being asked. ``guards``: calls
+    sent along that show whether the node can be trusted."""
 
     number: int
     indexes: list[int]
     started_s: float
     late_s: float
-    beside: bool
+    overlaps: bool
     calls: list[RpcCall]
     guards: list[RpcCall]
     chain_due: bool
@@ -98,7 +97,7 @@ class RequestRace:
     def count(self, meter: Meter) -> None:
         """Adds the trips that followed one another, without hedges, and every call that was sent."""
         runners = [*self.finished, *self.running.values()]
-        meter.trips += sum(runner.meter.trips for runner in runners if not runner.beside)
+        meter.trips += sum(runner.meter.trips for runner in runners if not runner.overlaps)
         meter.calls += sum(runner.meter.calls for runner in runners)
 
 

@@ -15,8 +15,9 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
-from roundtrip.chain.blocks.spans import NodeLied
-from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
+from roundtrip.chain.blocks.spans import LOGS_IN_A_ROW, NodeLied
+from roundtrip.chain.rpc.client import Answer, Meter, RpcCall, RpcNode, quantity
+from roundtrip.chain.rpc.hex_fields import HexBytes, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash
@@ -26,11 +27,6 @@ from roundtrip.venues.base import Log
 from .transactions import MinedTransaction, SentTransaction, decode_answer, read_transaction
 
 _MOST_NUMBER = 2**63
-_LOGS_IN_A_ROW = 1_000
-
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Bytes = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +58,9 @@ class MinedPayment:
 
 
 class _PaymentHeader(msgspec.Struct):
-    number: _Quantity
-    hash: _Word
-    timestamp: _Quantity
+    number: Quantity
+    hash: Word
+    timestamp: Quantity
 
     def as_finalized(self) -> Finalized:
         return Finalized(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
@@ -72,16 +68,16 @@ class _PaymentHeader(msgspec.Struct):
 
 class _PaymentBlock(_PaymentHeader, rename="camel"):
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
-    transactions: list[_Word]
+    transactions: list[Word]
 
 
 class _PaymentRawLog(msgspec.Struct, rename="camel"):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: _Bytes
-    block_hash: _Word
-    transaction_hash: _Word
-    log_index: _Quantity
+    data: HexBytes
+    block_hash: Word
+    transaction_hash: Word
+    log_index: Quantity
     removed: bool = False
 
 
@@ -161,7 +157,7 @@ async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
     return finalized
 
 
-async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) -> list[msgspec.Raw | RpcError]:
+async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) -> list[Answer]:
     """Sends the calls until one node has answered all of them. A node pool may fill the gaps of a lagging
     node from another one, and the combined answer could be one that neither node gives; then more calls were
     sent than were passed."""
@@ -184,7 +180,7 @@ async def _as_payment(sent: SentTransaction, mined: MinedTransaction, finalized:
     number, block_hash, place = sent.block
     transfers, bloom = [], 0
     for count, (index, log) in enumerate(mined.logs):
-        if count % _LOGS_IN_A_ROW == 0:
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         bloom |= log_bits(log)
         transfer = _decode_transfer(log)

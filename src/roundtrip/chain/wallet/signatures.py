@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 import coincurve
-import msgspec
 
-from roundtrip.chain.rpc.client import CodeFault, Meter, RpcCall, RpcError, RpcNode, hex_bytes
+from roundtrip.chain.rpc.client import Answer, CodeFault, Meter, RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
@@ -79,6 +78,6 @@ def _validity_call(hashed: bytes, signature: bytes) -> str:
     return IS_VALID + hashed.hex() + abi.word(2 * abi.WORD) + abi.bytes_tail("0x" + signature.hex())
 
 
-def _is_valid(answer: msgspec.Raw | RpcError) -> bool:
+def _is_valid(answer: Answer) -> bool:
     """Whether the answer is exactly the valid word; a revert, or running out of gas, means no."""
     return not isinstance(answer, RpcError) and hex_bytes(answer) == _VALID

@@ -16,24 +16,17 @@ from typing import Annotated, TypeVar
 import msgspec
 
 from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
-from roundtrip.chain.blocks.spans import MOST_TIMESTAMP_S, NodeLied
-from roundtrip.chain.rpc.client import NULL, REVERTED, Meter, RpcCall, RpcError, RpcNode, quantity
+from roundtrip.chain.blocks.spans import CHAINS_OWN_TYPES, LOGS_IN_A_ROW, MOST_TIMESTAMP_S, NodeLied
+from roundtrip.chain.rpc.client import NULL, REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, quantity
 from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
 from roundtrip.chain.simulate.revert_reason import reason_in
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.names import reason
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.venues.base import Log
 
-CHAINS_OWN_TYPES = 0x64
-"""Transactions of this type and above are created by the chain: deposits, retries, its clock."""
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
-_Bytes = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
 T = TypeVar("T")
-_LOGS_IN_A_ROW = 1_000
-"""Logs checked before the event loop gets a turn: 5 to 13 ms."""
 _MOST_WEI = 2**128
 _MOST_GAS_PRICE_WEI, _MOST_NUMBER = 2**96, 2**63
 """Bounds above any value on a chain."""
@@ -91,43 +84,43 @@ class BlockAround:
 
 
 class _Tx(msgspec.Struct, rename="camel"):
-    hash: _Word
-    sender: _Address = msgspec.field(name="from")
-    to: _Address | None
-    value: _Quantity
-    input: _Bytes
-    gas: _Quantity
-    nonce: _Quantity
-    block_hash: _Word | None = None
-    block_number: _Quantity | None = None
-    transaction_index: _Quantity | None = None
-    chain_id: _Quantity | None = None
-    type: _Quantity = "0x0"
+    hash: Word
+    sender: HexAddress = msgspec.field(name="from")
+    to: HexAddress | None
+    value: Quantity
+    input: HexBytes
+    gas: Quantity
+    nonce: Quantity
+    block_hash: Word | None = None
+    block_number: Quantity | None = None
+    transaction_index: Quantity | None = None
+    chain_id: Quantity | None = None
+    type: Quantity = "0x0"
 
 
 class _ReceiptLog(msgspec.Struct, rename="camel"):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: _Bytes
+    data: HexBytes
     block_hash: str
     transaction_hash: str
-    log_index: _Quantity
+    log_index: Quantity
     removed: bool = False
 
 
 class _TransactionReceipt(msgspec.Struct, rename="camel"):
-    transaction_hash: _Word
-    block_hash: _Word
-    block_number: _Quantity
-    transaction_index: _Quantity
-    sender: _Address = msgspec.field(name="from")
-    to: _Address | None
-    status: _Quantity
-    gas_used: _Quantity
+    transaction_hash: Word
+    block_hash: Word
+    block_number: Quantity
+    transaction_index: Quantity
+    sender: HexAddress = msgspec.field(name="from")
+    to: HexAddress | None
+    status: Quantity
+    gas_used: Quantity
     logs: list[_ReceiptLog]
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
-    effective_gas_price: _Quantity
-    contract_address: _Address | None = None
+    effective_gas_price: Quantity
+    contract_address: HexAddress | None = None
 
     def place(self) -> tuple[int, str, int]:
         """As ``SentTransaction.block``."""
@@ -135,17 +128,17 @@ class _TransactionReceipt(msgspec.Struct, rename="camel"):
 
 
 class _BlockTx(msgspec.Struct):
-    hash: _Word
-    sender: _Address = msgspec.field(name="from")
-    type: _Quantity = "0x0"
+    hash: Word
+    sender: HexAddress = msgspec.field(name="from")
+    type: Quantity = "0x0"
 
 
 class _TransactionBlock(msgspec.Struct, rename="camel"):
-    number: _Quantity
-    hash: _Word
-    parent_hash: _Word
-    timestamp: _Quantity
-    miner: _Address
+    number: Quantity
+    hash: Word
+    parent_hash: Word
+    timestamp: Quantity
+    miner: HexAddress
     transactions: list[_BlockTx]
 
 
@@ -195,7 +188,7 @@ def block_call(sent: SentTransaction) -> RpcCall:
     return RpcCall("eth_getBlockByHash", [sent.block[1], True])
 
 
-def read_block(answer: msgspec.Raw | RpcError, sent: SentTransaction) -> BlockAround:
+def read_block(answer: Answer, sent: SentTransaction) -> BlockAround:
     """Decodes the answer to ``block_call``. Raises as ``read_transaction``."""
     assert sent.block is not None
     number, block_hash, index = sent.block
@@ -271,7 +264,7 @@ def _revert_data(error: RpcError) -> bytes | None:
     return bytes.fromhex(text[2:]) if _HEX.fullmatch(text) else None
 
 
-def _as_sent(answer: msgspec.Raw | RpcError, tx_hash: TxHash, chain_id: int) -> SentTransaction:
+def _as_sent(answer: Answer, tx_hash: TxHash, chain_id: int) -> SentTransaction:
     tx = decode_answer(answer, _Tx, "transaction")
     if tx.hash.lower() != tx_hash:
         raise NodeLied("it gave another transaction than was asked for")
@@ -311,7 +304,7 @@ async def _as_mined(receipt: _TransactionReceipt, sent: SentTransaction) -> Mine
     logs = await _logs(receipt.logs, sent)
     bloom = 0
     for count, (_, log) in enumerate(logs):
-        if count % _LOGS_IN_A_ROW == 0:
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         bloom |= log_bits(log)
     if bloom != int(receipt.logs_bloom, 16):
@@ -325,7 +318,7 @@ async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple
     assert sent.block is not None
     logs = []
     for count, raw in enumerate(raw_logs):
-        if count % _LOGS_IN_A_ROW == 0:
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         if (
             raw.removed
@@ -344,7 +337,7 @@ async def _logs(raw_logs: Sequence[_ReceiptLog], sent: SentTransaction) -> tuple
     return tuple(logs)
 
 
-def decode_answer(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
+def decode_answer(answer: Answer, shape: type[T], what: str) -> T:
     """Decodes an answer as ``shape``. ``what``: its name in an error. Raises NodeFault."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no {what} ({describe_error(answer)})")
