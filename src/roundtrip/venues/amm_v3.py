@@ -205,9 +205,9 @@ def plan_buy(
 ) -> tuple[Call, ...]:
     """Weth pools are paid in eth, which the router wraps; it refunds what the pool does not take."""
     router, quote = contracts.swap_router02, venue.quote_address
-    swap = exact_input_single(quote, token, venue.fee_pips, _CALLER, amount_raw, terms.min_raw)
+    swap = encode_exact_input_single(quote, token, venue.fee_pips, _CALLER, amount_raw, terms.min_raw)
     if venue.quote == "weth":
-        return (Call(router, multicall([swap, REFUND_ETH], terms.deadline_s), amount_raw),)
+        return (Call(router, encode_multicall([swap, REFUND_ETH], terms.deadline_s), amount_raw),)
     return erc20.plan_approve(quote, router, amount_raw), Call(router, _bind_deadline(swap, terms))
 
 
@@ -218,7 +218,7 @@ def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call:
     """SwapRouter02 sends its eth and its unwrapped weth to any caller."""
-    return Call(contracts.swap_router02, multicall([REFUND_ETH, abi.call(UNWRAP_WETH9, 0, to)]))
+    return Call(contracts.swap_router02, encode_multicall([REFUND_ETH, abi.call(UNWRAP_WETH9, 0, to)]))
 
 
 def plan_sell(
@@ -234,16 +234,16 @@ def plan_sell(
     router, quote, fee, min_raw = contracts.swap_router02, venue.quote_address, venue.fee_pips, terms.min_raw
     approve = erc20.plan_approve(token, router, amount_raw if approve_raw is None else approve_raw)
     if venue.quote != "weth":
-        swap = exact_input_single(token, quote, fee, seller, amount_raw, min_raw)
+        swap = encode_exact_input_single(token, quote, fee, seller, amount_raw, min_raw)
         return approve, Call(router, _bind_deadline(swap, terms))
-    swap = exact_input_single(token, quote, fee, _ROUTER_ITSELF, amount_raw, min_raw)
+    swap = encode_exact_input_single(token, quote, fee, _ROUTER_ITSELF, amount_raw, min_raw)
     unwrap = abi.call(UNWRAP_WETH9, min_raw, seller)
-    return approve, Call(router, multicall([swap, unwrap], terms.deadline_s))
+    return approve, Call(router, encode_multicall([swap, unwrap], terms.deadline_s))
 
 
 def _bind_deadline(swap: str, terms: TradeTerms) -> str:
     """The swap's calldata, within a multicall where there is a deadline."""
-    return swap if terms.deadline_s is None else multicall([swap], terms.deadline_s)
+    return swap if terms.deadline_s is None else encode_multicall([swap], terms.deadline_s)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
@@ -264,7 +264,7 @@ _CALLER = Address("0x" + "1".rjust(40, "0"))
 """SwapRouter02's Constants.MSG_SENDER: the output goes to the caller."""
 
 
-def exact_input_single(
+def encode_exact_input_single(
     token_in: Address,
     token_out: Address,
     fee_pips: int,
@@ -284,7 +284,7 @@ def plan_quote(
     return Call(contracts.quoter_v2, data)
 
 
-def exact_output(
+def encode_exact_output(
     token_in: Address, route: tuple[QuoteHop, ...], recipient: Address, amount_raw: int, most_raw: int
 ) -> str:
     """SwapRouter02.exactOutput((bytes,address,uint256,uint256)): exactly ``amount_raw`` of the route's last
@@ -297,7 +297,7 @@ def exact_output(
     return EXACT_OUTPUT + head + abi.word(amount_raw) + abi.word(most_raw) + abi.bytes_tail(path)
 
 
-def multicall(calls: list[str], deadline_s: int | None = None) -> str:
+def encode_multicall(calls: list[str], deadline_s: int | None = None) -> str:
     """SwapRouter02.multicall: the calls in order, each with the whole value, in no block later than the
     deadline where there is one."""
     if deadline_s is None:
@@ -307,8 +307,8 @@ def multicall(calls: list[str], deadline_s: int | None = None) -> str:
 
 def plan_eth_to(contracts: Contracts, route: tuple[QuoteHop, ...], amount_raw: int, most_wei: int) -> Call:
     """Buys exactly ``amount_raw`` of the last token of a route from weth, for eth; the rest is refunded."""
-    swap = exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)
-    return Call(contracts.swap_router02, multicall([swap, REFUND_ETH]), most_wei)
+    swap = encode_exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)
+    return Call(contracts.swap_router02, encode_multicall([swap, REFUND_ETH]), most_wei)
 
 
 def key_calls(address: Address) -> tuple[Call, ...]:

@@ -58,15 +58,15 @@ FAR_DEADLINE_S = 2**40
 """The deadline of plans that are only simulated; what a wallet signs carries a real one."""
 
 
-def key_words(token: Address, venue: Venue) -> str:
+def encode_key(token: Address, venue: Venue) -> str:
     """The pool key as five words: currencies in order, fee, tick spacing, hook."""
     low, high = sorted((token, venue.quote_address))
-    return words(low, high, venue.fee_pips, venue.tick_spacing, venue.hook or ZERO_ADDRESS)
+    return encode(low, high, venue.fee_pips, venue.tick_spacing, venue.hook or ZERO_ADDRESS)
 
 
 def pool_id(token: Address, venue: Venue) -> str:
     """keccak256 of the encoded pool key."""
-    return "0x" + abi.keccak(bytes.fromhex(key_words(token, venue))).hex()
+    return "0x" + abi.keccak(bytes.fromhex(encode_key(token, venue))).hex()
 
 
 def key_call(pool_id: str, contracts: Contracts) -> Call:
@@ -164,7 +164,7 @@ def decode_pool_opened(log: Log, launchpad_hook: Address | None) -> PoolOpened |
         return None
     if abi.uint_at(data, 3, 160) is None or abi.int_at(data, 4, 24) is None or low >= high:
         return None
-    if topics[1] != "0x" + abi.keccak(bytes.fromhex(words(low, high, fee, spacing, hook))).hex():
+    if topics[1] != "0x" + abi.keccak(bytes.fromhex(encode(low, high, fee, spacing, hook))).hex():
         return None
     kind: VenueKind = "launchpad_pool" if hook == launchpad_hook else KIND
     return PoolOpened(topics[1], kind, low, high, fee, spacing, None if hook == ZERO_ADDRESS else hook)
@@ -249,19 +249,19 @@ def plan_buy(
     other quote, with an allowance of exactly that amount."""
     deadline_s = terms.deadline_s
     if venue.quote == "weth":
-        settle = (SETTLE, words(contracts.weth, OPEN_DELTA, False))
+        settle = (SETTLE, encode(contracts.weth, OPEN_DELTA, False))
     else:
-        settle = (SETTLE_ALL, words(venue.quote_address, amount_raw))
-    swap = (SWAP_EXACT_IN_SINGLE, swap_exact_in(venue, token, True, amount_raw, terms.min_raw))
-    trade = (V4_SWAP, v4_swap(swap, settle, (TAKE_ALL, words(token, terms.min_raw))))
+        settle = (SETTLE_ALL, encode(venue.quote_address, amount_raw))
+    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, True, amount_raw, terms.min_raw))
+    trade = (V4_SWAP, encode_v4_swap(swap, settle, (TAKE_ALL, encode(token, terms.min_raw))))
     if venue.quote == "eth":
-        sweep = (SWEEP, words(ZERO_ADDRESS, CALLER, 0))
-        return (execute(contracts, (trade, sweep), amount_raw, deadline_s),)
+        sweep = (SWEEP, encode(ZERO_ADDRESS, CALLER, 0))
+        return (plan_execute(contracts, (trade, sweep), amount_raw, deadline_s),)
     if venue.quote == "weth":
-        wrap, unwrap = (WRAP_ETH, words(ROUTER_ITSELF, amount_raw)), (UNWRAP_WETH, words(CALLER, 0))
-        return (execute(contracts, (wrap, trade, unwrap), amount_raw, deadline_s),)
+        wrap, unwrap = (WRAP_ETH, encode(ROUTER_ITSELF, amount_raw)), (UNWRAP_WETH, encode(CALLER, 0))
+        return (plan_execute(contracts, (wrap, trade, unwrap), amount_raw, deadline_s),)
     approvals = approve_router(venue.quote_address, contracts, amount_raw, deadline_s)
-    return (*approvals, execute(contracts, (trade,), 0, deadline_s))
+    return (*approvals, plan_execute(contracts, (trade,), 0, deadline_s))
 
 
 def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call | None:
@@ -270,13 +270,14 @@ def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: 
     if amount_raw > _MOST_SWAPPED:
         return None
     zero_for_one = venue.quote_address < token
-    head = abi.word(abi.WORD) + key_words(token, venue) + words(zero_for_one, amount_raw, 8 * abi.WORD, 0)
+    head = abi.word(abi.WORD) + encode_key(token, venue)
+    head += encode(zero_for_one, amount_raw, 8 * abi.WORD, 0)
     return Call(contracts.v4_quoter, QUOTE_EXACT_INPUT_SINGLE + head)
 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call:
     """The Universal Router sends its eth and its unwrapped weth to any recipient that a caller names."""
-    return execute(contracts, ((SWEEP, words(ZERO_ADDRESS, to, 0)), (UNWRAP_WETH, words(to, 0))))
+    return plan_execute(contracts, ((SWEEP, encode(ZERO_ADDRESS, to, 0)), (UNWRAP_WETH, encode(to, 0))))
 
 
 def plan_sell(
@@ -290,14 +291,14 @@ def plan_sell(
 ) -> tuple[Call, ...]:
     """Approves, settles the tokens, swaps what arrived, and takes the quote out."""
     deadline_s = terms.deadline_s
-    settle = (SETTLE, words(token, amount_raw, True))
-    swap = (SWAP_EXACT_IN_SINGLE, swap_exact_in(venue, token, False, OPEN_DELTA, terms.min_raw))
+    settle = (SETTLE, encode(token, amount_raw, True))
+    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, OPEN_DELTA, terms.min_raw))
     if venue.quote == "weth":
-        take = (TAKE, words(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
-        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, words(CALLER, terms.min_raw)),)
+        take = (TAKE, encode(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
+        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
     else:
-        take, after = (TAKE_ALL, words(venue.quote_address, terms.min_raw)), ()
-    sell = execute(contracts, ((V4_SWAP, v4_swap(settle, swap, take)), *after), 0, deadline_s)
+        take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
+    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(settle, swap, take)), *after), 0, deadline_s)
     approved_raw = amount_raw if approve_raw is None else approve_raw
     return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
 
@@ -318,7 +319,7 @@ def plan_pull(
 # --- calldata --------------------------------------------------------------------------------------
 
 
-def words(*values: int | str | bool) -> str:
+def encode(*values: int | str | bool) -> str:
     """Static arguments as hex without a selector."""
     return "".join(map(abi.word, values))
 
@@ -339,23 +340,23 @@ def approve_router(
     )
 
 
-def swap_exact_in(venue: Venue, token: Address, buys: bool, amount_raw: int, min_raw: int = 0) -> str:
+def encode_swap(venue: Venue, token: Address, buys: bool, amount_raw: int, min_raw: int = 0) -> str:
     """ExactInputSingleParams of the router 2.1: key, direction, amount, minimum, minHopPriceX36, hookData."""
     token_is_low = token < venue.quote_address
     zero_for_one = token_is_low is not buys
-    head = key_words(token, venue) + words(zero_for_one, amount_raw, min_raw, _HOOK_DATA_AT)
-    return abi.word(abi.WORD) + head + words(_HOOK_DATA_AT, 0)
+    head = encode_key(token, venue) + encode(zero_for_one, amount_raw, min_raw, _HOOK_DATA_AT)
+    return abi.word(abi.WORD) + head + encode(_HOOK_DATA_AT, 0)
 
 
-def v4_swap(*steps: tuple[str, str]) -> str:
+def encode_v4_swap(*steps: tuple[str, str]) -> str:
     """The input of V4_SWAP: actions as bytes, and their parameters."""
     actions = "0x" + "".join(action for action, _ in steps)
     parameters = abi.bytes_array(["0x" + parameter for _, parameter in steps])
     tail = abi.bytes_tail(actions)
-    return words(2 * abi.WORD, 2 * abi.WORD + len(tail) // 2) + tail + parameters
+    return encode(2 * abi.WORD, 2 * abi.WORD + len(tail) // 2) + tail + parameters
 
 
-def execute(
+def plan_execute(
     contracts: Contracts,
     commands: tuple[tuple[str, str], ...],
     value_wei: int = 0,
@@ -364,5 +365,5 @@ def execute(
     """UniversalRouter.execute(bytes,bytes[],uint256)."""
     codes = abi.bytes_tail("0x" + "".join(command for command, _ in commands))
     inputs = abi.bytes_array(["0x" + data for _, data in commands])
-    head = words(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, deadline_s or FAR_DEADLINE_S)
+    head = encode(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, deadline_s or FAR_DEADLINE_S)
     return Call(contracts.universal_router, EXECUTE + head + codes + inputs, value_wei)

@@ -37,7 +37,7 @@ _BLOCKS = msgspec.json.Decoder(_BlockHashes)
 _RECEIPTS = msgspec.json.Decoder(_ReceiptHashes)
 
 
-async def read_alone(node: RpcNode, number: int) -> BlockRead:
+async def read_by_receipts(node: RpcNode, number: int) -> BlockRead:
     """Reads the block in several trips of a few receipts each, fewer where the node refuses that many. Raises
     as ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when a single receipt is too much."""
     (answer,) = await ask(node, [RpcCall("eth_getBlockByNumber", [hex(number), True])])

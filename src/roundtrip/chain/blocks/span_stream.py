@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import NodeFault
 
 from .adaptive_width import Width
 from .block_ranges import ranges
-from .receipts import read_alone
+from .receipts import read_by_receipts
 from .spans import BlockRead, asks_too_much, read_span
 
 
@@ -55,7 +55,7 @@ async def _read(node: RpcNode, first: int, last: int) -> list[BlockRead]:
     except NodeFault as fault:
         if first != last or not asks_too_much(fault):
             raise
-    return [await read_alone(node, first)]
+    return [await read_by_receipts(node, first)]
 
 
 def _count_logs(blocks: Sequence[BlockRead]) -> int:

@@ -88,14 +88,17 @@ async def read_witnessed(
     nearby = range(max(edge - BEFORE + 1, 0), min(edge + AFTER, high.number) + 1)
     blocks = read_blocks(await node.batch([block_call(near, True) for near in nearby]), nearby.start)
     block = blocks[number - nearby.start]
-    witnesses = bounds(blocks, edge)
+    witnesses = find_witnesses(blocks, edge)
     if not witnesses:
         raise NodeFault("nobody is around by whom to tell whether it has that state")
     witness_calls = state_calls((sender, edge) for sender in witnesses)
     again, pinned, *answers = await node.batch(
         [block_call(number, False), block_call(high.number, False), *deciding, *witness_calls]
     )
-    if header(again).hash.lower() != block.hash.lower() or header(pinned).hash.lower() != high.hash.lower():
+    if (
+        read_header(again).hash.lower() != block.hash.lower()
+        or read_header(pinned).hash.lower() != high.hash.lower()
+    ):
         raise NodeFault("the chain is another one by now")
     if any(isinstance(answer, RpcError) and concern(answer) == "pruned" for answer in answers):
         raise NoArchive("it does not have that state any more")
@@ -106,7 +109,7 @@ async def read_witnessed(
     return block, answers[: len(deciding)]
 
 
-def bounds(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, NonceBounds]:
+def find_witnesses(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, NonceBounds]:
     """The nonce bounds, at the end of the block ``edge``, of up to WITNESSES nearby senders; those seen
     before it come first. A nonce is above that of every transaction until then, and not above that of any
     later one."""
@@ -156,7 +159,7 @@ def states(answers: Sequence[Answer]) -> list[AccountState]:
     return [AccountState(nonce, balance) for nonce, balance in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def header(answer: Answer) -> WitnessHeader:
+def read_header(answer: Answer) -> WitnessHeader:
     """Decodes a header. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gave no such block ({describe_error(answer)})")
