@@ -26,7 +26,7 @@ from roundtrip.chain.rpc.bulkhead import Bulkhead
 from roundtrip.chain.rpc.client import MOST_ANSWER_BYTES, Budget, Node, RpcError
 from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD, Network, network_from
 from roundtrip.config.settings import Settings
@@ -151,13 +151,13 @@ async def context(
         )
         urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
         node = _node(settings, urls, session, measures=measures)
-        patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
+        patience_s = _PATIENCE_S if isinstance(node, NodePool) else 0.0
         book = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
             node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s,
             oldest_s=_oldest_s(settings),
         )  # fmt: skip
-        if isinstance(node, Nodes):
+        if isinstance(node, NodePool):
             node.speaks = _speaks(heads)
         await stack.enter_async_context(heads.following())
 
@@ -192,13 +192,13 @@ def _node(
     session: aiohttp.ClientSession,
     most_answer_bytes: int = MOST_ANSWER_BYTES,
     measures: Measures | None = None,
-) -> Node | Nodes:
+) -> Node | NodePool:
     """One without limits is asked plainly."""
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     measures = measures or Measures()
     if len(urls) == 1 and not urls[0].is_limited():
         return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes, measures=measures)
-    return Nodes(
+    return NodePool(
         urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings),
         most_answer_bytes=most_answer_bytes, measures=measures,
     )  # fmt: skip

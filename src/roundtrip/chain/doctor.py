@@ -16,7 +16,7 @@ from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import REVERTED, Answer, Node, RpcCall, RpcError, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect_probe import probe
 from roundtrip.chain.rpc.errors import describe_error
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi
@@ -41,7 +41,7 @@ class DoctorSubject:
     """The node and network to check. ``now_s``: our clock, in seconds since 1970. ``clock``: counts
     seconds."""
 
-    node: Node | Nodes
+    node: Node | NodePool
     heads: Heads
     contracts: Contracts
     chain_id: int
@@ -237,7 +237,7 @@ _HEARD_WITHIN_S = 5.0
 
 
 async def _nodes(subject: DoctorSubject) -> list[Finding]:
-    if not isinstance(subject.node, Nodes):
+    if not isinstance(subject.node, NodePool):
         return []
     states = subject.node.state()
     ill = [f"{state.host} {state.condition}" for state in states if state.condition != "ok"]

@@ -14,7 +14,7 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.doctor import CHECKS, NEEDED, DoctorRounds, DoctorSubject, Finding, examine
 from roundtrip.chain.rpc.client import Budget, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -164,7 +164,7 @@ async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Buil
 
 async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: SyncRpc) -> None:
     async with pair(rpc.url) as (first, second), aiohttp.ClientSession() as session:
-        nodes = Nodes([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
+        nodes = NodePool([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
         one = replace(patient(ctx), node=nodes, thorough=False)
         assert by_name(await examine(one))["nodes"].state == "works"
         first.quirk = "403"

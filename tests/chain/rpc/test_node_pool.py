@@ -15,7 +15,7 @@ from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.dialect import ANVIL
 from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID, contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
@@ -263,7 +263,7 @@ async def test_the_service_over_two_nodes(
     first.quirk = "403"
     urls = (NodeUrl(first.url), NodeUrl(second.url))
     async with context(Settings(), urls, contracts_from(built.contracts), database_url) as ctx:
-        assert isinstance(ctx.node, Nodes)
+        assert isinstance(ctx.node, NodePool)
         assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
         # The first is well again when it has waited; until then the second one does it all.
         assert [state.condition for state in ctx.node.state()] == ["told to wait", "ok"]

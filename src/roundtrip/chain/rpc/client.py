@@ -176,7 +176,7 @@ def runs_code(calls: Sequence[RpcCall]) -> bool:
 
 
 class RpcNode(Protocol):
-    """Answers JSON-RPC: one node (``Node``), several as one (``node_pool.Nodes``), or a wrapper around them
+    """Answers JSON-RPC: one node (``Node``), several (``node_pool.NodePool``), or a wrapper around them
     (``recorder``, ``bulkhead``, ``daily_budget``)."""
 
     async def batch(

@@ -62,7 +62,7 @@ log = structlog.get_logger(__name__)
 _LEAST_TIMEOUT_S = 0.001
 
 
-class Nodes:
+class NodePool:
     """An RpcNode over several nodes. ``speaks``: called before a node's first simulation, and again after a
     fault: whether the node simulates in the dialect that answers are read in, or its error. A node that does
     not is sent no simulations. ``chance``: from 0 to 1, spreads rests. ``budget``: of all nodes together.
