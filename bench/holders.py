@@ -189,7 +189,7 @@ class Desk:
         start_mb, cpu_s = _memory_mb(), time.process_time()
         self.node.bodies.clear()
         late_ms: list[float] = []
-        async with background.beside(_beat(late_ms), "beat"):
+        async with background.run_in_background(_beat(late_ms), "beat"):
             began = time.perf_counter()
             answer, asked = await self.ask(), 1
             first_s = time.perf_counter() - began
@@ -246,7 +246,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
             assert last is not None
             async with ctx.pool.acquire() as connection:
                 await cursor.begin(connection, 0, last[0], is_local=True)
-            async with background.beside(worker(ctx).run(), "jobs"):
+            async with background.run_in_background(worker(ctx).run(), "jobs"):
                 yield Desk(ctx, node, rpc, built, found, acted or found.acted)
 
 

@@ -16,7 +16,7 @@ import uvloop
 
 from roundtrip.chain.rpc.client import Node, RpcCall, RpcNode
 from roundtrip.chain.rpc.endpoints import Hedging, NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from support.nodes import QuirkyNode
 
 CHAIN_ID = 4663
@@ -68,7 +68,7 @@ async def measure(reads: int) -> None:
                 assert isinstance(first, MemoryNode)
                 assert isinstance(second, MemoryNode)
                 first.stalls = lambda nth: STALL_S if nth % ONE_IN == ONE_IN - 1 else 0.0
-                nodes = Nodes([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
+                nodes = NodePool([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
                 if name == "two, not hedged":
                     nodes.hedging = Unhedged()
                 asked: RpcNode = Node(first.url, session) if name == "one node" else nodes

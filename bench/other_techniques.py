@@ -218,7 +218,7 @@ def _quote(venue: Venue, token: Address, contracts: Contracts, raw: int, buys: b
     if venue.kind == "amm_v3":
         return amm_v3.plan_quote(contracts, paid, got, venue.fee_pips, raw)
     head = (
-        abi.word(abi.WORD) + amm_v4.key_words(token, venue) + amm_v4.words(paid < got, raw, 8 * abi.WORD, 0)
+        abi.word(abi.WORD) + amm_v4.encode_key(token, venue) + amm_v4.encode(paid < got, raw, 8 * abi.WORD, 0)
     )
     return Call(contracts.v4_quoter, amm_v4.QUOTE_EXACT_INPUT_SINGLE + head)
 

@@ -13,7 +13,7 @@ from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.blocks.venue_index import VenueIndex
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.verdict import judge
@@ -34,14 +34,14 @@ def node_of(ctx: Context) -> Node:
 def over(ctx: Context, *urls: str | NodeUrl, timeout_s: float = 20.0, **options: Any) -> Context:
     """The same context over several nodes instead, in this order; its head is not known yet."""
     given = [NodeUrl(url) if isinstance(url, str) else url for url in urls]
-    nodes = Nodes(given, node_of(ctx).session, ctx.chain_id, timeout_s, **options)
+    nodes = NodePool(given, node_of(ctx).session, ctx.chain_id, timeout_s, **options)
     heads = Heads(nodes, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=VenueIndex(ctx.contracts))
     return replace(ctx, node=nodes, heads=heads, rates=Rates(nodes, ctx.contracts))
 
 
-def nodes_of(ctx: Context) -> Nodes:
+def nodes_of(ctx: Context) -> NodePool:
     """The several nodes behind a context."""
-    assert isinstance(ctx.node, Nodes)
+    assert isinstance(ctx.node, NodePool)
     return ctx.node
 
 

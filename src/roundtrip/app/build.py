@@ -21,12 +21,12 @@ from roundtrip.chain.blocks.venue_index import READ_AGAIN_BLOCKS, VenueIndex
 from roundtrip.chain.doctor import DoctorRounds, DoctorSubject, Finding, examine
 from roundtrip.chain.holders.origins import NothingReached
 from roundtrip.chain.rpc import bulkhead
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.bulkhead import Bulkhead
 from roundtrip.chain.rpc.client import MOST_ANSWER_BYTES, Budget, Node, RpcError
-from roundtrip.chain.rpc.dialect_probe import speaks_as
+from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.chain.simulate.rates import Rates
 from roundtrip.config.networks import CHAIN_ID, ROBINHOOD, Network, network_from
 from roundtrip.config.settings import Settings
@@ -151,13 +151,13 @@ async def context(
         )
         urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
         node = _node(settings, urls, session, measures=measures)
-        patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
+        patience_s = _PATIENCE_S if isinstance(node, NodePool) else 0.0
         book = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
             node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s,
             oldest_s=_oldest_s(settings),
         )  # fmt: skip
-        if isinstance(node, Nodes):
+        if isinstance(node, NodePool):
             node.speaks = _speaks(heads)
         await stack.enter_async_context(heads.following())
 
@@ -192,13 +192,13 @@ def _node(
     session: aiohttp.ClientSession,
     most_answer_bytes: int = MOST_ANSWER_BYTES,
     measures: Measures | None = None,
-) -> Node | Nodes:
+) -> Node | NodePool:
     """One without limits is asked plainly."""
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     measures = measures or Measures()
     if len(urls) == 1 and not urls[0].is_limited():
         return Node(urls[0].url, session, timeout_s, budget, most_answer_bytes, measures=measures)
-    return Nodes(
+    return NodePool(
         urls, session, CHAIN_ID, timeout_s, budget, chance=_chance, oldest_s=_oldest_s(settings),
         most_answer_bytes=most_answer_bytes, measures=measures,
     )  # fmt: skip
@@ -220,7 +220,7 @@ def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
     it does in any that is."""
 
     async def speaks(node: Node) -> bool | RpcError:
-        return await speaks_as(heads.dialect(), node, *(await newest(node)))
+        return await speaks_dialect(heads.dialect(), node, *(await newest(node)))
 
     return speaks
 
@@ -374,8 +374,8 @@ async def beside_serving(
         connections.create_pool(
             database_url, ctx.measures, "jobs", max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
         ) as pool,
-        beside(sync.run(stays=True), "sync"),
-        beside(run_worker(replace(ctx, pool=pool)), "jobs"),
+        run_in_background(sync.run(stays=True), "sync"),
+        run_in_background(run_worker(replace(ctx, pool=pool)), "jobs"),
     ):
         yield
 
@@ -383,7 +383,7 @@ async def beside_serving(
 async def run_worker(ctx: Context) -> None:
     """Does the work that is to be done later, tells accounts of what happens, and links chats, over an open
     context; until it is cancelled."""
-    async with beside(Alerts(ctx).run(), "alerts"), beside(link_chats(ctx), "telegram"):
+    async with run_in_background(Alerts(ctx).run(), "alerts"), run_in_background(link_chats(ctx), "telegram"):
         await worker(ctx).run()
 
 

@@ -18,7 +18,7 @@ from rich.status import Status
 
 from roundtrip.app import build, http_server
 from roundtrip.app import supervisor as processes
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.cli import demo_accounts
 from roundtrip.config import resources
 from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
@@ -129,7 +129,7 @@ async def _serve_demo(
         build.database(settings) as database_url,
         build.context(settings, rpc_url, contracts, database_url) as ctx,
         build.beside_serving(local, network, database_url, ctx),
-        beside(demo_accounts.run(ctx, built, rpc_url), "cast"),
+        run_in_background(demo_accounts.run(ctx, built, rpc_url), "cast"),
         prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
         tracing.sent(settings, ctx.measures, "demo"),
     ):
@@ -170,7 +170,7 @@ async def _serve_demo_in(
             supervisor = processes.Supervisor(
                 roles, ours, on_terminal=is_on_terminal(), of_place=prometheus.ports(settings.metrics_port)
             )
-            async with beside(_cast(settings, built, rpc_url, database_url), "cast"):
+            async with run_in_background(_cast(settings, built, rpc_url, database_url), "cast"):
                 await supervisor.run(lambda running: welcome(_roles_of(running)))
 
 

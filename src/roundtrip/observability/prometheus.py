@@ -19,9 +19,9 @@ from prometheus_client.metrics_core import (
 from prometheus_client.registry import Collector
 
 import roundtrip
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import Node
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.metrics import BUCKETS_S, Measures
 from roundtrip.services.runtime.context import Context
@@ -72,8 +72,8 @@ async def serve_metrics(
     await runner.setup()
     try:
         async with (
-            beside(_listening(runner, host, port), "metrics"),
-            beside(_lateness(measures), "lateness"),
+            run_in_background(_listening(runner, host, port), "metrics"),
+            run_in_background(_lateness(measures), "lateness"),
         ):
             yield
     finally:
@@ -214,7 +214,7 @@ def _chain(ctx: Context) -> list[Metric]:
     budget = GaugeMetricFamily(
         "roundtrip_node_budget_calls", "Calls of the day's budget, where there is one.", labels=("of",)
     )
-    if isinstance(ctx.node, Node | Nodes) and ctx.node.budget.calls_per_day:
+    if isinstance(ctx.node, Node | NodePool) and ctx.node.budget.calls_per_day:
         budget.add_metric(("spent",), ctx.node.budget.spent)
         budget.add_metric(("day",), ctx.node.budget.calls_per_day)
     age_s = ctx.heads.age_s()

@@ -1,4 +1,4 @@
-"""One file a venue, pure: how to find it, buy on it, sell on it. Found by listing it here."""
+"""One pure module per venue: how to find it, buy on it, sell on it. Listing it here registers it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -12,19 +12,19 @@ VENUES: tuple[VenueFile, ...] = (amm_v3, amm_v4, launchpad_curve, launchpad_pool
 """Every venue a token is looked for on."""
 
 LISTINGS: tuple[ListingFile, ...] = (*VENUES, launchpad_v1)
-"""Whoever's logs tell of new venues."""
+"""Every module whose logs announce new venues."""
 
 DECODERS: tuple[DecodingFile, ...] = (
     amm_v3, amm_v4, launchpad_curve, launchpad, launchpad_v1, erc20, entry_point,
 )  # fmt: skip
-"""Whoever's logs are read into records of what happened. ``decode.Decoder`` looks a log up in all of them."""
+"""Every module whose logs become events. ``decode.Decoder`` looks a log up in all of them."""
 
 LAUNCHPADS: tuple[LaunchpadFile, ...] = (launchpad, launchpad_v1)
-"""Every launchpad that is asked whether it launched a token. The first that did is believed."""
+"""Every launchpad that is asked whether it launched a token. The first that did wins."""
 
 BY_KIND: MappingProxyType[VenueKind, VenueFile] = MappingProxyType({file.KIND: file for file in VENUES})
 
 SWAPS: MappingProxyType[VenueKind, Mapping[str, SwapReader]] = MappingProxyType(
     {file.KIND: file.SWAPS for file in VENUES}
 )
-"""How the logs of trades are read, by the kind of venue and their first topic."""
+"""Readers of trade logs, by the kind of venue and the log's first topic."""

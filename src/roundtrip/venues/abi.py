@@ -6,8 +6,8 @@ from roundtrip.domain.base.types import Address
 
 WORD = 32
 MAX_UINT256 = 2**256 - 1
-_NO_MORE = "0x" + 24 * "0"
-"""What stands before an address in a topic."""
+_ADDRESS_PADDING = "0x" + 24 * "0"
+"""The twelve zero bytes before an address in a topic."""
 
 
 def keccak(data: bytes) -> bytes:
@@ -17,7 +17,7 @@ def keccak(data: bytes) -> bytes:
 
 
 def checksum_address(address: Address) -> str:
-    """An address with the capitals of EIP-55, which tell typos."""
+    """An address with the checksum capitals of EIP-55."""
     digits = address[2:]
     hashed = keccak(digits.encode()).hex()
     return "0x" + "".join(
@@ -38,56 +38,56 @@ def word(value: int | str | bool) -> str:
 
 
 def call(head: str, *arguments: int | str | bool) -> str:
-    """Calldata of a function with static arguments only. ``head`` is its selector."""
+    """Calldata of a function with static arguments only. ``head``: its selector."""
     return head + "".join(map(word, arguments))
 
 
 def bytes_tail(item: str) -> str:
-    """The tail of a ``bytes`` argument (``0x`` hex): its length and itself, padded to whole words."""
+    """The tail of a ``bytes`` argument (``0x`` hex): its length and its content, padded to whole words."""
     size = (len(item) - 2) // 2
     return word(size) + item[2:].ljust(-(-size // WORD) * WORD * 2, "0")
 
 
 def bytes_array(items: list[str]) -> str:
     """The tail of a ``bytes[]`` argument: its length, offsets and items (each ``0x`` hex)."""
-    offsets, tails, at = [], [], WORD * len(items)
+    offsets, tails, offset = [], [], WORD * len(items)
     for item in items:
         tail = bytes_tail(item)
-        offsets.append(word(at))
+        offsets.append(word(offset))
         tails.append(tail)
-        at += len(tail) // 2
+        offset += len(tail) // 2
     return word(len(items)) + "".join(offsets) + "".join(tails)
 
 
 def uint_at(data: bytes, index: int, bits: int = 256) -> int | None:
-    """The unsigned integer in word ``index``, or None when the answer is too short or the integer wider
-    than ``bits``."""
-    piece = data[index * WORD : (index + 1) * WORD]
-    value = int.from_bytes(piece, "big")
-    return None if len(piece) != WORD or value >> bits else value
+    """The unsigned integer in word ``index``; None when the data is too short or the integer is wider than
+    ``bits``."""
+    chunk = data[index * WORD : (index + 1) * WORD]
+    value = int.from_bytes(chunk, "big")
+    return None if len(chunk) != WORD or value >> bits else value
 
 
 def int_at(data: bytes, index: int, bits: int = 256) -> int | None:
-    """The signed integer in word ``index``; None as of ``uint_at``."""
-    piece = data[index * WORD : (index + 1) * WORD]
-    value = int.from_bytes(piece, "big", signed=True)
-    return value if len(piece) == WORD and fits(value, bits) else None
+    """The signed integer in word ``index``; None as in ``uint_at``."""
+    chunk = data[index * WORD : (index + 1) * WORD]
+    value = int.from_bytes(chunk, "big", signed=True)
+    return value if len(chunk) == WORD and fits(value, bits) else None
 
 
 def fits(value: int, bits: int) -> bool:
-    """True for a signed integer that is no wider than ``bits``."""
+    """Whether a signed integer is no wider than ``bits``."""
     return -1 <= value >> (bits - 1) <= 0
 
 
 def topic_uint(topics: tuple[str, ...], index: int, bits: int = 256) -> int | None:
-    """An indexed argument of a log as an unsigned integer; None when there is no such topic, or when it is
-    wider than ``bits``."""
+    """An indexed argument of a log as an unsigned integer; None when the topic is missing or wider than
+    ``bits``."""
     value = int(topics[index], 16) if index < len(topics) else None
     return None if value is None or value >> bits else value
 
 
 def topic_int(topics: tuple[str, ...], index: int, bits: int = 256) -> int | None:
-    """An indexed argument of a log as a signed integer; None as of ``topic_uint``."""
+    """An indexed argument of a log as a signed integer; None as in ``topic_uint``."""
     value = topic_uint(topics, index)
     if value is None:
         return None
@@ -96,16 +96,17 @@ def topic_int(topics: tuple[str, ...], index: int, bits: int = 256) -> int | Non
 
 
 def topic_address(topics: tuple[str, ...], index: int) -> Address | None:
-    """An indexed argument of a log as an address; None when it is none."""
+    """An indexed argument of a log as an address; None when the topic is missing or holds more than an
+    address."""
     value = topic_uint(topics, index)
     return None if value is None or value >> 160 else Address(f"0x{value:040x}")
 
 
 def address_in(topic: str) -> Address | None:
-    """The address in a log's topic, which is a ``0x`` word in lower case; None when it holds more than an
-    address. For the events that come by the thousand."""
-    # Unwrapped: to call a NewType takes as long as all the rest.
-    return "0x" + topic[26:] if topic.startswith(_NO_MORE) else None  # type: ignore[return-value]
+    """The address in a log's topic, a ``0x`` word in lower case; None when it holds more than an address.
+    The fast path for frequent events."""
+    # Not wrapped in Address(): calling the NewType takes as long as everything else here.
+    return "0x" + topic[26:] if topic.startswith(_ADDRESS_PADDING) else None  # type: ignore[return-value]
 
 
 def address_at(data: bytes, index: int) -> Address | None:

@@ -1,4 +1,4 @@
-"""Logs that no history is made of, and that an account of one transaction has to know."""
+"""Logs that the index does not store, but that the report on one transaction needs."""
 
 from collections.abc import Callable
 
@@ -31,28 +31,28 @@ TRANSFER_SINGLE = _topic("TransferSingle(address,address,address,uint256,uint256
 
 
 class AccountEventReader:
-    """Reads such logs of one network."""
+    """Decodes these logs on one network."""
 
     def __init__(self, contracts: Contracts) -> None:
         self._contracts = contracts
-        self._read: dict[str, Callable[[Log], Said | None]] = {
+        self._decoders: dict[str, Callable[[Log], Said | None]] = {
             APPROVAL: _decode_approval,
-            APPROVAL_FOR_ALL: _allowed_all,
-            PERMIT2_APPROVAL: self._by_permit2,
-            PERMIT2_PERMIT: self._by_permit2,
+            APPROVAL_FOR_ALL: _decode_approval_for_all,
+            PERMIT2_APPROVAL: self._decode_permit2,
+            PERMIT2_PERMIT: self._decode_permit2,
             DEPOSIT: self._decode_wrap,
             WITHDRAWAL: self._decode_wrap,
-            TRANSFER_SINGLE: _single,
-            TRANSFER_TOPIC: _item,
-            USER_OPERATION_EVENT: _operation_ended,
+            TRANSFER_SINGLE: _decode_erc1155_transfer,
+            TRANSFER_TOPIC: _decode_erc721_transfer,
+            USER_OPERATION_EVENT: _decode_operation_end,
         }
 
     def __call__(self, log: Log) -> Said | None:
-        """What the log says; None when it is nothing of these, or not what its topic says. Raises nothing."""
-        read = self._read.get(log.topics[0]) if log.topics else None
-        return None if read is None else read(log)
+        """The decoded log; None for any other log, and for one that does not fit its topic. Never raises."""
+        decode = self._decoders.get(log.topics[0]) if log.topics else None
+        return None if decode is None else decode(log)
 
-    def _by_permit2(self, log: Log) -> Said | None:
+    def _decode_permit2(self, log: Log) -> Said | None:
         """Approval and Permit (owner, token, spender indexed; amount, expiration, ...)."""
         owner, token, spender = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
         amount, until_s = abi.uint_at(log.data, 0, 160), abi.uint_at(log.data, 1, 48)
@@ -71,7 +71,7 @@ class AccountEventReader:
 
 
 def _decode_approval(log: Log) -> Said | None:
-    """Approval(owner, spender indexed; value). With the third argument indexed it is of an ERC-721."""
+    """Approval(owner, spender indexed; value). An ERC-721 indexes the third argument, too."""
     owner, spender = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     amount = abi.uint_at(log.data, 0)
     if len(log.topics) != 3 or owner is None or spender is None or amount is None:
@@ -79,7 +79,7 @@ def _decode_approval(log: Log) -> Said | None:
     return AllowanceGiven(log.address, owner, spender, amount)
 
 
-def _allowed_all(log: Log) -> Said | None:
+def _decode_approval_for_all(log: Log) -> Said | None:
     """ApprovalForAll(owner, operator indexed; approved)."""
     owner, operator = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     allowed = abi.uint_at(log.data, 0, 1)
@@ -88,7 +88,7 @@ def _allowed_all(log: Log) -> Said | None:
     return CollectionAllowed(log.address, owner, operator, allowed == 1)
 
 
-def _item(log: Log) -> Said | None:
+def _decode_erc721_transfer(log: Log) -> Said | None:
     """An ERC-721's Transfer(from, to, tokenId indexed)."""
     sender, recipient = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     item = abi.topic_uint(log.topics, 3)
@@ -97,7 +97,7 @@ def _item(log: Log) -> Said | None:
     return ItemMoved(log.address, sender, recipient, item, 1)
 
 
-def _single(log: Log) -> Said | None:
+def _decode_erc1155_transfer(log: Log) -> Said | None:
     """An ERC-1155's TransferSingle(operator, from, to indexed; id, value)."""
     sender, recipient = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
     item, count = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
@@ -106,8 +106,8 @@ def _single(log: Log) -> Said | None:
     return ItemMoved(log.address, sender, recipient, item, count)
 
 
-def _operation_ended(log: Log) -> Said | None:
-    """UserOperationEvent: see ``entry_point.operated``, which reads whose it was."""
+def _decode_operation_end(log: Log) -> Said | None:
+    """UserOperationEvent; ``entry_point.decode_user_operation`` reads which account's it was."""
     account, succeeded = abi.topic_address(log.topics, 2), abi.uint_at(log.data, 1, 1)
     if log.address not in ENTRY_POINTS or len(log.topics) != 4 or account is None or succeeded is None:
         return None

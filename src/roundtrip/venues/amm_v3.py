@@ -15,10 +15,10 @@ from .base import UNBOUND, Call, Contracts, Log, LogDecoder, SwapReader, TradeTe
 KIND: VenueKind = "amm_v3"
 
 FEE_TIERS_PIPS = (100, 500, 3000, 10_000)
-"""The tiers enabled in the factory: 100 by governance, the others by its constructor."""
+"""The fee tiers that the factory allows: 100 by governance, the others by its constructor."""
 
 POOL_INIT_CODE_HASH = "e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54"
-"""keccak256 of UniswapV3Pool's creation code, which fixes every pool's address (v3-core 1.0.1)."""
+"""keccak256 of UniswapV3Pool's creation code, which determines every pool's address (v3-core 1.0.1)."""
 
 EXACT_INPUT_SINGLE = "0x04e45aaf"
 EXACT_OUTPUT = "0x09b81346"
@@ -31,11 +31,11 @@ SLOT0 = "0x3850c7bd"
 LIQUIDITY = "0x1a686502"
 TOKEN0, TOKEN1, FEE = "0x0dfe1681", "0xd21220a7", "0xddca3f43"
 QUOTE_EXACT_INPUT_SINGLE = "0xc6a5026a"
-"""QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): first what comes out."""
+"""QuoterV2.quoteExactInputSingle((address,address,uint256,uint24,uint160)): returns the output first."""
 POOL_CREATED = "0x783cca1c0412dd0d695e784568c96da2e9c22ff989357a2e8b1d9b2b4e6b7118"
 """PoolCreated(address,address,uint24,int24,address)."""
 INITIALIZE = "0x98636036cb66a9c19a37435efc1e90142190214e8abeb821bdba3f2990dd4c95"
-"""Initialize(uint160,int24), of a pool itself."""
+"""Initialize(uint160,int24), emitted by the pool."""
 SWAP = "0xc42079f94a6350d7e6235f29174924f928cc2ac818eb64fed8004e115fbcca67"
 """Swap(address,address,int256,int256,uint160,uint128,int24)."""
 MINT = "0x7a53080ba414158be7ec69b987b5fb7d07dee101fe85488f0853ae16239d0bde"
@@ -56,9 +56,9 @@ def pool_address(factory: Address, token: Address, quote: Address, fee_pips: int
 
 
 def pool(token: Address, quote: Address, fee_pips: int, contracts: Contracts) -> Venue:
-    """The pool of ``token`` against ``quote``, whether it is there or not."""
-    at = pool_address(contracts.v3_factory, token, quote, fee_pips)
-    return Venue(KIND, quote_name(quote, contracts), quote, at, fee_pips)
+    """The pool of ``token`` against ``quote``, whether it exists or not."""
+    address = pool_address(contracts.v3_factory, token, quote, fee_pips)
+    return Venue(KIND, quote_name(quote, contracts), quote, address, fee_pips)
 
 
 def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
@@ -72,13 +72,13 @@ def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
 
 
 def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
-    """The factory's PoolCreated. Other factories make pools too; only this one's code is known."""
+    """The factory's PoolCreated. Other factories create pools, too; only this one's pool code is known."""
     return ((contracts.v3_factory, POOL_CREATED),)
 
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
-    """PoolCreated(token0, token1, fee indexed; tickSpacing, pool): the pool's address is made again from
-    its key, not believed."""
+    """PoolCreated(token0, token1, fee indexed; tickSpacing, pool). The pool's address is computed from its
+    key, not taken from the log."""
     low, high, fee = (
         abi.topic_address(log.topics, 1),
         abi.topic_address(log.topics, 2),
@@ -99,20 +99,20 @@ def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
         LogDecoder(None, INITIALIZE, decode_price_set),
         LogDecoder(None, SWAP, decode_swap),
         LogDecoder(None, MINT, decode_mint),
-        LogDecoder(None, BURN, burnt),
+        LogDecoder(None, BURN, decode_burn),
     )
 
 
 def decode_pool_opened(log: Log, factory: Address) -> PoolOpened | None:
-    """PoolCreated, as ``listed`` reads it; None where the pool it tells of is not the one of its key."""
+    """PoolCreated, as in ``decode_listings``; None where the log's pool address is not the one of its key."""
     low, high = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     fee, spacing = abi.topic_uint(log.topics, 3, 24), abi.int_at(log.data, 0, 24)
     if len(log.topics) != 4 or low is None or high is None or fee is None or spacing is None:
         return None
-    at = abi.address_at(log.data, 1)
-    if low >= high or at != pool_address(factory, low, high, fee):
+    address = abi.address_at(log.data, 1)
+    if low >= high or address != pool_address(factory, low, high, fee):
         return None
-    return PoolOpened(at, KIND, low, high, fee, spacing, None)
+    return PoolOpened(address, KIND, low, high, fee, spacing, None)
 
 
 def decode_price_set(log: Log) -> Priced | None:
@@ -123,18 +123,18 @@ def decode_price_set(log: Log) -> Priced | None:
 
 def decode_swap(log: Log) -> Swapped | None:
     """Swap(sender, recipient indexed; amount0, amount1, sqrtPriceX96, liquidity, tick)."""
-    at, topics, data = log
+    address, topics, data = log
     if len(topics) != 3 or len(data) < 160:
         return None
     sender, recipient = abi.address_in(topics[1]), abi.address_in(topics[2])
     price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
     tick = int.from_bytes(data[128:160], "big", signed=True)
-    # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
+    # The width checks of abi.fits are inlined: swaps are frequent.
     if sender is None or recipient is None or price >> 160 or liquidity >> 128 or not -1 <= tick >> 23 <= 0:
         return None
     amount0 = int.from_bytes(data[:32], "big", signed=True)
     amount1 = int.from_bytes(data[32:64], "big", signed=True)
-    return Swapped(at, amount0, amount1, price, liquidity, tick, sender, recipient)
+    return Swapped(address, amount0, amount1, price, liquidity, tick, sender, recipient)
 
 
 def decode_mint(log: Log) -> LiquidityMoved | None:
@@ -143,14 +143,14 @@ def decode_mint(log: Log) -> LiquidityMoved | None:
     return None if sender is None else _decode_move(log, 1)
 
 
-def burnt(log: Log) -> LiquidityMoved | None:
-    """Burn(owner, tickLower, tickUpper indexed; amount, amount0, amount1). An amount of none is how an owner
-    has its fees counted."""
+def decode_burn(log: Log) -> LiquidityMoved | None:
+    """Burn(owner, tickLower, tickUpper indexed; amount, amount0, amount1). An owner burns an amount of zero
+    to have its fees updated."""
     return _decode_move(log, 0, -1)
 
 
 def _decode_move(log: Log, first: int, sign: int = 1) -> LiquidityMoved | None:
-    """Of a Mint and a Burn what is alike; the amounts begin at word ``first``."""
+    """The fields that Mint and Burn share; the amounts begin at word ``first``."""
     owner = abi.topic_address(log.topics, 1)
     lower, upper = abi.topic_int(log.topics, 2, 24), abi.topic_int(log.topics, 3, 24)
     if len(log.topics) != 4 or owner is None or lower is None or upper is None:
@@ -163,7 +163,7 @@ def _decode_move(log: Log, first: int, sign: int = 1) -> LiquidityMoved | None:
 
 
 def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
-    """The pool's price, its liquidity in range, and what it holds of the quote."""
+    """The pool's price, its liquidity in range, and its balance of the quote."""
     assert venue.pool is not None
     return (
         Call(venue.pool, SLOT0),
@@ -173,7 +173,8 @@ def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
 
 
 def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
-    """A pool that does not answer slot0 does not exist: its address can hold no other code."""
+    """The pool's state. A pool that does not answer slot0 does not exist: its address can hold no other
+    code."""
     slot0, liquidity, reserve = answers
     price = abi.uint_at(slot0 or b"", 0)
     if price is None:
@@ -190,7 +191,7 @@ def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
 
 
 def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue:
-    """The pool at the address that its tokens and its fee give."""
+    """The pool at the address computed from its tokens and its fee."""
     return pool(token, venue.quote_address, venue.fee_pips, contracts)
 
 
@@ -202,26 +203,22 @@ def plan_buy(
     buyer: Address,
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Weth pools are paid in eth, which the router wraps, and what the pool does not take is refunded."""
-    router = contracts.swap_router02
-    paid, least = venue.quote_address, terms.min_raw
-    swap = exact_input_single(paid, token, venue.fee_pips, _CALLER, amount_raw, least)
+    """Weth pools are paid in eth, which the router wraps; it refunds what the pool does not take."""
+    router, quote = contracts.swap_router02, venue.quote_address
+    swap = encode_exact_input_single(quote, token, venue.fee_pips, _CALLER, amount_raw, terms.min_raw)
     if venue.quote == "weth":
-        return (Call(router, multicall([swap, REFUND_ETH], terms.deadline_s), amount_raw),)
-    return (
-        Call(paid, abi.call(erc20.APPROVE, router, amount_raw)),
-        Call(router, swap if terms.deadline_s is None else multicall([swap], terms.deadline_s)),
-    )
+        return (Call(router, encode_multicall([swap, REFUND_ETH], terms.deadline_s), amount_raw),)
+    return erc20.plan_approve(quote, router, amount_raw), Call(router, _bind_deadline(swap, terms))
 
 
 def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call:
-    """The quoter's answer, executed on the pool's own liquidity."""
+    """See ``plan_quote``."""
     return plan_quote(contracts, venue.quote_address, token, venue.fee_pips, amount_raw)
 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call:
-    """SwapRouter02 refunds eth and unwraps weth to whoever asks."""
-    return Call(contracts.swap_router02, multicall([REFUND_ETH, abi.call(UNWRAP_WETH9, 0, to)]))
+    """SwapRouter02 sends its eth and its unwrapped weth to any caller."""
+    return Call(contracts.swap_router02, encode_multicall([REFUND_ETH, abi.call(UNWRAP_WETH9, 0, to)]))
 
 
 def plan_sell(
@@ -233,37 +230,41 @@ def plan_sell(
     approve_raw: int | None = None,
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Approve exactly what is sold, sell it, and where the pool pays weth take it out as eth."""
-    router, quote, fee, least = contracts.swap_router02, venue.quote_address, venue.fee_pips, terms.min_raw
-    approve = Call(token, abi.call(erc20.APPROVE, router, amount_raw if approve_raw is None else approve_raw))
+    """Approves the router, sells, and unwraps the weth that a weth pool pays."""
+    router, quote, fee, min_raw = contracts.swap_router02, venue.quote_address, venue.fee_pips, terms.min_raw
+    approve = erc20.plan_approve(token, router, amount_raw if approve_raw is None else approve_raw)
     if venue.quote != "weth":
-        swap = exact_input_single(token, quote, fee, seller, amount_raw, least)
-        bound = swap if terms.deadline_s is None else multicall([swap], terms.deadline_s)
-        return approve, Call(router, bound)
-    swap = exact_input_single(token, quote, fee, _ROUTER_ITSELF, amount_raw, least)
-    unwrap = abi.call(UNWRAP_WETH9, least, seller)
-    return approve, Call(router, multicall([swap, unwrap], terms.deadline_s))
+        swap = encode_exact_input_single(token, quote, fee, seller, amount_raw, min_raw)
+        return approve, Call(router, _bind_deadline(swap, terms))
+    swap = encode_exact_input_single(token, quote, fee, _ROUTER_ITSELF, amount_raw, min_raw)
+    unwrap = abi.call(UNWRAP_WETH9, min_raw, seller)
+    return approve, Call(router, encode_multicall([swap, unwrap], terms.deadline_s))
+
+
+def _bind_deadline(swap: str, terms: TradeTerms) -> str:
+    """The swap's calldata, within a multicall where there is a deadline."""
+    return swap if terms.deadline_s is None else encode_multicall([swap], terms.deadline_s)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
-    """The pool's own transfer of one unit to the buyer."""
+    """The pool's transfer of one unit to the buyer."""
     assert venue.pool is not None
-    return venue.pool, Call(token, abi.call(erc20.TRANSFER, buyer, 1))
+    return venue.pool, erc20.plan_transfer(token, buyer, 1)
 
 
 def plan_pull(
     venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
 ) -> tuple[Address, Call]:
-    """The router's own transferFrom into the pool."""
+    """The router's transferFrom into the pool."""
     assert venue.pool is not None
-    return contracts.swap_router02, Call(token, abi.call(erc20.TRANSFER_FROM, seller, venue.pool, amount_raw))
+    return contracts.swap_router02, erc20.plan_transfer_from(token, seller, venue.pool, amount_raw)
 
 
 _CALLER = Address("0x" + "1".rjust(40, "0"))
-"""SwapRouter02's Constants.MSG_SENDER: the output goes to whoever calls."""
+"""SwapRouter02's Constants.MSG_SENDER: the output goes to the caller."""
 
 
-def exact_input_single(
+def encode_exact_input_single(
     token_in: Address,
     token_out: Address,
     fee_pips: int,
@@ -278,16 +279,16 @@ def exact_input_single(
 def plan_quote(
     contracts: Contracts, token_in: Address, token_out: Address, fee_pips: int, amount_raw: int
 ) -> Call:
-    """Asks the quoter what a swap would bring, executed on the pool's own liquidity."""
+    """Asks the quoter for a swap's output, computed on the pool's own liquidity."""
     data = abi.call(QUOTE_EXACT_INPUT_SINGLE, token_in, token_out, amount_raw, fee_pips, 0)
     return Call(contracts.quoter_v2, data)
 
 
-def exact_output(
+def encode_exact_output(
     token_in: Address, route: tuple[QuoteHop, ...], recipient: Address, amount_raw: int, most_raw: int
 ) -> str:
-    """SwapRouter02.exactOutput((bytes,address,uint256,uint256)): exactly ``amount_raw`` of where the route
-    ends, for at most ``most_raw`` in. The path is written from its end to its beginning."""
+    """SwapRouter02.exactOutput((bytes,address,uint256,uint256)): exactly ``amount_raw`` of the route's last
+    token, for at most ``most_raw`` in. The path is encoded from its end to its beginning."""
     path, starts = "", (token_in, *(hop.to for hop in route))
     for start, hop in zip(starts, route, strict=False):
         path = f"{hop.fee_pips:06x}{start[2:]}" + path
@@ -296,33 +297,32 @@ def exact_output(
     return EXACT_OUTPUT + head + abi.word(amount_raw) + abi.word(most_raw) + abi.bytes_tail(path)
 
 
-def multicall(calls: list[str], deadline_s: int | None = None) -> str:
-    """SwapRouter02.multicall: the calls in order, each with the value of the whole, in no block later than
-    the deadline where there is one."""
+def encode_multicall(calls: list[str], deadline_s: int | None = None) -> str:
+    """SwapRouter02.multicall: the calls in order, each with the whole value, in no block later than the
+    deadline where there is one."""
     if deadline_s is None:
         return MULTICALL + abi.word(abi.WORD) + abi.bytes_array(calls)
     return MULTICALL_BY + abi.word(deadline_s) + abi.word(2 * abi.WORD) + abi.bytes_array(calls)
 
 
 def plan_eth_to(contracts: Contracts, route: tuple[QuoteHop, ...], amount_raw: int, most_wei: int) -> Call:
-    """Buys exactly ``amount_raw`` of where the route from weth ends, for eth, and takes back what was not
-    needed."""
-    swap = exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)
-    return Call(contracts.swap_router02, multicall([swap, REFUND_ETH]), most_wei)
+    """Buys exactly ``amount_raw`` of the last token of a route from weth, for eth; the rest is refunded."""
+    swap = encode_exact_output(contracts.weth, route, _CALLER, amount_raw, most_wei)
+    return Call(contracts.swap_router02, encode_multicall([swap, REFUND_ETH]), most_wei)
 
 
-def key_calls(at: Address) -> tuple[Call, ...]:
-    """Asks what says it is a pool for its key."""
-    return tuple(Call(at, view) for view in (TOKEN0, TOKEN1, FEE))
+def key_calls(address: Address) -> tuple[Call, ...]:
+    """Asks a contract that claims to be a pool for its key."""
+    return tuple(Call(address, view) for view in (TOKEN0, TOKEN1, FEE))
 
 
 def read_key(
-    at: Address, answers: tuple[bytes | None, ...], contracts: Contracts
+    address: Address, answers: tuple[bytes | None, ...], contracts: Contracts
 ) -> tuple[Address, Address] | None:
-    """The two currencies of the pool ``at``, from the answers to ``key_calls``; None where the pool of what
-    it told lies elsewhere."""
+    """The two currencies of the pool at ``address``, from the answers to ``key_calls``; None where the pool
+    of that key is at another address."""
     low, high = (abi.address_at(answer or b"", 0) for answer in answers[:2])
     fee = abi.uint_at(answers[2] or b"", 0, 24)
     if low is None or high is None or fee is None or low >= high:
         return None
-    return (low, high) if pool_address(contracts.v3_factory, low, high, fee) == at else None
+    return (low, high) if pool_address(contracts.v3_factory, low, high, fee) == address else None

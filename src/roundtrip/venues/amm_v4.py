@@ -1,7 +1,7 @@
 """Uniswap v4 pools, traded through the Universal Router 2.1 and Permit2.
 
-Sells settle first: the tokens go to the pool manager before the swap, which then sells what arrived. So a
-token that taxes its transfers sells here, and its tax is measured.
+Sells settle first: the tokens go to the pool manager before the swap, which then sells what arrived. So
+tokens that tax their transfers can be sold, and the tax is measured.
 """
 
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ from .base import UNBOUND, Call, Contracts, Log, LogDecoder, SwapReader, TradeTe
 KIND: VenueKind = "amm_v4"
 
 FEES_AND_SPACINGS = ((100, 1), (500, 10), (3000, 60), (10_000, 200))
-"""The pairs that interfaces offer; a pool may be made with any other."""
+"""The pairs that user interfaces offer; a pool may have any other."""
 
 EXECUTE = "0x3593564c"
 POOL_KEYS = "0x86b6be7d"
-"""poolKeys(bytes25), of the position manager: of every pool that it ever added liquidity to."""
+"""poolKeys(bytes25) of the position manager: the key of any pool that it ever added liquidity to."""
 GET_SLOT0 = "0xc815641c"
 GET_LIQUIDITY = "0xfa6793d5"
 QUOTE_EXACT_INPUT_SINGLE = "0xaa9d21cb"
 _MOST_SWAPPED = 2**128 - 1
-"""Amounts of swaps are uint128."""
+"""Swap amounts are uint128."""
 _MOST_TICK_SPACING = 2**15 - 1
 """TickMath.MAX_TICK_SPACING."""
 
@@ -44,45 +44,44 @@ SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
 SWAP_EXACT_IN_SINGLE, SETTLE, SETTLE_ALL, TAKE, TAKE_ALL = "06", "0b", "0c", "0e", "0f"
 
 _HOOK_DATA_AT = 10 * abi.WORD
-"""Where the empty hook data stands in a swap's parameters. It also stands in as minHopPriceX36, as which
-it is next to nothing: routers of 2.1 that do not know that field yet take this word for the offset, and so
-one encoding serves both."""
+"""The offset of the empty hook data in a swap's parameters. The same value fills minHopPriceX36, where it is
+next to nothing: routers of 2.1 without that field read this word as the offset, so one encoding serves
+both."""
 
 OPEN_DELTA = 0
-"""As an amount: whatever is owed (ActionConstants.sol)."""
+"""As an amount: the whole debt or credit (ActionConstants.sol)."""
 MOST_PERMIT2 = 2**160 - 1
 CALLER = Address("0x" + "1".rjust(40, "0"))
 ROUTER_ITSELF = Address("0x" + "2".rjust(40, "0"))
 
 FAR_DEADLINE_S = 2**40
-"""For plans that are only simulated; what a wallet signs carries a real one."""
+"""The deadline of plans that are only simulated; what a wallet signs carries a real one."""
 
 
-def key_words(token: Address, venue: Venue) -> str:
+def encode_key(token: Address, venue: Venue) -> str:
     """The pool key as five words: currencies in order, fee, tick spacing, hook."""
     low, high = sorted((token, venue.quote_address))
-    return words(low, high, venue.fee_pips, venue.tick_spacing, venue.hook or ZERO_ADDRESS)
+    return encode(low, high, venue.fee_pips, venue.tick_spacing, venue.hook or ZERO_ADDRESS)
 
 
 def pool_id(token: Address, venue: Venue) -> str:
     """keccak256 of the encoded pool key."""
-    return "0x" + abi.keccak(bytes.fromhex(key_words(token, venue))).hex()
+    return "0x" + abi.keccak(bytes.fromhex(encode_key(token, venue))).hex()
 
 
-def key_call(at: str, contracts: Contracts) -> Call:
-    """Asks for the key of the pool ``at``. The position manager knows pools by the first 25 bytes of their
-    ids."""
-    return Call(contracts.v4_position_manager, POOL_KEYS + at[2:52].ljust(64, "0"))
+def key_call(pool_id: str, contracts: Contracts) -> Call:
+    """Asks for the key of a pool. The position manager stores pools by the first 25 bytes of their ids."""
+    return Call(contracts.v4_position_manager, POOL_KEYS + pool_id[2:52].ljust(64, "0"))
 
 
 def read_key(
-    at: str, answer: bytes | None, contracts: Contracts
+    pool_id: str, answer: bytes | None, contracts: Contracts
 ) -> tuple[Address, Address, VenueKind] | None:
-    """The two currencies of the pool ``at`` and its kind, from the answer to ``key_call``; None where its id
-    is not the one of that key."""
+    """A pool's two currencies and its kind, from the answer to ``key_call``; None where ``pool_id`` is not
+    the id of that key."""
     data = (answer or b"")[: 5 * abi.WORD]
     low, high, hook = (abi.address_at(data, index) for index in (0, 1, 4))
-    if low is None or high is None or "0x" + abi.keccak(data).hex() != at:
+    if low is None or high is None or "0x" + abi.keccak(data).hex() != pool_id:
         return None
     return low, high, "launchpad_pool" if hook == contracts.launchpad_hook else KIND
 
@@ -102,7 +101,7 @@ def pool(
 
 
 def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
-    """Every usual fee against eth, weth and usdg, without a hook."""
+    """Every common fee against eth, weth and usdg, without a hook."""
     quotes: tuple[tuple[Quote, Address], ...] = (
         ("eth", ZERO_ADDRESS),
         ("weth", contracts.weth),
@@ -122,14 +121,16 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
 
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
-    """The pools of a new key, but for those of the launchpad's hook."""
-    found, own = keys_in(KIND, log, contracts), contracts.launchpad_hook
-    return tuple(one for one in found if own is None or one.venue.hook != own)
+    """The pools of a new key, except those with the launchpad's hook."""
+    listed, launchpad_hook = decode_initialize(KIND, log, contracts), contracts.launchpad_hook
+    return tuple(
+        listing for listing in listed if launchpad_hook is None or listing.venue.hook != launchpad_hook
+    )
 
 
-def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
-    """Initialize(id, currency0, currency1 indexed; fee, tickSpacing, hooks, sqrtPriceX96, tick), read as a
-    pool of either currency. The id is made again from the key, not believed."""
+def decode_initialize(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
+    """Initialize(id, currency0, currency1 indexed; fee, tickSpacing, hooks, sqrtPriceX96, tick) as a pool of
+    either currency. The id is computed from the key, not taken from the log."""
     low, high = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
     fee, spacing, hook = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1), abi.address_at(log.data, 2)
     if low is None or high is None or fee is None or spacing is None or hook is None:
@@ -145,7 +146,7 @@ def keys_in(kind: VenueKind, log: Log, contracts: Contracts) -> tuple[VenueListi
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """The pool manager's logs of every pool, the launchpad's among them."""
+    """The pool manager's logs of every pool, including the launchpad's."""
     manager = contracts.v4_pool_manager
     return (
         LogDecoder(manager, INITIALIZE, partial(decode_pool_opened, launchpad_hook=contracts.launchpad_hook)),
@@ -155,7 +156,7 @@ def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
 
 
 def decode_pool_opened(log: Log, launchpad_hook: Address | None) -> PoolOpened | None:
-    """Initialize, as ``keys_in`` reads it; None where its id is not the one of its key."""
+    """Initialize, as in ``decode_initialize``; None where the log's id is not the one of its key."""
     topics, data = log.topics, log.data
     low, high = abi.topic_address(topics, 2), abi.topic_address(topics, 3)
     fee, spacing, hook = abi.uint_at(data, 0, 24), abi.int_at(data, 1, 24), abi.address_at(data, 2)
@@ -163,15 +164,15 @@ def decode_pool_opened(log: Log, launchpad_hook: Address | None) -> PoolOpened |
         return None
     if abi.uint_at(data, 3, 160) is None or abi.int_at(data, 4, 24) is None or low >= high:
         return None
-    if topics[1] != "0x" + abi.keccak(bytes.fromhex(words(low, high, fee, spacing, hook))).hex():
+    if topics[1] != "0x" + abi.keccak(bytes.fromhex(encode(low, high, fee, spacing, hook))).hex():
         return None
     kind: VenueKind = "launchpad_pool" if hook == launchpad_hook else KIND
     return PoolOpened(topics[1], kind, low, high, fee, spacing, None if hook == ZERO_ADDRESS else hook)
 
 
 def decode_swap(log: Log) -> Swapped | None:
-    """Swap(id, sender indexed; amount0, amount1, sqrtPriceX96, liquidity, tick, fee). Its amounts are the
-    swapper's: below zero paid in. The fee is what the pool took, a hook's own not in it."""
+    """Swap(id, sender indexed; amount0, amount1, sqrtPriceX96, liquidity, tick, fee). The amounts are the
+    swapper's: negative ones are paid in. The fee is the pool's, without a hook's own."""
     _, topics, data = log
     if len(topics) != 3 or len(data) < 192:
         return None
@@ -180,7 +181,7 @@ def decode_swap(log: Log) -> Swapped | None:
     amount1 = int.from_bytes(data[32:64], "big", signed=True)
     price, liquidity = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
     tick, fee = int.from_bytes(data[128:160], "big", signed=True), int.from_bytes(data[160:192], "big")
-    # What is signed is held to its width as by abi.fits, without a call: swaps come by the thousand.
+    # The width checks of abi.fits are inlined: swaps are frequent.
     if sender is None or price >> 160 or liquidity >> 128 or fee >> 24 or not -1 <= tick >> 23 <= 0:
         return None
     if not (-1 <= amount0 >> 127 <= 0 and -1 <= amount1 >> 127 <= 0):
@@ -189,8 +190,8 @@ def decode_swap(log: Log) -> Swapped | None:
 
 
 def decode_liquidity_move(log: Log) -> LiquidityMoved | None:
-    """ModifyLiquidity(id, sender indexed; tickLower, tickUpper, liquidityDelta, salt). Who owns what the
-    sender keeps, a position manager's token say, it does not tell."""
+    """ModifyLiquidity(id, sender indexed; tickLower, tickUpper, liquidityDelta, salt). The log does not name
+    the owner behind the sender, such as the owner of a position manager's token."""
     topics, data = log.topics, log.data
     owner, salt = abi.topic_address(topics, 2), abi.uint_at(data, 3)
     lower, upper, delta = abi.int_at(data, 0, 24), abi.int_at(data, 1, 24), abi.int_at(data, 2)
@@ -211,8 +212,8 @@ def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
 
 
 def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
-    """A pool without a price was never made. All pools share one vault, so what lies in this one is told
-    by its liquidity: the quote that a pool of this liquidity over every price would hold."""
+    """The pool's state. A pool without a price was never created. All pools share one vault, so the reserve
+    is computed from the liquidity: the quote that a pool of this liquidity over every price would hold."""
     slot0, liquid = answers
     price, liquidity = abi.uint_at(slot0 or b"", 0), abi.uint_at(liquid or b"", 0) or 0
     if not price:
@@ -226,12 +227,12 @@ SWAPS: Mapping[str, SwapReader] = MappingProxyType({SWAP: decode_swap})
 
 
 def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
-    """Permit2, which the Universal Router takes tokens by."""
+    """Permit2, through which the Universal Router takes tokens."""
     return contracts.permit2, "Permit2"
 
 
 def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue:
-    """The pool whose id its key gives."""
+    """The pool with the id computed from its key."""
     quote, fee, spacing = venue.quote_address, venue.fee_pips, venue.tick_spacing
     return pool(KIND, token, quote_name(quote, contracts), quote, fee, spacing, venue.hook)
 
@@ -244,42 +245,39 @@ def plan_buy(
     buyer: Address,
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Eth goes along and what is not taken comes back; weth is wrapped by the router; other money is
-    pulled by Permit2, which is allowed exactly that."""
-    swap = swap_exact_in(venue, token, True, amount_raw, terms.min_raw)
-    take, by_s = words(token, terms.min_raw), terms.deadline_s
-    if venue.quote == "eth":
-        body = v4_swap(
-            (SWAP_EXACT_IN_SINGLE, swap), (SETTLE_ALL, words(ZERO_ADDRESS, amount_raw)), (TAKE_ALL, take)
-        )
-        rest = words(ZERO_ADDRESS, CALLER, 0)
-        return (execute(contracts, ((V4_SWAP, body), (SWEEP, rest)), amount_raw, by_s),)
+    """Eth is sent along and the rest swept back; weth is wrapped by the router from eth; Permit2 pulls any
+    other quote, with an allowance of exactly that amount."""
+    deadline_s = terms.deadline_s
     if venue.quote == "weth":
-        wrap = words(ROUTER_ITSELF, amount_raw)
-        settle = words(contracts.weth, OPEN_DELTA, False)
-        body = v4_swap((SWAP_EXACT_IN_SINGLE, swap), (SETTLE, settle), (TAKE_ALL, take))
-        unwrap = words(CALLER, 0)
-        commands = ((WRAP_ETH, wrap), (V4_SWAP, body), (UNWRAP_WETH, unwrap))
-        return (execute(contracts, commands, amount_raw, by_s),)
-    settle = words(venue.quote_address, amount_raw)
-    body = v4_swap((SWAP_EXACT_IN_SINGLE, swap), (SETTLE_ALL, settle), (TAKE_ALL, take))
-    allowed = allow(venue.quote_address, contracts, amount_raw, by_s)
-    return (*allowed, execute(contracts, ((V4_SWAP, body),), 0, by_s))
+        settle = (SETTLE, encode(contracts.weth, OPEN_DELTA, False))
+    else:
+        settle = (SETTLE_ALL, encode(venue.quote_address, amount_raw))
+    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, True, amount_raw, terms.min_raw))
+    trade = (V4_SWAP, encode_v4_swap(swap, settle, (TAKE_ALL, encode(token, terms.min_raw))))
+    if venue.quote == "eth":
+        sweep = (SWEEP, encode(ZERO_ADDRESS, CALLER, 0))
+        return (plan_execute(contracts, (trade, sweep), amount_raw, deadline_s),)
+    if venue.quote == "weth":
+        wrap, unwrap = (WRAP_ETH, encode(ROUTER_ITSELF, amount_raw)), (UNWRAP_WETH, encode(CALLER, 0))
+        return (plan_execute(contracts, (wrap, trade, unwrap), amount_raw, deadline_s),)
+    approvals = approve_router(venue.quote_address, contracts, amount_raw, deadline_s)
+    return (*approvals, plan_execute(contracts, (trade,), 0, deadline_s))
 
 
 def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call | None:
-    """V4Quoter.quoteExactInputSingle((key, zeroForOne, exactAmount, hookData)): what a hook takes of the
-    output is off already. None for more than a swap can take."""
+    """V4Quoter.quoteExactInputSingle((key, zeroForOne, exactAmount, hookData)): the output net of a hook's
+    fee. None for more than a swap can take."""
     if amount_raw > _MOST_SWAPPED:
         return None
     zero_for_one = venue.quote_address < token
-    head = abi.word(abi.WORD) + key_words(token, venue) + words(zero_for_one, amount_raw, 8 * abi.WORD, 0)
+    head = abi.word(abi.WORD) + encode_key(token, venue)
+    head += encode(zero_for_one, amount_raw, 8 * abi.WORD, 0)
     return Call(contracts.v4_quoter, QUOTE_EXACT_INPUT_SINGLE + head)
 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call:
-    """The Universal Router sweeps eth and unwraps weth to whoever asks."""
-    return execute(contracts, ((SWEEP, words(ZERO_ADDRESS, to, 0)), (UNWRAP_WETH, words(to, 0))))
+    """The Universal Router sends its eth and its unwrapped weth to any recipient that a caller names."""
+    return plan_execute(contracts, ((SWEEP, encode(ZERO_ADDRESS, to, 0)), (UNWRAP_WETH, encode(to, 0))))
 
 
 def plan_sell(
@@ -291,48 +289,48 @@ def plan_sell(
     approve_raw: int | None = None,
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Allow exactly what is sold, pay it in, swap what arrived, take the money out."""
-    settle, by_s = words(token, amount_raw, True), terms.deadline_s
-    swap = swap_exact_in(venue, token, False, OPEN_DELTA, terms.min_raw)
-    first = ((SETTLE, settle), (SWAP_EXACT_IN_SINGLE, swap))
+    """Approves, settles the tokens, swaps what arrived, and takes the quote out."""
+    deadline_s = terms.deadline_s
+    settle = (SETTLE, encode(token, amount_raw, True))
+    swap = (SWAP_EXACT_IN_SINGLE, encode_swap(venue, token, False, OPEN_DELTA, terms.min_raw))
     if venue.quote == "weth":
-        body = v4_swap(*first, (TAKE, words(contracts.weth, ROUTER_ITSELF, OPEN_DELTA)))
-        unwrap = words(CALLER, terms.min_raw)
-        sell = execute(contracts, ((V4_SWAP, body), (UNWRAP_WETH, unwrap)), 0, by_s)
+        take = (TAKE, encode(contracts.weth, ROUTER_ITSELF, OPEN_DELTA))
+        after: tuple[tuple[str, str], ...] = ((UNWRAP_WETH, encode(CALLER, terms.min_raw)),)
     else:
-        body = v4_swap(*first, (TAKE_ALL, words(venue.quote_address, terms.min_raw)))
-        sell = execute(contracts, ((V4_SWAP, body),), 0, by_s)
-    return (*allow(token, contracts, amount_raw if approve_raw is None else approve_raw, by_s), sell)
+        take, after = (TAKE_ALL, encode(venue.quote_address, terms.min_raw)), ()
+    sell = plan_execute(contracts, ((V4_SWAP, encode_v4_swap(settle, swap, take)), *after), 0, deadline_s)
+    approved_raw = amount_raw if approve_raw is None else approve_raw
+    return (*approve_router(token, contracts, approved_raw, deadline_s), sell)
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
-    """The pool manager's own transfer of one unit to the buyer."""
-    return contracts.v4_pool_manager, Call(token, abi.call(erc20.TRANSFER, buyer, 1))
+    """The pool manager's transfer of one unit to the buyer."""
+    return contracts.v4_pool_manager, erc20.plan_transfer(token, buyer, 1)
 
 
 def plan_pull(
     venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
 ) -> tuple[Address, Call]:
-    """Permit2's own transferFrom to the pool manager."""
-    data = abi.call(erc20.TRANSFER_FROM, seller, contracts.v4_pool_manager, amount_raw)
-    return contracts.permit2, Call(token, data)
+    """Permit2's transferFrom to the pool manager."""
+    pull = erc20.plan_transfer_from(token, seller, contracts.v4_pool_manager, amount_raw)
+    return contracts.permit2, pull
 
 
 # --- calldata --------------------------------------------------------------------------------------
 
 
-def words(*values: int | str | bool) -> str:
+def encode(*values: int | str | bool) -> str:
     """Static arguments as hex without a selector."""
     return "".join(map(abi.word, values))
 
 
-def allow(
+def approve_router(
     token: Address, contracts: Contracts, amount_raw: int, until_s: int | None = None
 ) -> tuple[Call, Call]:
-    """The token lets Permit2, and Permit2 lets the router, take exactly this much."""
+    """Approves Permit2 at the token, and the router at Permit2, for exactly this amount."""
     router = contracts.universal_router
     return (
-        Call(token, abi.call(erc20.APPROVE, contracts.permit2, amount_raw)),
+        erc20.plan_approve(token, contracts.permit2, amount_raw),
         Call(
             contracts.permit2,
             abi.call(
@@ -342,23 +340,23 @@ def allow(
     )
 
 
-def swap_exact_in(venue: Venue, token: Address, buys: bool, amount_raw: int, min_raw: int = 0) -> str:
+def encode_swap(venue: Venue, token: Address, buys: bool, amount_raw: int, min_raw: int = 0) -> str:
     """ExactInputSingleParams of the router 2.1: key, direction, amount, minimum, minHopPriceX36, hookData."""
     token_is_low = token < venue.quote_address
     zero_for_one = token_is_low is not buys
-    head = key_words(token, venue) + words(zero_for_one, amount_raw, min_raw, _HOOK_DATA_AT)
-    return abi.word(abi.WORD) + head + words(_HOOK_DATA_AT, 0)
+    head = encode_key(token, venue) + encode(zero_for_one, amount_raw, min_raw, _HOOK_DATA_AT)
+    return abi.word(abi.WORD) + head + encode(_HOOK_DATA_AT, 0)
 
 
-def v4_swap(*steps: tuple[str, str]) -> str:
+def encode_v4_swap(*steps: tuple[str, str]) -> str:
     """The input of V4_SWAP: actions as bytes, and their parameters."""
     actions = "0x" + "".join(action for action, _ in steps)
     parameters = abi.bytes_array(["0x" + parameter for _, parameter in steps])
     tail = abi.bytes_tail(actions)
-    return words(2 * abi.WORD, 2 * abi.WORD + len(tail) // 2) + tail + parameters
+    return encode(2 * abi.WORD, 2 * abi.WORD + len(tail) // 2) + tail + parameters
 
 
-def execute(
+def plan_execute(
     contracts: Contracts,
     commands: tuple[tuple[str, str], ...],
     value_wei: int = 0,
@@ -367,5 +365,5 @@ def execute(
     """UniversalRouter.execute(bytes,bytes[],uint256)."""
     codes = abi.bytes_tail("0x" + "".join(command for command, _ in commands))
     inputs = abi.bytes_array(["0x" + data for _, data in commands])
-    head = words(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, deadline_s or FAR_DEADLINE_S)
+    head = encode(3 * abi.WORD, 3 * abi.WORD + len(codes) // 2, deadline_s or FAR_DEADLINE_S)
     return Call(contracts.universal_router, EXECUTE + head + codes + inputs, value_wei)

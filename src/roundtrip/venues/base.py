@@ -1,4 +1,4 @@
-"""What every venue file offers, and the words its plans are made of."""
+"""The interfaces of the venue modules, all of which are pure, and the types that their plans consist of."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ from roundtrip.domain.check.evidence import AnyLaunch, LaunchRecord
 
 @dataclass(frozen=True, slots=True)
 class Contracts:
-    """The addresses of one network that plans are made against."""
+    """The contract addresses of one network."""
 
     weth: Address
     usdg: Address
@@ -33,33 +33,33 @@ class Contracts:
     launchpad_router: Address | None = None
     launchpad_v1_factories: tuple[Address, ...] = ()
     beside: tuple[Address, ...] = ()
-    """Of the same makers, and nothing here trades through them: lockers, vaults, other routers."""
+    """Contracts of the same projects that no plan trades through: lockers, vaults, other routers."""
 
     def by_name(self) -> dict[str, Address]:
-        """Every address by its field's name; of several in one field each with its number."""
-        found: dict[str, Address] = {}
+        """Every address by its field's name; numbered where one field holds several."""
+        addresses: dict[str, Address] = {}
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, tuple):
-                found |= {f"{field.name} {number}": address for number, address in enumerate(value, 1)}
+                addresses |= {f"{field.name} {number}": address for number, address in enumerate(value, 1)}
             elif value is not None:
-                found[field.name] = value
-        return found
+                addresses[field.name] = value
+        return addresses
 
     def all_addresses(self) -> frozenset[Address]:
-        """Every address of the network's own machinery."""
+        """Every address of the network's own contracts."""
         return frozenset(self.by_name().values())
 
 
 def quote_name(address: Address, contracts: Contracts) -> Quote:
-    """The money's short name, or its address where it has none."""
+    """The quote's short name, or its address where it has none."""
     names: dict[Address, Quote] = {ZERO_ADDRESS: "eth", contracts.weth: "weth", contracts.usdg: "usdg"}
     return names.get(address, address)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call a wallet makes. ``data`` is ``0x`` hex; ``value_wei`` goes along with it."""
+    """One call that a wallet makes. ``data``: ``0x`` hex; ``value_wei``: the eth sent with it."""
 
     to: Address
     data: str
@@ -68,8 +68,8 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class TradeTerms:
-    """What a trade is bound to: it reverts below ``min_raw`` of what the pool puts out, in base units of
-    what it brings, and in a block later than ``deadline_s``, in seconds since 1970. None: no deadline."""
+    """The limits of a trade. It reverts when the pool puts out less than ``min_raw`` (base units of the
+    output), and in a block later than ``deadline_s`` (seconds since 1970; None: no deadline)."""
 
     min_raw: int = 0
     deadline_s: int | None = None
@@ -80,7 +80,7 @@ UNBOUND = TradeTerms()
 
 
 class Log(NamedTuple):
-    """One event as the chain tells it. ``topics`` are ``0x`` words in lower case."""
+    """One log of the chain. ``topics``: ``0x`` words in lower case."""
 
     address: Address
     topics: tuple[str, ...]
@@ -89,28 +89,29 @@ class Log(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VenueListing:
-    """A log told that ``token`` may trade on ``venue``."""
+    """A log announced that ``token`` may trade on ``venue``."""
 
     token: Address
     venue: Venue
 
 
 class ListingFile(Protocol):
-    """A module of this package that knows logs of new venues. All of it is pure."""
+    """A module whose logs announce new venues."""
 
     def listings(self, contracts: Contracts) -> tuple[tuple[Address, str], ...]:
-        """Who tells of new venues, each with the topic it does so under. Empty: nobody does here."""
+        """The contracts that announce new venues, each with the first topic of its log. Empty: none on this
+        network."""
         ...
 
     def decode_listings(self, log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
-        """The venues that a log of ``listings`` tells of: one for each side that may be the token."""
+        """The venues that a log of ``listings`` announces: one for each side that may be the token."""
         ...
 
 
 class LogDecoder(NamedTuple):
-    """How one kind of log is read. ``topic``: its first topic; ``emitter``: who must have sent it, None:
-    anybody may, and who it was has to be known elsewhere. ``read`` gives None for a log that is not what its
-    topic says, and never raises."""
+    """How to decode one kind of log. ``topic``: its first topic. ``emitter``: the contract that must have
+    emitted it; None: any, and the reader of the event has to know the emitter. ``read`` returns None for a
+    log that does not fit its topic, and never raises."""
 
     emitter: Address | None
     topic: str
@@ -118,53 +119,53 @@ class LogDecoder(NamedTuple):
 
 
 class DecodingFile(Protocol):
-    """A module of this package whose logs the chain's history is made of. All of it is pure."""
+    """A module whose logs become events of the index."""
 
     def decoders(self, contracts: Contracts) -> tuple[LogDecoder, ...]:
-        """How its logs are read. Empty: nobody sends them here."""
+        """A decoder for each of its logs. Empty: no contract of this network emits them."""
         ...
 
 
 class LaunchpadFile(Protocol):
-    """A module of this package that knows a launchpad. All of it is pure."""
+    """A module that reads a launchpad."""
 
     def launch_calls(self, token: Address, contracts: Contracts) -> tuple[Call, ...]:
-        """What to ask about the launch of ``token``. Empty: the network has no such launchpad."""
+        """The calls that read the launch of ``token``. Empty: the network has no such launchpad."""
         ...
 
     def read_launch(
         self, token: Address, answers: tuple[bytes | None, ...], contracts: Contracts
     ) -> AnyLaunch | None:
-        """The launch from the answers to ``launch_calls``, in their order, None where a call reverted; a
-        curve's own state is not among them. None: the token was not launched there."""
+        """The launch, from the answers to ``launch_calls`` in their order (None where a call reverted),
+        without the curve's state. None: this launchpad did not launch the token."""
         ...
 
 
 SwapReader = Callable[[Log], Swapped | CurveTraded | None]
-"""Reads the log of a trade; None: it is not what its topic says."""
+"""Decodes the log of a trade; None: it does not fit its topic."""
 
 
 class VenueFile(ListingFile, Protocol):
-    """A module of this package that knows how to trade at one kind of venue. All of it is pure."""
+    """A module that trades on one kind of venue."""
 
     KIND: VenueKind
     SWAPS: Mapping[str, SwapReader]
 
     def candidates(self, token: Address, contracts: Contracts) -> tuple[Venue, ...]:
-        """The standard places of this kind where ``token`` may trade, when no index knows better."""
+        """The standard venues of this kind where ``token`` may trade; used without an index."""
         ...
 
     def fact_calls(self, venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
-        """What to ask about the venue's state, in the order ``read_facts`` takes the answers."""
+        """The calls that read the venue's state, in the order that ``read_facts`` takes their answers."""
         ...
 
     def read_facts(self, venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
-        """The state from the answers; None where a call reverted."""
+        """The state from the answers (None where a call reverted)."""
         ...
 
     def plan_sweep(self, contracts: Contracts, to: Address) -> Call | None:
-        """Takes what eth and weth lies in the router out of the way: a trade that takes out what is left
-        of it would count a stranger's dust as its own. None: nothing can lie there."""
+        """Empties the router of eth and weth: a trade that takes out the router's balance would otherwise
+        count a stranger's dust as its own output. None: the venue has no such router."""
         ...
 
     def plan_buy(
@@ -176,13 +177,13 @@ class VenueFile(ListingFile, Protocol):
         buyer: Address,
         terms: TradeTerms = UNBOUND,
     ) -> tuple[Call, ...]:
-        """The buyer's calls that spend ``amount_raw`` of the quote; the last one is the buy. The others
-        approve exactly that."""
+        """The buyer's calls that spend ``amount_raw`` of the quote: approvals of exactly that amount, then
+        the buy."""
         ...
 
     def plan_output(self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> Call | None:
-        """Asks what the pool would put out for a buy: the first word of the answer. It is what the router
-        holds the minimum against, before the token's own tax. None: what arrives is what is put out."""
+        """Asks for the pool's output of a buy, the first word of the answer: the amount that the router
+        compares with the minimum, before the token's own tax. None: the buyer receives the pool's output."""
         ...
 
     def plan_sell(
@@ -195,30 +196,30 @@ class VenueFile(ListingFile, Protocol):
         approve_raw: int | None = None,
         terms: TradeTerms = UNBOUND,
     ) -> tuple[Call, ...]:
-        """The wallet's calls that sell ``amount_raw`` of the token; the last one is the sell. The others
-        approve exactly that, or ``approve_raw``."""
+        """The wallet's calls that sell ``amount_raw`` of the token: approvals of exactly that amount, or of
+        ``approve_raw``, then the sell."""
         ...
 
     def spender(self, venue: Venue, contracts: Contracts) -> tuple[Address, str]:
-        """Whom a wallet that trades here approves first, and the name it has in a sentence."""
+        """The contract that a wallet approves before it trades here, and its name in a sentence."""
         ...
 
     def rebuild(
         self, venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts
     ) -> Venue | None:
-        """The venue made again from its key: the same where it is what it says. A curve has no key: it is the
-        one that ``launch`` names. None: there is no such venue."""
+        """The venue rebuilt from its key; equal to ``venue`` where that is genuine. A curve has no key: it is
+        the one that ``launch`` names. None: there is no such venue."""
         ...
 
     def plan_pay_out(
         self, venue: Venue, token: Address, contracts: Contracts, buyer: Address
     ) -> tuple[Address, Call]:
-        """Who hands the tokens over during a buy, and that move as a direct call."""
+        """The contract that hands the tokens over during a buy, and that transfer as a direct call."""
         ...
 
     def plan_pull(
         self, venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
     ) -> tuple[Address, Call]:
-        """Who takes the wallet's tokens during a sell, and that move as a direct call: routers swallow
-        the reason a token gives, the token itself does not."""
+        """The contract that takes the wallet's tokens during a sell, and that transfer as a direct call:
+        routers swallow a token's revert reason, a direct call returns it."""
         ...

@@ -1,4 +1,4 @@
-"""A log of the chain, read: which of the files here knows it, and what it says."""
+"""Decodes any log of the chain with the module that knows it."""
 
 from collections.abc import Callable
 
@@ -10,7 +10,7 @@ from .base import Contracts, Log
 
 
 class Decoder:
-    """Reads the logs of one network. ``topics``: the first topics of all that it may know."""
+    """Decodes the logs of one network. ``topics``: the first topics of every log that it may decode."""
 
     def __init__(self, contracts: Contracts) -> None:
         self._by_topic: dict[str, dict[Address | None, Callable[[Log], Event | None]]] = {}
@@ -22,7 +22,8 @@ class Decoder:
         self.topics = frozenset(self._by_topic)
 
     def __call__(self, log: Log) -> Event | None:
-        """What the log says; None when it is nobody's here, or not what its topic says. Raises nothing."""
+        """The log's event; None for a log that no module knows, and for one that does not fit its topic.
+        Never raises."""
         topics = log.topics
         by_emitter = self._by_topic.get(topics[0]) if topics else None
         if by_emitter is None:

@@ -1,4 +1,4 @@
-"""Account abstraction's entry points (ERC-4337): whoever sends the transaction, an account in it did it."""
+"""The entry points of ERC-4337: the account of an operation acts, another address sends the transaction."""
 
 from collections.abc import Callable
 
@@ -26,25 +26,27 @@ USER_OPERATION_EVENT = "0x49628fd1471006c1482da88028e9ce4dbb080b815c9b0344d39e5a
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """Every entry point's words on when it runs operations, and on each that it ran."""
+    """Every entry point's logs: the start of its operations, and each operation."""
     return tuple(
-        LogDecoder(one, topic, read) for one in sorted(ENTRY_POINTS) for topic, read in _READ.items()
+        LogDecoder(entry_point, topic, decode)
+        for entry_point in sorted(ENTRY_POINTS)
+        for topic, decode in _DECODERS.items()
     )
 
 
 def decode_operation_log(log: Log) -> OperationsBegin | Operated | None:
-    """What an entry point says in a log; None: it is no entry point's, or says nothing of operations."""
-    read = _READ.get(log.topics[0]) if log.topics and log.address in ENTRY_POINTS else None
-    return None if read is None else read(log)
+    """An entry point's log about operations; None for any other log."""
+    decode = _DECODERS.get(log.topics[0]) if log.topics and log.address in ENTRY_POINTS else None
+    return None if decode is None else decode(log)
 
 
-def executing(log: Log) -> OperationsBegin | None:
-    """BeforeExecution(). It comes once all operations are validated."""
+def decode_execution_start(log: Log) -> OperationsBegin | None:
+    """BeforeExecution(), emitted once all operations are validated."""
     return OperationsBegin(log.address) if len(log.topics) == 1 else None
 
 
-def executing_next(log: Log) -> OperationsBegin | None:
-    """SignatureAggregatorChanged(aggregator indexed). Operations in groups are run from here on: version 0.6
+def decode_aggregator_change(log: Log) -> OperationsBegin | None:
+    """SignatureAggregatorChanged(aggregator indexed). Operations in groups run from here on: version 0.6
     validates them only after its BeforeExecution."""
     aggregator = abi.topic_address(log.topics, 1)
     return OperationsBegin(log.address) if len(log.topics) == 2 and aggregator is not None else None
@@ -52,7 +54,7 @@ def executing_next(log: Log) -> OperationsBegin | None:
 
 def decode_user_operation(log: Log) -> Operated | None:
     """UserOperationEvent(userOpHash, sender, paymaster indexed; nonce, success, actualGasCost,
-    actualGasUsed). It comes after whatever the operation did."""
+    actualGasUsed), emitted after the operation."""
     account, paymaster = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
     success, last = abi.uint_at(log.data, 1, 1), abi.uint_at(log.data, 3)
     if len(log.topics) != 4 or account is None or paymaster is None or success is None or last is None:
@@ -60,8 +62,8 @@ def decode_user_operation(log: Log) -> Operated | None:
     return Operated(log.address, account)
 
 
-_READ: dict[str, Callable[[Log], OperationsBegin | Operated | None]] = {
-    BEFORE_EXECUTION: executing,
-    SIGNATURE_AGGREGATOR_CHANGED: executing_next,
+_DECODERS: dict[str, Callable[[Log], OperationsBegin | Operated | None]] = {
+    BEFORE_EXECUTION: decode_execution_start,
+    SIGNATURE_AGGREGATOR_CHANGED: decode_aggregator_change,
     USER_OPERATION_EVENT: decode_user_operation,
 }

@@ -1,9 +1,10 @@
-"""Selectors of ERC-20, which every plan speaks, and its Transfer."""
+"""ERC-20: selectors, the calls that every venue's plans share, and the Transfer event."""
 
 from roundtrip.domain.base.events import Transferred
+from roundtrip.domain.base.types import Address
 
 from . import abi
-from .base import Contracts, Log, LogDecoder
+from .base import Call, Contracts, Log, LogDecoder
 
 APPROVE = "0x095ea7b3"
 BALANCE_OF = "0x70a08231"
@@ -15,12 +16,12 @@ SYMBOL = "0x95d89b41"
 NAME = "0x06fdde03"
 TOTAL_SUPPLY = "0x18160ddd"
 
-# Of ERC-721 and ERC-1155: everything a wallet holds of a collection, at once.
+# ERC-721 and ERC-1155: allowances of everything that a wallet holds of a collection.
 IS_APPROVED_FOR_ALL = "0xe985e9c5"
 SET_APPROVAL_FOR_ALL = "0xa22cb465"
 GET_APPROVED = "0x081812fc"
 
-# Of ERC-6909: everything a wallet holds in a vault.
+# ERC-6909: allowances of what a wallet holds in a vault.
 IS_OPERATOR = "0xb6363cf2"
 SET_OPERATOR = "0x558a7297"
 CLAIM_ALLOWANCE = "0x598af9e7"
@@ -29,13 +30,28 @@ TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 """Transfer(address,address,uint256)."""
 
 
+def plan_approve(token: Address, spender: Address, amount_raw: int) -> Call:
+    """approve(spender, amount)."""
+    return Call(token, abi.call(APPROVE, spender, amount_raw))
+
+
+def plan_transfer(token: Address, recipient: Address, amount_raw: int) -> Call:
+    """transfer(recipient, amount)."""
+    return Call(token, abi.call(TRANSFER, recipient, amount_raw))
+
+
+def plan_transfer_from(token: Address, owner: Address, recipient: Address, amount_raw: int) -> Call:
+    """transferFrom(owner, recipient, amount)."""
+    return Call(token, abi.call(TRANSFER_FROM, owner, recipient, amount_raw))
+
+
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """Anybody's Transfer."""
+    """Transfer, of any token."""
     return (LogDecoder(None, TRANSFER_TOPIC, decode_transfer),)
 
 
 def decode_transfer(log: Log) -> Transferred | None:
-    """Transfer(from, to indexed; value). With the third argument indexed, too, it is of an ERC-721."""
+    """Transfer(from, to indexed; value). An ERC-721 indexes the third argument, too."""
     token, topics, data = log
     if len(topics) != 3 or len(data) < abi.WORD:
         return None

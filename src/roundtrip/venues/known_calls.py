@@ -1,5 +1,5 @@
-"""Functions by their selectors, and what a transaction that calls one is about: of what failed or is not in
-a block yet the call is all there is."""
+"""Functions by their selectors, and what a transaction that calls one does: a failed or pending transaction
+has no logs to read."""
 
 from types import MappingProxyType
 from typing import NamedTuple
@@ -10,13 +10,13 @@ from . import abi
 
 
 class KnownCall(NamedTuple):
-    """``name``: the function's; ``kind``: of what it is a part."""
+    """``name``: the function's; ``kind``: what its transaction does."""
 
     name: str
     kind: Kind
 
 
-_WISH = (
+_LAUNCH_PARAMS = (
     "(string,string,string,string,(string,string,string,string,string),address,uint16,bool,bytes32,bytes32)"
 )
 _OPERATION_06 = "(address,uint256,bytes,bytes,uint256,uint256,uint256,uint256,uint256,bytes,bytes)"
@@ -47,8 +47,8 @@ _SIGNATURES: tuple[tuple[Kind, tuple[str, ...]], ...] = (
             "exactOutput((bytes,address,uint256,uint256))",
         ),
     ),
-    ("launch", (f"launchToken({_WISH},uint256,address,address[])",)),
-    ("launch", (f"launchAndBuy({_WISH},uint256,address,uint256,uint256,address,address[])",)),
+    ("launch", (f"launchToken({_LAUNCH_PARAMS},uint256,address,address[])",)),
+    ("launch", (f"launchAndBuy({_LAUNCH_PARAMS},uint256,address,uint256,uint256,address,address[])",)),
     ("graduation", ("graduate(address)", "createGraduatedPool(address)", "forceSweep(address)")),
     ("liquidity", ("modifyLiquidities(bytes,uint256)",)),
     ("operations", (f"handleOps({_OPERATION_06}[],address)", f"handleOps({_OPERATION_07}[],address)")),

@@ -1,4 +1,4 @@
-"""What the launchpad's factory tells of a token it launched, and what its hook tells of its pools."""
+"""The launchpad's factory, which records its launches, and its hook, which takes fees in its pools."""
 
 from dataclasses import dataclass
 
@@ -29,12 +29,12 @@ _INT24_SIGN = 2**23
 
 @dataclass(frozen=True, slots=True)
 class FactoryRecord:
-    """The factory's words about one launch, as far as anything here depends on them."""
+    """The fields of the factory's record of one launch that are used here."""
 
     curve: Address
     deployer: Address
     creator: Address
-    """Who is paid the creator's tax."""
+    """The recipient of the creator's tax."""
     quote_address: Address
     threshold_raw: int
     pool_fee_pips: int
@@ -46,19 +46,19 @@ class FactoryRecord:
 
 def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:
     """Asks the factory for its record of ``token``, and the hook for its own fee."""
-    known = of_contracts(contracts)
-    if known is None:
+    addresses = factory_and_hook(contracts)
+    if addresses is None:
         return ()
-    factory, hook = known
+    factory, hook = addresses
     return Call(factory, abi.call(GET_LAUNCHED_TOKEN, token)), Call(hook, HOOK_FEE_BPS)
 
 
 def read_launch(
     token: Address, answers: tuple[bytes | None, ...], contracts: Contracts
 ) -> LaunchRecord | None:
-    """The launch without its curve's state, which the curve tells itself."""
-    told, fee = answers if answers else (None, None)
-    record = read_record(token, told)
+    """The launch, without the state that only the curve itself knows."""
+    record_answer, fee = answers if answers else (None, None)
+    record = read_record(token, record_answer)
     if record is None:
         return None
     return LaunchRecord(
@@ -77,27 +77,28 @@ def read_launch(
 
 
 def steps(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
-    """Who tells what becomes of launches, each with the topic it does so under. Empty: nobody does here."""
-    known = of_contracts(contracts)
+    """The contract that logs the later steps of a launch, with each topic. Empty: the network has no
+    launchpad."""
+    addresses = factory_and_hook(contracts)
     topics = LAUNCH_SWEPT, POOL_GRADUATED, LAUNCH_FORCE_SWEPT
-    return () if known is None else tuple((known[0], topic) for topic in topics)
+    return () if addresses is None else tuple((addresses[0], topic) for topic in topics)
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """What becomes of the factory's launches, and what the hook keeps."""
-    known = of_contracts(contracts)
-    if known is None:
+    """The later steps of the factory's launches, and the fees that the hook keeps."""
+    addresses = factory_and_hook(contracts)
+    if addresses is None:
         return ()
-    factory, hook = known
+    factory, hook = addresses
     return (
-        LogDecoder(factory, LAUNCH_SWEPT, swept),
+        LogDecoder(factory, LAUNCH_SWEPT, decode_sweep),
         LogDecoder(factory, POOL_GRADUATED, decode_graduation),
         LogDecoder(factory, LAUNCH_FORCE_SWEPT, decode_rescue),
-        LogDecoder(hook, HOOK_FEE_COLLECTED, fee_taken),
+        LogDecoder(hook, HOOK_FEE_COLLECTED, decode_hook_fee),
     )
 
 
-def swept(log: Log) -> LaunchMoved | None:
+def decode_sweep(log: Log) -> LaunchMoved | None:
     """LaunchSwept(token indexed; quoteOut, tokenOut)."""
     token = abi.topic_address(log.topics, 1)
     quote, tokens = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
@@ -123,7 +124,7 @@ def decode_rescue(log: Log) -> LaunchMoved | None:
     return LaunchMoved(token, "rescued", None, None)
 
 
-def fee_taken(log: Log) -> HookFeeTaken | None:
+def decode_hook_fee(log: Log) -> HookFeeTaken | None:
     """HookFeeCollected(poolId indexed; currency, fee, tax)."""
     currency, fee, tax = abi.address_at(log.data, 0), abi.uint_at(log.data, 1), abi.uint_at(log.data, 2)
     if len(log.topics) != 2 or currency is None or fee is None or tax is None:
@@ -131,16 +132,15 @@ def fee_taken(log: Log) -> HookFeeTaken | None:
     return HookFeeTaken(log.topics[1], currency, fee + tax)
 
 
-def opening_calls(token: Address, factory: Address) -> tuple[Call, Call]:
-    """What anybody may call once a curve is sold out, in two transactions: the curve is emptied, the pool
-    opened."""
+def graduation_calls(token: Address, factory: Address) -> tuple[Call, Call]:
+    """The two transactions that anyone may send once a curve is sold out: empty the curve, open the pool."""
     return Call(factory, abi.call(GRADUATE, token)), Call(factory, abi.call(CREATE_GRADUATED_POOL, token))
 
 
 def read_record(token: Address, answer: bytes | None) -> FactoryRecord | None:
     """(token, curve, deployer, creatorFeeRecipient, pairToken, graduationThreshold, poolFee, tickSpacing,
-    creatorTaxBps, buybackEnabled, phase, sweptQuote, sweptTokens, sweptAt, exists). None: never launched,
-    or an answer that is no such record."""
+    creatorTaxBps, buybackEnabled, phase, sweptQuote, sweptTokens, sweptAt, exists). None: the token was
+    never launched, or the answer is no such record."""
     data = answer or b""
     numbers = [abi.uint_at(data, index) for index in range(15)]
     curve, deployer, creator, quote = (abi.address_at(data, index) for index in (1, 2, 3, 4))
@@ -163,7 +163,7 @@ def read_record(token: Address, answer: bytes | None) -> FactoryRecord | None:
     )
 
 
-def of_contracts(contracts: Contracts) -> tuple[Address, Address] | None:
+def factory_and_hook(contracts: Contracts) -> tuple[Address, Address] | None:
     """Factory and hook; None where the network has no launchpad."""
     if contracts.launchpad_factory is None or contracts.launchpad_hook is None:
         return None

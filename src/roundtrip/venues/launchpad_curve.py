@@ -1,6 +1,6 @@
-"""The launchpad's bonding curves: a contract for each token that sells it and buys it back itself.
+"""The launchpad's bonding curves: one contract per token, which sells the token and buys it back.
 
-A curve has no router and no deadline; a buy near its end is cut to what is left, and the rest comes back.
+A curve has no router and no deadline. A buy near its end is cut to what is left, and the rest is refunded.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ _VIEWS = (
 
 
 def curve(quote_address: Address, address: Address, contracts: Contracts) -> Venue:
-    """The venue of one curve. Its fees are told by the curve, not by its name."""
+    """The venue of one curve. Its fees are read from the curve."""
     return Venue(KIND, quote_name(quote_address, contracts), quote_address, address, 0)
 
 
@@ -63,15 +63,16 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """TokenLaunched(token, curve, deployer indexed; pairToken, launchConfigId, graduationThreshold)."""
-    token, at = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
+    token, address = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     quote = abi.address_at(log.data, 0)
-    if token is None or at is None or quote is None:
+    if token is None or address is None or quote is None:
         return ()
-    return (VenueListing(token, curve(quote, at, contracts)),)
+    return (VenueListing(token, curve(quote, address, contracts)),)
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
-    """The factory's TokenLaunched, and what anybody sends as a curve does: which are curves it told."""
+    """The factory's TokenLaunched, and the logs of curves from any emitter: only the emitters that
+    TokenLaunched named are curves."""
     factory = contracts.launchpad_factory
     if factory is None:
         return ()
@@ -79,24 +80,24 @@ def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
         LogDecoder(factory, TOKEN_LAUNCHED, decode_launch),
         LogDecoder(None, CURVE_BUY, decode_buy),
         LogDecoder(None, CURVE_SELL, decode_sell),
-        LogDecoder(None, BUYBACK_LOCKED, bought_back),
+        LogDecoder(None, BUYBACK_LOCKED, decode_buyback),
     )
 
 
 def decode_launch(log: Log) -> LaunchedToken | None:
-    """TokenLaunched, as ``listed`` reads it."""
-    token, at, deployer = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
+    """TokenLaunched, as in ``decode_listings``."""
+    token, address, deployer = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
     quote, threshold = abi.address_at(log.data, 0), abi.uint_at(log.data, 2)
-    if len(log.topics) != 4 or token is None or at is None or deployer is None:
+    if len(log.topics) != 4 or token is None or address is None or deployer is None:
         return None
     if quote is None or threshold is None:
         return None
-    return LaunchedToken(token, deployer, quote, at, 2, threshold)
+    return LaunchedToken(token, deployer, quote, address, 2, threshold)
 
 
 def decode_buy(log: Log) -> CurveTraded | None:
-    """CurveBuy(buyer, recipient indexed; quoteIn, tokensOut, fee, tax). The tax on buying early is in the
-    fee."""
+    """CurveBuy(buyer, recipient indexed; quoteIn, tokensOut, fee, tax). The fee includes the tax on buying
+    early."""
     return _decode_trade(log, True)
 
 
@@ -106,20 +107,20 @@ def decode_sell(log: Log) -> CurveTraded | None:
 
 
 def _decode_trade(log: Log, buys: bool) -> CurveTraded | None:
-    at, topics, data = log
+    address, topics, data = log
     if len(topics) != 3 or len(data) < 128:
         return None
     wallet, recipient = abi.address_in(topics[1]), abi.address_in(topics[2])
     if wallet is None or recipient is None:
         return None
-    paid, got = int.from_bytes(data[:32], "big"), int.from_bytes(data[32:64], "big")
+    paid, received = int.from_bytes(data[:32], "big"), int.from_bytes(data[32:64], "big")
     fee, tax = int.from_bytes(data[64:96], "big"), int.from_bytes(data[96:128], "big")
-    quote, token = (paid, got) if buys else (got, paid)
-    return CurveTraded(at, buys, wallet, recipient, quote, token, fee, tax)
+    quote, token = (paid, received) if buys else (received, paid)
+    return CurveTraded(address, buys, wallet, recipient, quote, token, fee, tax)
 
 
-def bought_back(log: Log) -> CurveBoughtBack | None:
-    """BuybackLocked(quoteSpent, tokensLocked): paid out of fees that were kept aside before."""
+def decode_buyback(log: Log) -> CurveBoughtBack | None:
+    """BuybackLocked(quoteSpent, tokensLocked): paid from fees that the curve set aside before."""
     quote, tokens = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
     if len(log.topics) != 1 or quote is None or tokens is None:
         return None
@@ -133,25 +134,25 @@ def fact_calls(venue: Venue, contracts: Contracts) -> tuple[Call, ...]:
 
 
 def snipe_call(venue: Venue, wallet: Address) -> Call:
-    """What share of a buy the curve would take of ``wallet`` now, beside its fees."""
+    """Asks for the share of a buy that the curve would take from ``wallet`` now, in addition to its fees."""
     assert venue.pool is not None
     return Call(venue.pool, abi.call(CURRENT_SNIPE_TAX_BPS, wallet))
 
 
 def read_facts(venue: Venue, token: Address, answers: tuple[bytes | None, ...]) -> PoolFacts:
-    """A curve that is sold out is no place to trade any more: it counts as not there."""
-    found = read_curve(answers, 0)
-    if found is None or found.closed:
+    """The curve's state as a pool's. A sold-out curve no longer trades: it counts as not existing."""
+    state = read_curve(answers, 0)
+    if state is None or state.closed:
         return PoolFacts(False, 0, 0, 0)
-    low, high = (found.token_raw, found.quote_raw)
+    low, high = (state.token_raw, state.quote_raw)
     if venue.quote_address < token:
         low, high = high, low
     price = isqrt((high << 192) // low)
-    return PoolFacts(True, price, isqrt(found.quote_raw * found.token_raw), found.real_quote_raw)
+    return PoolFacts(True, price, isqrt(state.quote_raw * state.token_raw), state.real_quote_raw)
 
 
 def read_curve(answers: tuple[bytes | None, ...], snipe_bps: int) -> Curve | None:
-    """The curve's state from the answers to ``fact_calls``; None when it does not answer like one."""
+    """The curve's state from the answers to ``fact_calls``; None when they are not a curve's."""
     reserves, *rest = answers
     quote, token = (abi.uint_at(reserves or b"", index) for index in (0, 1))
     real, reserved, fee, tax, ready, graduated, launched, seconds = (
@@ -174,7 +175,7 @@ def read_curve(answers: tuple[bytes | None, ...], snipe_bps: int) -> Curve | Non
 
 
 def plan_sweep(contracts: Contracts, to: Address) -> Call | None:
-    """Nothing of a stranger's lies in a curve that it would hand out: it keeps books."""
+    """None: a curve accounts for its balance, and pays out no stranger's dust."""
     return None
 
 
@@ -187,7 +188,7 @@ def spender(venue: Venue, contracts: Contracts) -> tuple[Address, str]:
 
 
 def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue | None:
-    """The curve that the launchpad names; that it did so is proven with the answers."""
+    """The curve that the launchpad names; the proof holds the launchpad's answers."""
     if launch is None or launch.curve != venue.pool:
         return None
     return curve(venue.quote_address, launch.curve, contracts)
@@ -201,16 +202,17 @@ def plan_buy(
     buyer: Address,
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Eth goes along; other money is allowed to the curve, exactly. A curve knows no deadline."""
+    """Eth is sent along; for any other quote the curve is approved for exactly that amount. A curve has no
+    deadline."""
     assert venue.pool is not None
     buy = abi.call(BUY, amount_raw, terms.min_raw, buyer)
     if venue.quote_address == ZERO_ADDRESS:
         return (Call(venue.pool, buy, amount_raw),)
-    return Call(venue.quote_address, abi.call(erc20.APPROVE, venue.pool, amount_raw)), Call(venue.pool, buy)
+    return erc20.plan_approve(venue.quote_address, venue.pool, amount_raw), Call(venue.pool, buy)
 
 
 def plan_output(venue: Venue, token: Address, contracts: Contracts, amount_raw: int) -> None:
-    """A curve hands over what it puts out: its tokens take nothing of a transfer."""
+    """None: the curve's tokens take no tax of a transfer, so the buyer receives the output."""
 
 
 def plan_sell(
@@ -222,22 +224,21 @@ def plan_sell(
     approve_raw: int | None = None,
     terms: TradeTerms = UNBOUND,
 ) -> tuple[Call, ...]:
-    """Allow the curve exactly what is sold, sell it."""
+    """Approves the curve, and sells to it."""
     assert venue.pool is not None
-    allowed = amount_raw if approve_raw is None else approve_raw
-    approve = Call(token, abi.call(erc20.APPROVE, venue.pool, allowed))
+    approve = erc20.plan_approve(token, venue.pool, amount_raw if approve_raw is None else approve_raw)
     return approve, Call(venue.pool, abi.call(SELL, amount_raw, terms.min_raw, seller))
 
 
 def plan_pay_out(venue: Venue, token: Address, contracts: Contracts, buyer: Address) -> tuple[Address, Call]:
-    """The curve's own transfer of one unit to the buyer."""
+    """The curve's transfer of one unit to the buyer."""
     assert venue.pool is not None
-    return venue.pool, Call(token, abi.call(erc20.TRANSFER, buyer, 1))
+    return venue.pool, erc20.plan_transfer(token, buyer, 1)
 
 
 def plan_pull(
     venue: Venue, token: Address, contracts: Contracts, amount_raw: int, seller: Address
 ) -> tuple[Address, Call]:
-    """The curve's own transferFrom."""
+    """The curve's transferFrom."""
     assert venue.pool is not None
-    return venue.pool, Call(token, abi.call(erc20.TRANSFER_FROM, seller, venue.pool, amount_raw))
+    return venue.pool, erc20.plan_transfer_from(token, seller, venue.pool, amount_raw)

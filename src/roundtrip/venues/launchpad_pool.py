@@ -40,7 +40,7 @@ __all__ = [
 KIND: VenueKind = "launchpad_pool"
 
 USUAL_FEE_PIPS, USUAL_TICK_SPACING = 0, 200
-"""Of every launch so far; the factory's record tells where one differs."""
+"""The values of every launch so far; the factory's record shows where a launch differs."""
 
 
 def pool(
@@ -56,12 +56,12 @@ def pool(
 def candidates(token: Address, contracts: Contracts) -> tuple[Venue, ...]:
     """The usual key against eth, weth and usdg."""
     quotes = (ZERO_ADDRESS, contracts.weth, contracts.usdg)
-    found = (pool(token, quote, USUAL_FEE_PIPS, USUAL_TICK_SPACING, contracts) for quote in quotes)
-    return tuple(venue for venue in found if venue is not None)
+    pools = (pool(token, quote, USUAL_FEE_PIPS, USUAL_TICK_SPACING, contracts) for quote in quotes)
+    return tuple(venue for venue in pools if venue is not None)
 
 
 def rebuild(venue: Venue, token: Address, launch: LaunchRecord | None, contracts: Contracts) -> Venue | None:
-    """The pool whose id its key gives, with the launchpad's hook."""
+    """The pool with the id computed from its key and the launchpad's hook."""
     return pool(token, venue.quote_address, venue.fee_pips, venue.tick_spacing, contracts)
 
 
@@ -72,5 +72,5 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
     """The pools whose hook is the launchpad's."""
-    found = amm_v4.keys_in(KIND, log, contracts)
-    return tuple(one for one in found if one.venue.hook == contracts.launchpad_hook)
+    listed = amm_v4.decode_initialize(KIND, log, contracts)
+    return tuple(listing for listing in listed if listing.venue.hook == contracts.launchpad_hook)

@@ -1,8 +1,8 @@
-"""The launchpad's first generation: the whole supply lies in a v3 pool from the first block on.
+"""The launchpad's first generation: the whole supply is in a v3 pool from the first block on.
 
-Several factories launched so. What they launched trades as in any v3 pool (``amm_v3``), and the limits that a
-token has in its first blocks are its own: a simulated buy meets them. Told here is where a launch trades, and
-what its factory says of it.
+Several factories launched this way. Their tokens trade as in any v3 pool (``amm_v3``). The limits that a
+token has in its first blocks are its own, and a simulated buy meets them. This module finds a launch's pool
+and reads its factory's record.
 """
 
 from roundtrip.domain.base.events import LaunchedToken
@@ -13,11 +13,11 @@ from . import abi, amm_v3
 from .base import Call, Contracts, Log, LogDecoder, VenueListing
 
 GET_LAUNCHED_TOKEN = "0x3cf28b5a"  # noqa: S105
-"""Of the same name as the second generation's, with another answer."""
+"""The second generation's function of this name has another answer."""
 GRADUATION_STATUS = "0x98d652f1"
 TOKEN_LAUNCHED = "0xdb51ea9ad51ab453a65a4cb7e60c3cb378c9501bb002609f8f97778fb6c4235a"  # noqa: S105
 """TokenLaunched(address,address,address,address,address,uint256,uint256,uint256,uint256,uint256). A launchpad
-of another make has the same event: only the emitter tells them apart."""
+of another project has the same event: only the emitter distinguishes them."""
 
 
 def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
@@ -26,17 +26,17 @@ def listings(contracts: Contracts) -> tuple[tuple[Address, str], ...]:
 
 
 def decode_listings(log: Log, contracts: Contracts) -> tuple[VenueListing, ...]:
-    """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, ...). It does not tell the pool's
-    fee: it is the one whose pool lies where the log says. None fits a pool of another exchange."""
-    token, quote, at = (
+    """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, ...). The log does not hold the
+    pool's fee: it is the tier whose pool has the logged address. No tier fits a pool of another exchange."""
+    token, quote, address = (
         abi.topic_address(log.topics, 1),
         abi.address_at(log.data, 0),
         abi.address_at(log.data, 1),
     )
-    if token is None or quote is None or at is None:
+    if token is None or quote is None or address is None:
         return ()
     pools = (amm_v3.pool(token, quote, fee, contracts) for fee in amm_v3.FEE_TIERS_PIPS)
-    return tuple(VenueListing(token, venue) for venue in pools if venue.pool == at)
+    return tuple(VenueListing(token, venue) for venue in pools if venue.pool == address)
 
 
 def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
@@ -46,14 +46,14 @@ def decoders(contracts: Contracts) -> tuple[LogDecoder, ...]:
 
 def decode_launch(log: Log) -> LaunchedToken | None:
     """TokenLaunched(token, deployer, dexFactory indexed; pairToken, pool, dexId, launchConfigId, positionId,
-    restrictionsEndBlock, initialBuyAmount). The pool is told, and known or not elsewhere."""
+    restrictionsEndBlock, initialBuyAmount). The pool may be of another exchange."""
     token, deployer, exchange = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
-    quote, at = abi.address_at(log.data, 0), abi.address_at(log.data, 1)
+    quote, address = abi.address_at(log.data, 0), abi.address_at(log.data, 1)
     if len(log.topics) != 4 or token is None or deployer is None or exchange is None:
         return None
-    if quote is None or at is None or len(log.data) < 7 * abi.WORD:
+    if quote is None or address is None or len(log.data) < 7 * abi.WORD:
         return None
-    return LaunchedToken(token, deployer, quote, at, 1, None)
+    return LaunchedToken(token, deployer, quote, address, 1, None)
 
 
 def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:
@@ -67,12 +67,12 @@ def launch_calls(token: Address, contracts: Contracts) -> tuple[Call, ...]:
 
 def read_launch(token: Address, answers: tuple[bytes | None, ...], contracts: Contracts) -> PoolLaunch | None:
     """The launch by the first factory that has a record of the token."""
-    told = zip(answers[::2], answers[1::2], strict=True)
-    found = (_launch(token, record or b"", status or b"") for record, status in told)
-    return next((launch for launch in found if launch is not None), None)
+    pairs = zip(answers[::2], answers[1::2], strict=True)
+    launches = (_decode_record(token, record or b"", status or b"") for record, status in pairs)
+    return next((launch for launch in launches if launch is not None), None)
 
 
-def _launch(token: Address, record: bytes, status: bytes) -> PoolLaunch | None:
+def _decode_record(token: Address, record: bytes, status: bytes) -> PoolLaunch | None:
     """``record``: (token, deployer, pairedToken, positionManager, positionId, dexId, launchConfigId,
     restrictionsEndBlock, supply, isToken0, poolFee, exists, initialBuyAmount), all zeros for a token that
     the factory did not launch. ``status``: (pairedPrincipal, threshold, graduated)."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from eth_utils.crypto import keccak
 
-from roundtrip.chain.wallet.signatures import hash_of
+from roundtrip.chain.wallet.signatures import hash_text
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import AddressAllowance, Allowances, CallAllowance
 from roundtrip.domain.base.errors import LimitReached, RoundtripError
@@ -230,7 +230,7 @@ async def test_another_wallets_signature_is_refused(shop: Context) -> None:
 async def test_what_was_signed_in_another_way_is_refused(shop: Context) -> None:
     person = Person()
     text = await text_for(shop, person.address)
-    hashed = hash_of(text)
+    hashed = hash_text(text)
     for signature in (
         person.sign_hash(keccak(text=text)), person.sign(hashed.hex()), person.sign("0x" + hashed.hex())
     ):  # fmt: skip

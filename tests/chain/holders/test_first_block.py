@@ -10,7 +10,7 @@ from roundtrip.chain.holders.first_block import FirstBlock, NoArchive, TokenCrea
 from roundtrip.chain.holders.views import was_made_in
 from roundtrip.chain.rpc.client import Meter, Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet import world
 from roundtrip.devnet.deploy import await_receipt
@@ -68,7 +68,7 @@ def ref(rpc: SyncRpc, number: int) -> BlockRef:
 
 def nodes(session: aiohttp.ClientSession, url: str) -> list[RpcNode]:
     """One alone, and as one of several."""
-    return [Node(url, session), Nodes([NodeUrl(url)], session, CHAIN_ID)]
+    return [Node(url, session), NodePool([NodeUrl(url)], session, CHAIN_ID)]
 
 
 async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(

@@ -9,7 +9,7 @@ import pytest
 from roundtrip.chain.holders.origins import FoundOrigin, NothingReached, find_origin
 from roundtrip.chain.rpc.client import Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet import world
 from roundtrip.devnet.node import NodeOptions, find_anvil, running
@@ -71,7 +71,7 @@ def followed(url: str) -> Followed:
 
 def nodes(session: aiohttp.ClientSession, *urls: str) -> list[RpcNode]:
     """One of them alone, and all as one."""
-    return [Node(urls[0], session), Nodes([NodeUrl(url) for url in urls], session, CHAIN_ID)]
+    return [Node(urls[0], session), NodePool([NodeUrl(url) for url in urls], session, CHAIN_ID)]
 
 
 async def test_the_block_that_funded_it_is_found(archive: Followed) -> None:

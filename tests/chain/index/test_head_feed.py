@@ -62,7 +62,7 @@ def mine(url: str) -> int:
 async def test_every_mined_block_is_heard_of(anvil: RunningNode, over: str) -> None:
     ws_url = anvil.url.replace("http", "ws") if over == "websocket" else None
     async with aiohttp.ClientSession() as session:
-        feed = Feed(Node(anvil.url, session), ws_url, session, 20, patience=CALM, topics=[TOPIC])
+        feed = Feed(Node(anvil.url, session), ws_url, session, 20, timeouts=CALM, topics=[TOPIC])
         async with feed.open():
             number = (await taken(feed, -1)).number
             for _ in range(5):
@@ -79,7 +79,7 @@ async def test_every_mined_block_is_heard_of(anvil: RunningNode, over: str) -> N
 async def test_it_is_closed_and_opened_again(anvil: RunningNode) -> None:
     """As by a sync that leads, stands by and leads again."""
     async with aiohttp.ClientSession() as session:
-        feed = Feed(Node(anvil.url, session), anvil.url.replace("http", "ws"), session, 20, patience=CALM)
+        feed = Feed(Node(anvil.url, session), anvil.url.replace("http", "ws"), session, 20, timeouts=CALM)
         for _ in range(2):
             assert not feed.is_listening()
             async with feed.open():
@@ -96,7 +96,7 @@ async def test_a_rolled_back_chain_is_told_of(anvil: RunningNode, over: str) -> 
     ws_url = anvil.url.replace("http", "ws") if over == "websocket" else None
     patience = FeedTimeouts(guard_s=0.05)
     async with aiohttp.ClientSession() as session:
-        feed = Feed(Node(anvil.url, session), ws_url, session, 20, patience=patience)
+        feed = Feed(Node(anvil.url, session), ws_url, session, 20, timeouts=patience)
         async with feed.open():
             await taken(feed, -1)
             await asyncio.to_thread(mine, anvil.url)
@@ -118,7 +118,7 @@ async def fed(
     node: ToldNode, patience: FeedTimeouts = CALM, clock: Clock | None = None, poll_ms: int = 10
 ) -> AsyncIterator[tuple[Feed, ScriptedWs]]:
     async with scripted() as (server, session):
-        feed = Feed(node, server.url, session, poll_ms, clock or Clock(), [TOPIC], patience=patience)
+        feed = Feed(node, server.url, session, poll_ms, clock or Clock(), [TOPIC], timeouts=patience)
         async with feed.open():
             yield feed, server
 
@@ -160,7 +160,7 @@ async def test_removed_logs_are_told_and_never_lost() -> None:
 async def test_forks_are_told_where_no_removed_logs_are() -> None:
     async with scripted() as (server, session):
         server.refuses = frozenset({"logs"})
-        feed = Feed(ToldNode(header(1)), server.url, session, 10, Clock(), [TOPIC], patience=CALM)
+        feed = Feed(ToldNode(header(1)), server.url, session, 10, Clock(), [TOPIC], timeouts=CALM)
         async with feed.open():
             server.put(head_frame(7), head_frame(8), head_frame(8, "b", "a"))
             assert await taken(feed, 100) == HeadHint(8, 100.0, removed=True)
@@ -258,7 +258,7 @@ async def test_a_deaf_websocket_is_noticed() -> None:
         await until(feed, lambda: not feed.is_listening())
         await node.until_polled(5)
         assert server.connected == 1
-        clock.now_s += patience.deaf_s
+        clock.now_s += patience.lag_s
         await server.until_connected(2)
         server.put(head_frame(3))
         await until(feed, feed.is_listening)
@@ -274,7 +274,7 @@ async def test_one_that_acknowledges_and_is_deaf_from_the_start_is_noticed() -> 
         for number in range(2, 5):
             node.head = header(number)
             await node.until_polled(2)
-            clock.now_s += patience.deaf_s
+            clock.now_s += patience.lag_s
             await server.until_connected(number)
             await node.until_polled(5)
 
@@ -284,7 +284,7 @@ async def test_a_subscription_that_is_never_acknowledged_is_given_up() -> None:
     patience = FeedTimeouts(guard_s=NEVER, answer_s=0.05, first_wait_s=0.01, longest_wait_s=0.01)
     async with scripted() as (server, session):
         server.acks = False
-        feed = Feed(node, server.url, session, 10, Clock(), patience=patience)
+        feed = Feed(node, server.url, session, 10, Clock(), timeouts=patience)
         async with feed.open():
             await server.until_connected(3)
             node.head = header(5)
@@ -299,7 +299,7 @@ async def test_where_heads_are_refused_it_polls_and_tries_again() -> None:
     node = ToldNode(header(1))
     async with scripted() as (server, session):
         server.refuses = frozenset({"newHeads"})
-        feed = Feed(node, server.url, session, 10, Clock(), patience=CALM)
+        feed = Feed(node, server.url, session, 10, Clock(), timeouts=CALM)
         async with feed.open():
             await server.until_connected(3)
             node.head = header(5)
@@ -309,7 +309,7 @@ async def test_where_heads_are_refused_it_polls_and_tries_again() -> None:
 async def test_a_dead_websocket_and_a_dead_node_are_outlived_and_no_url_is_logged() -> None:
     node = ToldNode()
     async with aiohttp.ClientSession() as session:
-        feed = Feed(node, DEAD, session, 10, Clock(), patience=CALM)
+        feed = Feed(node, DEAD, session, 10, Clock(), timeouts=CALM)
         with capture_logs() as logs:
             async with feed.open():
                 await node.until_polled(3)
@@ -324,7 +324,7 @@ async def test_a_refused_handshake_is_no_reason_to_log_a_url() -> None:
     """The error's own words hold the url."""
     node = ToldNode(header(1))
     async with scripted() as (server, session):
-        feed = Feed(node, server.url + PATH, session, 10, Clock(), patience=CALM)
+        feed = Feed(node, server.url + PATH, session, 10, Clock(), timeouts=CALM)
         with capture_logs() as logs:
             async with feed.open():
                 await until(feed, lambda: len([line for line in logs if "node" in line]) >= 2)
@@ -336,7 +336,7 @@ async def test_a_refused_handshake_is_no_reason_to_log_a_url() -> None:
 async def test_an_odd_answer_to_a_poll_is_outlived(odd: dict[str, str]) -> None:
     node = ToldNode(header(3) | odd if odd else {})
     async with aiohttp.ClientSession() as session:
-        feed = Feed(node, None, session, 10, Clock(), patience=CALM)
+        feed = Feed(node, None, session, 10, Clock(), timeouts=CALM)
         async with feed.open():
             await node.until_polled(3)
             assert feed.newest() == -1
@@ -347,7 +347,7 @@ async def test_an_odd_answer_to_a_poll_is_outlived(odd: dict[str, str]) -> None:
 async def test_polls_tell_of_a_lower_and_of_another_block() -> None:
     node = ToldNode(header(7))
     async with aiohttp.ClientSession() as session:
-        feed = Feed(node, None, session, 10, Clock(), patience=CALM)
+        feed = Feed(node, None, session, 10, Clock(), timeouts=CALM)
         async with feed.open():
             assert await taken(feed, 6) == HeadHint(7, 100.0)
             node.head = header(7, "b")

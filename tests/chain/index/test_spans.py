@@ -11,7 +11,7 @@ from roundtrip.chain.blocks.span_stream import ForkSeen, spans
 from roundtrip.chain.blocks.spans import BlockRead, read_block, read_refs, read_span
 from roundtrip.chain.rpc.client import Node, NodeAnswerTooLarge
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -150,7 +150,7 @@ async def test_whatever_a_node_does_is_a_fault_of_its_own(
         faulty.fault = fault
         # What is answered has all the time that a busy machine takes.
         timeout_s = 10.0 if fault in NOT_ABOUT_SPANS else 0.3
-        node: Node | Nodes = Node(faulty.url, session, timeout_s, most_answer_bytes=2**22)
+        node: Node | NodePool = Node(faulty.url, session, timeout_s, most_answer_bytes=2**22)
         if several:
             node = _nodes(session, [faulty.url], timeout_s)
         if fault in NOT_ABOUT_SPANS and not (several and fault == "wrong chain id"):
@@ -191,5 +191,5 @@ async def test_a_second_node_stands_in(rpc: SyncRpc, session: aiohttp.ClientSess
         assert other.sent
 
 
-def _nodes(session: aiohttp.ClientSession, urls: list[str], timeout_s: float) -> Nodes:
-    return Nodes([NodeUrl(url) for url in urls], session, CHAIN_ID, timeout_s)
+def _nodes(session: aiohttp.ClientSession, urls: list[str], timeout_s: float) -> NodePool:
+    return NodePool([NodeUrl(url) for url in urls], session, CHAIN_ID, timeout_s)

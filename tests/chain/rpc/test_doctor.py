@@ -11,10 +11,10 @@ import asyncpg
 import pytest
 
 from roundtrip.chain.blocks.heads import Heads
-from roundtrip.chain.doctor import LOOKS, NEEDED, DoctorRounds, DoctorSubject, Finding, examine
+from roundtrip.chain.doctor import CHECKS, NEEDED, DoctorRounds, DoctorSubject, Finding, examine
 from roundtrip.chain.rpc.client import Budget, Node
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
@@ -41,7 +41,7 @@ def by_name(found: list[Finding]) -> dict[str, Finding]:
 
 async def test_everything_works_on_the_local_chain(ctx: Context) -> None:
     found = by_name(await examine(patient(ctx)))
-    assert {look.what for look in LOOKS if look.what != "nodes"} | {"NUMBER inside"} == found.keys()
+    assert {look.what for look in CHECKS if look.what != "nodes"} | {"NUMBER inside"} == found.keys()
     # What was before the state that the chain was started with is not told.
     assert found.pop("archive").state == "in part"
     assert {row.state for row in found.values()} == {"works"}
@@ -137,7 +137,7 @@ async def test_what_is_missing_shows_in_health_and_what_is_there_again_does_not(
 async def test_what_runs_beside_the_service_asks_nothing_heavy(ctx: Context, faulty: FaultyNode) -> None:
     light = await examine(replace(patient(ctx, faulty.url), thorough=False))
     names = {row.what for row in light}
-    looked_at = {look.what for look in LOOKS if not look.heavy and look.what != "nodes"}
+    looked_at = {look.what for look in CHECKS if not look.heavy and look.what != "nodes"}
     assert names == looked_at | {"NUMBER inside"}
 
 
@@ -164,7 +164,7 @@ async def test_a_database_that_is_gone_shows_in_health(ctx: Context, built: Buil
 
 async def test_of_several_nodes_it_is_told_how_many_are_left(ctx: Context, rpc: SyncRpc) -> None:
     async with pair(rpc.url) as (first, second), aiohttp.ClientSession() as session:
-        nodes = Nodes([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
+        nodes = NodePool([NodeUrl(first.url), NodeUrl(second.url)], session, CHAIN_ID)
         one = replace(patient(ctx), node=nodes, thorough=False)
         assert by_name(await examine(one))["nodes"].state == "works"
         first.quirk = "403"

@@ -13,9 +13,9 @@ from roundtrip.app.build import context
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.dialect import ANVIL
-from roundtrip.chain.rpc.dialect_probe import speaks_as
+from roundtrip.chain.rpc.dialect_probe import speaks_dialect
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.config.networks import CHAIN_ID, contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet import world
@@ -182,7 +182,7 @@ async def test_a_node_of_another_dialect_is_never_asked_to_simulate(
         head = await several.heads.refresh()
 
         async def speaks(node: Node) -> bool | RpcError:
-            return await speaks_as(ANVIL, node, head.block, head.base_fee_wei)
+            return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
 
         nodes_of(several).speaks = speaks
         assert (await said(several, built.tokens["plain"]))[0] == "ok"
@@ -224,7 +224,7 @@ async def test_an_odd_answer_to_the_probe_bars_nobody_for_good(
 
         async def speaks(node: Node) -> bool | RpcError:
             head = several.heads.current()
-            return await speaks_as(ANVIL, node, head.block, head.base_fee_wei)
+            return await speaks_dialect(ANVIL, node, head.block, head.base_fee_wei)
 
         nodes.speaks, one.odd, other.odd = speaks, 99, 99
         for endpoint in nodes.endpoints:
@@ -263,7 +263,7 @@ async def test_the_service_over_two_nodes(
     first.quirk = "403"
     urls = (NodeUrl(first.url), NodeUrl(second.url))
     async with context(Settings(), urls, contracts_from(built.contracts), database_url) as ctx:
-        assert isinstance(ctx.node, Nodes)
+        assert isinstance(ctx.node, NodePool)
         assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
         # The first is well again when it has waited; until then the second one does it all.
         assert [state.condition for state in ctx.node.state()] == ["told to wait", "ok"]

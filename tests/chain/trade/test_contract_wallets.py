@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.chain.rpc.client import READ_METHODS
-from roundtrip.chain.wallet.signatures import hash_of
+from roundtrip.chain.wallet.signatures import hash_text
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer, calldata
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -67,7 +67,7 @@ def wallet_of(rpc: SyncRpc, code: str, owner: Person, manner: int = HONEST) -> A
 
 def approve(rpc: SyncRpc, wallet: Address, owner: Person, text: str) -> None:
     """The owner approves the text on the chain, where everyone can see it."""
-    hashed = hash_of(text)
+    hashed = hash_text(text)
     rpc.call("anvil_setBalance", owner.address, hex(10**18))
     rpc.call("anvil_impersonateAccount", owner.address)
     ContractDeployer(rpc, owner.address, gas=200_000).send(wallet, calldata("approveHash(bytes32)", hashed))
@@ -216,7 +216,7 @@ async def test_who_sees_an_approval_and_posts_first_gets_no_key(
     approve(rpc, wallet, owner, text)
     await shop.heads.refresh()
     signature = public_signatures(owner)[form]
-    for shown in (None, thiefs_claim, second_claim, "00" * 32, claim[::-1], hash_of(text).hex()):
+    for shown in (None, thiefs_claim, second_claim, "00" * 32, claim[::-1], hash_text(text).hex()):
         assert await code_of(shop, wallet, signature, claim=shown) == "bad_signature"
     assert await kept_of(shop, wallet) == Kept(0, [], 0)
     # The attacker's tries burnt nothing; the owner's success spends the approval.

@@ -9,7 +9,7 @@ from typing import Any, cast
 import asyncpg
 import pytest
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.watch.alerts import MOST_CHANNELS
@@ -45,7 +45,7 @@ async def start(street: Street, *started: StartedChat) -> list[str]:
     before = len(street.chats.told)
     street.chats.updates = [[one] for one in started]
     street.chats.idle.clear()
-    async with beside(link_chats(street.ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
+    async with run_in_background(link_chats(street.ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
         await street.chats.idle.wait()
     return [texts[0] for _, texts in street.chats.told[before:]]
 
@@ -157,7 +157,7 @@ async def test_one_process_listens_and_another_takes_over(street: Street) -> Non
     ctx = replace(street, pool=cast(asyncpg.Pool, counted)).ctx
     async with street.pool.acquire() as holder:
         assert await holder.fetchval("SELECT pg_try_advisory_lock($1)", LOCK)
-        async with beside(link_chats(ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
+        async with run_in_background(link_chats(ctx, again_s=0.01), "telegram"), asyncio.timeout(WAIT_S):
             # Twice it was in vain.
             await counted.thrice.wait()
             assert street.chats.asked_after == []

@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 from structlog.testing import capture_logs
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.engine.worker import Effect, Kind, Worker, nothing
 from roundtrip.store.server import jobs
@@ -365,7 +365,7 @@ async def test_an_effect_that_wishes_for_its_own_job_is_not_waited_for_by_who_re
 
 async def test_a_wish_wakes_it(ground: Ground) -> None:
     """It looks by itself once a minute: bounded waits would not reach that."""
-    async with beside(worker(ground, walk=kind(does)).run(), "worker"):
+    async with run_in_background(worker(ground, walk=kind(does)).run(), "worker"):
         for n in range(3):
             await ground.wish(str(n))
             await until(lambda: _is(ground.left(), []))
@@ -374,13 +374,13 @@ async def test_a_wish_wakes_it(ground: Ground) -> None:
 
 async def test_more_than_is_run_at_once_is_gone_through(ground: Ground) -> None:
     await ground.wish(*(f"{n:02}" for n in range(50)))
-    async with beside(worker(ground, walk=kind(quiet, at_once=3)).run(), "worker"):
+    async with run_in_background(worker(ground, walk=kind(quiet, at_once=3)).run(), "worker"):
         await until(lambda: _is(ground.left(), []))
     assert len(ground.begun) == 50
 
 
 async def test_what_becomes_due_is_found_without_a_word(ground: Ground) -> None:
-    async with beside(worker(ground, poll_s=0.01, walk=kind(does)).run(), "worker"):
+    async with run_in_background(worker(ground, poll_s=0.01, walk=kind(does)).run(), "worker"):
         async with ground.pool.acquire() as connection:
             await jobs.enqueue(connection, "walk", "a", run_at=ground.now() + timedelta(hours=1))
         await ground.wish("b")
@@ -392,7 +392,7 @@ async def test_what_becomes_due_is_found_without_a_word(ground: Ground) -> None:
 
 async def test_two_workers_do_everything_once(ground: Ground) -> None:
     one, other = worker(ground, walk=kind(does, at_once=2)), worker(ground, walk=kind(does, at_once=2))
-    async with beside(one.run(), "one"), beside(other.run(), "other"):
+    async with run_in_background(one.run(), "one"), run_in_background(other.run(), "other"):
         await ground.wish(*(f"{n:02}" for n in range(40)))
         await until(lambda: _is(ground.left(), []))
     assert sorted(ground.begun) == [f"{n:02}" for n in range(40)]
@@ -401,7 +401,7 @@ async def test_two_workers_do_everything_once(ground: Ground) -> None:
 
 async def test_it_wishes_for_what_it_begins_with(ground: Ground) -> None:
     daily = Kind(does, 60, 1, 60, at_start="all")
-    async with beside(worker(ground, walk=daily).run(), "worker"):
+    async with run_in_background(worker(ground, walk=daily).run(), "worker"):
         await until(lambda: _is(ground.marks(), ["all-1"]))
 
 
@@ -473,7 +473,7 @@ async def test_when_the_line_of_wishes_is_cut_it_is_laid_again(ground: Ground) -
         return bool(await ground.pool.fetchval(cut))
 
     with capture_logs() as logged:
-        async with beside(worker(ground, walk=kind(does)).run(), "worker"):
+        async with run_in_background(worker(ground, walk=kind(does)).run(), "worker"):
             for n in range(2):
                 await ground.wish(str(n))
                 await until(lambda: _is(ground.left(), []))
@@ -530,7 +530,7 @@ async def test_a_database_that_starts_again_is_waited_for(open_folder: Path) -> 
         async with asyncpg.create_pool(server.dsn, min_size=1, max_size=6, command_timeout=5) as pool:
             ground = Ground(pool)
             with capture_logs() as logged:
-                async with beside(worker(ground, poll_s=0.01, walk=kind(waits)).run(), "worker"):
+                async with run_in_background(worker(ground, poll_s=0.01, walk=kind(waits)).run(), "worker"):
                     await ground.wish("a")
                     async with asyncio.timeout(WAIT_S):
                         await ground.has_begun.wait()

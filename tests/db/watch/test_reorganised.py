@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.store.index import cursor as chain
 from roundtrip.store.maintenance.reset import forget
@@ -283,7 +283,7 @@ async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: Ground) ->
 
         assert await until(is_there, WAIT_S)
 
-    async with beside(ground.another(without(PLAIN, wish=wish)).run(), "alerts"):
+    async with run_in_background(ground.another(without(PLAIN, wish=wish)).run(), "alerts"):
         await ground.block(buys())
         await told(1)
         await ground.block(buys())

@@ -161,7 +161,9 @@ def test_dollars_are_bought_the_same_way_where_weth_is_the_pools_second_token() 
 def test_a_path_is_written_from_where_it_ends_to_where_it_begins(
     hops: list[tuple[Address, int]], start: Address, amount: int, most: int
 ) -> None:
-    data = amm_v3.exact_output(start, tuple(QuoteHop(to, fee) for to, fee in hops), BUYER, amount, most)
+    data = amm_v3.encode_exact_output(
+        start, tuple(QuoteHop(to, fee) for to, fee in hops), BUYER, amount, most
+    )
     path, recipient, wanted, paid = output(data)
     assert (recipient, wanted, paid) == (BUYER, amount, most)
     backwards: list[str | int] = [part for hop in reversed(hops) for part in hop]
@@ -221,7 +223,7 @@ def test_the_router_itself_is_asked_to_pull_into_the_pool(token: Address, quote:
 
 
 def test_a_swap_carries_the_least_it_accepts() -> None:
-    assert single(amm_v3.exact_input_single(BELOW, ABOVE, 500, SELLER, 10, 9))[5] == 9
+    assert single(amm_v3.encode_exact_input_single(BELOW, ABOVE, 500, SELLER, 10, 9))[5] == 9
 
 
 # --- the state of a pool ---------------------------------------------------------------------------

@@ -133,8 +133,8 @@ def test_whatever_stands_between_the_token_and_its_existence_never_raises(words:
 
 @pytest.mark.parametrize("gone", ["launchpad_factory", "launchpad_hook"])
 def test_a_launchpad_is_its_factory_and_its_hook(gone: str) -> None:
-    assert launchpad.of_contracts(CONTRACTS) == (CONTRACTS.launchpad_factory, CONTRACTS.launchpad_hook)
+    assert launchpad.factory_and_hook(CONTRACTS) == (CONTRACTS.launchpad_factory, CONTRACTS.launchpad_hook)
     bare = replace(CONTRACTS, **{gone: None})  # type: ignore[arg-type]
-    assert launchpad.of_contracts(bare) is None
+    assert launchpad.factory_and_hook(bare) is None
     assert launchpad.launch_calls(TOKEN, bare) == ()
     assert launchpad.read_launch(TOKEN, (), bare) is None

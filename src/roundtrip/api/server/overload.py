@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 
 TICK_S = 0.05
 LATE_S = 0.15
@@ -77,7 +77,7 @@ class RunLimit:
     @contextlib.asynccontextmanager
     async def watch_loop(self, running: Callable[[], int]) -> AsyncIterator[None]:
         """Looks at the loop while the block runs. ``running``: how many runs are under way."""
-        async with beside(self._watch(running), "pressure"):
+        async with run_in_background(self._watch(running), "pressure"):
             yield
 
     async def _watch(self, running: Callable[[], int]) -> None:

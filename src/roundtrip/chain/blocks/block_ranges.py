@@ -1,4 +1,4 @@
-"""Ranges of blocks one after the other, several asked for at once, given out in order."""
+"""Consecutive ranges of blocks, several requested at once, yielded in order."""
 
 import asyncio
 import time
@@ -12,7 +12,7 @@ from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned, asks_too_
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
 MOST_TRIES = 8
-"""Of one block in a row, with waits of about ten seconds in all: then the caller is told."""
+"""Failures of one block in a row, about ten seconds with their waits, before the fault is raised."""
 FIRST_WAIT_S, MOST_WAIT_S = 0.1, 2.0
 
 R = TypeVar("R")
@@ -25,14 +25,14 @@ class _Range(Generic[R]):
     first: int
     last: int
     tries: int = 0
-    """How often this block alone has failed."""
+    """How often this single block has failed."""
     task: asyncio.Task[R] | None = None
 
     def blocks(self) -> int:
         return self.last - self.first + 1
 
     def halves(self) -> list["_Range[R]"]:
-        """What is asked for after it failed: it in two, or a block alone again."""
+        """What to request after a failure: its two halves, or a single block again."""
         if self.first == self.last:
             return [_Range(self.first, self.last, self.tries + 1)]
         middle = (self.first + self.last) // 2
@@ -49,22 +49,22 @@ async def ranges(
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AsyncGenerator[R, None]:
-    """What ``read`` gives for blocks ``first`` to ``last_known`` (asked again whenever there is room), in
-    ranges that follow each other. At most ``in_flight`` are asked for or wait here to be taken.
+    """Yields what ``read`` returns for blocks ``first`` to ``last_known`` (called whenever there is room), in
+    consecutive ranges. At most ``in_flight`` ranges are requested, or read and not yet consumed.
 
-    A range that fails is asked for again in two halves, after a wait where the node did not say that it was
-    too much. Raises the NodeFault (or ServiceFull) when a block alone failed MOST_TRIES times in a row, and
-    at once ServiceFull when the day's calls are spent, and HistoryPruned. Close it (``contextlib.aclosing``):
-    then nothing is left under way.
+    A range that fails is requested again in two halves, after a wait unless the node refused it as too much.
+    Raises the NodeFault (or ServiceFull) when a single block failed MOST_TRIES times in a row; ServiceFull at
+    once when the day's calls are spent; HistoryPruned at once. The caller closes it
+    (``contextlib.aclosing``), which cancels every request under way.
     """
     ahead: deque[_Range[R]] = deque()
     failures = 0
 
-    async def read_timed(one: _Range[R]) -> R:
+    async def read_timed(part: _Range[R]) -> R:
         started_s = clock()
-        found = await read(one.first, one.last)
-        width.took(one.blocks(), clock() - started_s, count_logs(found))
-        return found
+        result = await read(part.first, part.last)
+        width.note_answer(part.blocks(), clock() - started_s, count_logs(result))
+        return result
 
     try:
         while True:
@@ -72,46 +72,46 @@ async def ranges(
             first = _plan(ahead, first, last, width, in_flight)
             if not ahead:
                 return
-            waiting = [one for one in ahead if one.task is None]
-            # The place of one that was taken, or failed, is free: the first is always under way.
-            for one in waiting[: in_flight - (len(ahead) - len(waiting))]:
-                one.task = asyncio.create_task(read_timed(one), name=f"range {one.first}")
-            one = ahead[0]
-            assert one.task is not None
+            waiting = [part for part in ahead if part.task is None]
+            # A range that was yielded, or failed, left its place: so the first one is always under way.
+            for part in waiting[: in_flight - (len(ahead) - len(waiting))]:
+                part.task = asyncio.create_task(read_timed(part), name=f"range {part.first}")
+            head = ahead[0]
+            assert head.task is not None
             try:
-                found = await one.task
+                result = await head.task
             except (NodeFault, ServiceFull) as fault:
                 ahead.popleft()
                 failures += 1
-                _narrow(width, one.blocks(), fault)
-                if _is_hopeless(fault) or one.tries == MOST_TRIES - 1:
+                _narrow(width, head.blocks(), fault)
+                if _is_hopeless(fault) or head.tries == MOST_TRIES - 1:
                     raise
-                ahead.extendleft(reversed(one.halves()))
-                if not (isinstance(fault, NodeFault) and asks_too_much(fault) and one.blocks() > 1):
+                ahead.extendleft(reversed(head.halves()))
+                if not (isinstance(fault, NodeFault) and asks_too_much(fault) and head.blocks() > 1):
                     await wait(max(_wait_s(failures), fault.retry_after_s or 0))
                 continue
             ahead.popleft()
             failures = 0
-            yield found
+            yield result
     finally:
-        tasks = [one.task for one in ahead if one.task is not None]
+        tasks = [part.task for part in ahead if part.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _is_hopeless(fault: NodeFault | ServiceFull) -> bool:
-    """Whether asking again helps nobody today."""
+    """Whether a retry cannot succeed today."""
     is_spent = fault.code in ("budget_spent", "holders_budget")
     return is_spent or isinstance(fault, HistoryPruned | BlockTooLarge)
 
 
 def _plan(ahead: deque[_Range[R]], first: int, last: int, width: Width, in_flight: int) -> int:
-    """Adds ranges while there is room; the block that the next one begins with."""
+    """Adds ranges while there is room. Returns the first block of the next range."""
     while len(ahead) < in_flight and first <= last:
-        one: _Range[R] = _Range(first, min(last, first + width.blocks - 1))
-        ahead.append(one)
-        first = one.last + 1
+        part: _Range[R] = _Range(first, min(last, first + width.blocks - 1))
+        ahead.append(part)
+        first = part.last + 1
     return first
 
 
@@ -127,7 +127,7 @@ def _wait_s(failures: int) -> float:
 
 
 def between(below: int, above: int, most: int) -> list[int]:
-    """Up to ``most`` numbers above the one and below the other, evenly, in order."""
+    """Up to ``most`` evenly spaced numbers between ``below`` and ``above``, both excluded, in order."""
     gap = above - below
     count = min(most, gap - 1)
     return [below + gap * part // (count + 1) for part in range(1, count + 1)]

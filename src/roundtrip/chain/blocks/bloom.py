@@ -1,42 +1,51 @@
-"""The bloom of a block's logs, as its header holds it: 2048 bits, as one integer.
+"""The bloom filter of a block's logs in its header: 2048 bits, as one integer.
 
-Every address and topic of every log sets three bits, made of its hash. So the header, which is hashed, says
-something of all logs: one that is left out or made up nearly always changes it.
+Every address and topic of every log sets three bits, taken from its hash. So the header, which is hashed,
+commits to all logs: a missing or forged one nearly always changes it.
 """
 
 from functools import lru_cache
 
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.abi import keccak
+from roundtrip.venues.base import Log
 
 BITS = 2048
 _LAST = BITS - 1
 _BIT = tuple(1 << bit for bit in range(BITS))
 _MOST_REMEMBERED = 16_384
-"""Of addresses, and as many topics: about 450 bytes each. A few contracts make most logs."""
+"""Cached addresses, and as many topics: about 450 bytes each. A few contracts emit most logs."""
 
 
 def bits(data: bytes) -> int:
-    """The three bits that one address or topic sets: 11 bits each of its hash's first three byte pairs."""
+    """The three bits that an address or topic sets: the low 11 bits of its hash's first three byte pairs."""
     pairs = int.from_bytes(keccak(data)[:6])
     return _BIT[pairs >> 32 & _LAST] | _BIT[pairs >> 16 & _LAST] | _BIT[pairs & _LAST]
 
 
 @lru_cache(_MOST_REMEMBERED)
 def address_bits(text: str) -> tuple[Address, int]:
-    """An address in lower case, and its bits. Raises ValueError when it is none."""
+    """An address in lower case, and its bits. Raises ValueError when ``text`` is none."""
     return Address(text.lower()), bits(_bytes(text, 20))
 
 
 @lru_cache(_MOST_REMEMBERED)
 def topic_bits(text: str) -> tuple[str, int]:
-    """A topic in lower case, and its bits. Raises ValueError when it is none."""
+    """A topic in lower case, and its bits. Raises ValueError when ``text`` is none."""
     return text.lower(), bits(_bytes(text, 32))
+
+
+def log_bits(log: Log) -> int:
+    """The bits that a log sets. Raises ValueError where its address or a topic is none."""
+    log_bloom = address_bits(log.address)[1]
+    for topic in log.topics:
+        log_bloom |= topic_bits(topic)[1]
+    return log_bloom
 
 
 def _bytes(text: str, size: int) -> bytes:
     data = bytes.fromhex(text[2:])
-    # bytes.fromhex passes over spaces: then there are fewer bytes than digits.
+    # bytes.fromhex skips spaces: then there are fewer bytes than digits.
     if len(data) != size or len(text) != 2 + 2 * size or text[:2] != "0x":
         raise ValueError(f"not 0x and {size} bytes in hex")
     return data

@@ -1,50 +1,45 @@
-"""A block's transactions, and what one of them logged: read alone, and held against what was asked for."""
+"""Reads one block with its transactions, or one receipt, and checks that it is the requested one."""
 
 from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
+from roundtrip.chain.rpc.errors import describe_error
+from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.venues.base import Log
 
 from .spans import NodeLied, SpanTx
 
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
-_Data = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
-Answer = msgspec.Raw | RpcError
-
 
 class UnreadableBlock(NodeFault):
-    """What it gave has another form than is known: it will have it the next time, too."""
+    """The answer has an unknown form. A retry does not help."""
 
 
 class FullBlock(msgspec.Struct):
-    """A block in full, hex as the node gives it."""
+    """A block with its transactions; hex as the node gives it."""
 
-    number: _Quantity
-    hash: _Word
+    number: Quantity
+    hash: Word
     transactions: tuple[SpanTx, ...]
 
 
 class _BlockRawLog(msgspec.Struct):
-    address: _Address
-    topics: Annotated[list[_Word], msgspec.Meta(max_length=4)]
-    data: _Data
+    address: HexAddress
+    topics: Annotated[list[Word], msgspec.Meta(max_length=4)]
+    data: HexBytes
 
 
 class _BlockLogs(msgspec.Struct, rename="camel"):
-    block_hash: _Word
-    transaction_hash: _Word
+    block_hash: Word
+    transaction_hash: Word
     logs: list[_BlockRawLog]
 
 
 class BlockReceipt(msgspec.Struct, frozen=True):
-    """What a transaction logged, in order, and in which block."""
+    """A transaction's logs, in order, and its block."""
 
     block_hash: str
     logs: tuple[Log, ...]
@@ -55,14 +50,14 @@ _RECEIPTS = msgspec.json.Decoder(_BlockLogs)
 
 
 def block_call(number: int) -> RpcCall:
-    """Asks for a block in full."""
+    """Asks for a block with its transactions."""
     return RpcCall("eth_getBlockByNumber", [hex(number), True])
 
 
 def read_block(answer: Answer, number: int) -> FullBlock:
-    """What ``block_call`` was answered. Raises NodeFault."""
+    """Decodes the answer to ``block_call``. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block {number} ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
     try:
         block = _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -78,9 +73,9 @@ def receipt_call(tx_hash: str) -> RpcCall:
 
 
 def read_receipt(answer: Answer, tx_hash: str) -> BlockReceipt:
-    """What ``receipt_call`` was answered. Raises NodeFault."""
+    """Decodes the answer to ``receipt_call``. Raises NodeFault."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no receipt ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no receipt ({describe_error(answer)})")
     try:
         receipt = _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -1,6 +1,6 @@
-"""Hints that the chain moved: over a websocket, and by polling while there is none that is well.
+"""Hints that the chain moved: from a websocket, and by polling while no websocket works.
 
-What is told here is only a hint. Truth is read by whoever takes it, over HTTP, with hash links.
+A hint proves nothing. The reader of the feed reads the blocks over HTTP and checks their hash links.
 """
 
 import asyncio
@@ -15,13 +15,13 @@ import aiohttp
 import msgspec
 import structlog
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, entries
 from roundtrip.chain.rpc.endpoints import NodeEndpoint, NodeUrl
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 
 MOST_FRAME_BYTES = 2**20
-"""A header is about 2 kB; a log is as large as its contract made it."""
+"""A header is about 2 kB; a log may have any size."""
 _REMEMBERED = 128
 _LATEST = (RpcCall("eth_getBlockByNumber", ["latest", False]),)
 log = structlog.get_logger(__name__)
@@ -29,8 +29,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class HeadHint:
-    """``number``: the newest block heard of. With ``removed``: blocks from ``number`` on may be gone, or
-    replaced. ``heard_s``: when that was heard first, by the feed's clock."""
+    """``number``: the newest known block. With ``removed``: blocks from ``number`` on may be gone or
+    replaced. ``heard_s``: when that was first reported, by the feed's clock."""
 
     number: int
     heard_s: float
@@ -42,21 +42,21 @@ _Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
 class FeedHeader(msgspec.Struct, frozen=True, rename="camel"):
-    """As much of a header as is read here. Larger numbers than any chain has are malformed: they would
-    stand above all right ones."""
+    """The fields of a header that are read here. A number larger than any chain's is malformed: it would
+    outrank every correct one."""
 
     number: _Number
     hash: _Word
     parent_hash: _Word
 
     def at(self) -> int:
-        """Its number."""
+        """The block's number."""
         return int(self.number, 16)
 
 
 class HeadHints:
-    """Many hints made one: the newest number, and the lowest that was taken back until somebody takes it.
-    Plain state, with the time handed in."""
+    """Merges hints: keeps the newest number, and the lowest removed number until it is taken. Plain state;
+    the time is passed in."""
 
     def __init__(self) -> None:
         self.newest = -1
@@ -66,38 +66,39 @@ class HeadHints:
         self._at_last_poll = -1
         self._fell_to = ""
 
-    def hear_poll(self, head: FeedHeader, now_s: float) -> None:
-        """The newest block by HTTP. It is lower when it is below what was the newest one poll earlier, from
-        whomever: a websocket may be a moment ahead. A node that stays where it fell to is told of once."""
+    def note_poll(self, head: FeedHeader, now_s: float) -> None:
+        """Notes the newest block by HTTP. The head fell when it is below the newest one at the last poll, not
+        below the newest one of all: a websocket may be a moment ahead. A node that stays at the lower head is
+        reported once."""
         if head.hash == self._fell_to:
             fell = False
         else:
             fell = head.at() < self._at_last_poll
             self._fell_to = head.hash if fell else ""
-        self.hear_head(head, now_s, fell)
+        self.note_head(head, now_s, fell)
         self._at_last_poll = self.newest
 
-    def hear_head(self, head: FeedHeader, now_s: float, fell: bool = False) -> None:
-        """A head. ``fell``: whoever told it had told a higher one. That is a reorganisation to a shorter
-        chain, or a node that fell behind: a removed hint of the head's own number. A hash that contradicts
-        what was heard is one, too, of the first block that it contradicts."""
+    def note_head(self, head: FeedHeader, now_s: float, fell: bool = False) -> None:
+        """Notes a head. ``fell``: its source reported a higher one before. That is a reorganisation to a
+        shorter chain, or a node that fell behind; it yields a removed hint of the head's own number. A hash
+        that contradicts a known one also does, of the first block that it contradicts."""
         number = head.at()
         if self._hashes.get(number - 1, head.parent_hash) != head.parent_hash:
-            self.hear_removal(number - 1, now_s)
+            self.note_removal(number - 1, now_s)
         elif fell or self._hashes.get(number, head.hash) != head.hash:
-            self.hear_removal(number, now_s)
+            self.note_removal(number, now_s)
         self._remember(number, head.hash)
         if fell or number > self.newest:
             self.newest, self._newest_s = number, now_s
 
-    def hear_removal(self, number: int, now_s: float) -> None:
-        """Something of block ``number`` was taken back."""
+    def note_removal(self, number: int, now_s: float) -> None:
+        """Notes that something of block ``number`` was removed."""
         if self._removed is None or number < self._removed.number:
             heard_s = now_s if self._removed is None else self._removed.heard_s
             self._removed = HeadHint(number, heard_s, removed=True)
 
     def take(self, after: int) -> HeadHint | None:
-        """What was taken back, once, else the newest number where it is above ``after``, else None."""
+        """The removed hint, once; else the newest number where it is above ``after``; else None."""
         if self._removed is not None:
             taken, self._removed = self._removed, None
             return taken
@@ -111,53 +112,55 @@ class HeadHints:
 
 
 class Subscription:
-    """One websocket subscription, and whether it tells what polls see. ``deaf_s``: so late it may be."""
+    """One websocket subscription, compared with the polls. ``lag_s``: how far it may be behind them."""
 
-    def __init__(self, deaf_s: float) -> None:
-        self._deaf_s = deaf_s
-        self._told: int | None = None
+    def __init__(self, lag_s: float) -> None:
+        self._lag_s = lag_s
+        self._reported: int | None = None
         self._known = -1
-        self._owed: tuple[int, float] | None = None
+        self._missing: tuple[int, float] | None = None
+        """A head that only a poll has seen, and when."""
 
     def note_head(self, number: int) -> bool:
-        """It told a head. True when that is lower than the one before."""
-        fell = self._told is not None and number < self._told
-        self._told = number
-        if self._owed is not None and (fell or number >= self._owed[0]):
-            self._owed = None
+        """Notes a head from the websocket. True when it is lower than the one before."""
+        fell = self._reported is not None and number < self._reported
+        self._reported = number
+        if self._missing is not None and (fell or number >= self._missing[0]):
+            self._missing = None
         self._known = number if fell else max(self._known, number)
         return fell
 
     def note_poll(self, number: int, now_s: float) -> None:
-        """A poll that began after the subscription saw this head. It owes none that is older than itself."""
+        """Notes a head seen by a poll that began after the subscription. The first one is not missing: it may
+        be older than the subscription."""
         if self._known < 0:
             self._known = number
-        elif number > self._known and self._owed is None:
-            self._owed = number, now_s
+        elif number > self._known and self._missing is None:
+            self._missing = number, now_s
 
     def is_well(self) -> bool:
-        """It has told of a block, and of all that polls have seen since."""
-        return self._told is not None and self._owed is None
+        """Whether it reported a block, and every head that polls have seen since."""
+        return self._reported is not None and self._missing is None
 
-    def is_deaf(self, now_s: float) -> bool:
-        """It was silent about a head for too long."""
-        return self._owed is not None and now_s - self._owed[1] >= self._deaf_s
+    def is_silent(self, now_s: float) -> bool:
+        """Whether it failed to report a head for too long."""
+        return self._missing is not None and now_s - self._missing[1] >= self._lag_s
 
 
 @dataclass(frozen=True, slots=True)
 class FeedTimeouts:
-    """How long what is waited for. ``guard_s``: between polls beside a websocket that is well; ``deaf_s``: so
-    far it may be behind such a poll; ``silence_s``: for a head; ``answer_s``: to connect and subscribe."""
+    """The feed's waits. ``guard_s``: between polls while the websocket works. ``lag_s``: how far the
+    websocket may be behind such a poll. ``silence_s``: for a head. ``answer_s``: to connect and subscribe."""
 
     guard_s: float = 2.0
-    deaf_s: float = 1.0
+    lag_s: float = 1.0
     silence_s: float = 10.0
     answer_s: float = 5.0
     first_wait_s: float = 0.2
     longest_wait_s: float = 10.0
 
     def wait_s(self, failures: int, chance: float) -> float:
-        """Before the websocket is tried again. ``chance``, from 0 to 1, spreads those of many services."""
+        """The wait before the next connection. ``chance``, from 0 to 1, spreads those of many services."""
         doubled = self.first_wait_s * 2.0 ** min(failures, 20)
         return min(self.longest_wait_s, doubled) * (1 - chance / 2)
 
@@ -183,8 +186,8 @@ _HEADS, _LOGS = 0, 1
 
 
 class Feed:
-    """Tells one taker when the chain moved. ``topics``: logs of these kinds are subscribed to, for those that
-    are taken back; none: they are not. ``chance``: from 0 to 1, spreads waits."""
+    """Reports to one reader when the chain moved. ``topics``: subscribes to logs of these kinds, to learn of
+    removed ones; empty: no subscription to logs. ``chance``: from 0 to 1, spreads waits."""
 
     def __init__(
         self,
@@ -195,52 +198,52 @@ class Feed:
         clock: Callable[[], float] = time.monotonic,
         topics: Sequence[str] = (),
         chance: Callable[[], float] = lambda: 0.0,
-        patience: FeedTimeouts | None = None,
+        timeouts: FeedTimeouts | None = None,
     ) -> None:
         self._node, self._ws_url, self._session = node, ws_url, session
         self._poll_s = poll_ms / 1000
         self._clock, self._chance = clock, chance
         self._topics = tuple(topics)
-        self._patience = patience or FeedTimeouts()
+        self._timeouts = timeouts or FeedTimeouts()
         self._host = NodeEndpoint.of(NodeUrl(ws_url)).host if ws_url else ""
-        self._heard = HeadHints()
+        self._hints = HeadHints()
         self._news = asyncio.Event()
         self._poll_now = asyncio.Event()
-        self._ear: Subscription | None = None
-        self._quiet: asyncio.Timeout | None = None
+        self._subscription: Subscription | None = None
+        self._socket_timeout: asyncio.Timeout | None = None
         self._failures = 0
         self.malformed = 0
         """Frames that could not be read, since the start."""
 
     def newest(self) -> int:
-        """The newest block heard of; -1 before the first. It falls when the chain does."""
-        return self._heard.newest
+        """The newest known block; -1 before the first. It falls when the chain does."""
+        return self._hints.newest
 
     def is_listening(self) -> bool:
-        """Whether heads come over the websocket now; else they are polled for."""
-        return self._ear is not None and self._ear.is_well()
+        """Whether heads come over the websocket now; otherwise by polling."""
+        return self._subscription is not None and self._subscription.is_well()
 
     async def next(self, after: int) -> HeadHint:
-        """Waits for a hint: first what was taken back, each of which is told once; then a block above
-        ``after``. It comes at once as long as there is one: who cannot read that block yet waits before
-        asking again."""
-        while (hint := self._heard.take(after)) is None:
+        """Waits for a hint: first removed blocks, each reported once; then a block above ``after``. Returns
+        at once while there is such a block: a caller that cannot read it yet has to wait before the next
+        call."""
+        while (hint := self._hints.take(after)) is None:
             self._news.clear()
             await self._news.wait()
         return hint
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator["Feed"]:
-        """Listens and polls in the background while the block of ``async with`` runs; again and again."""
+        """Listens and polls in the background while the block of ``async with`` runs. May be used again."""
         async with contextlib.AsyncExitStack() as stack:
-            await stack.enter_async_context(beside(self._poll(), "feed polls"))
+            await stack.enter_async_context(run_in_background(self._poll(), "feed polls"))
             if self._ws_url is not None:
-                await stack.enter_async_context(beside(self._listen(self._ws_url), "feed listens"))
+                await stack.enter_async_context(run_in_background(self._listen(self._ws_url), "feed listens"))
             try:
                 yield self
             finally:
-                # It may be opened again, and then hears nothing yet.
-                self._ear = self._quiet = None
+                # The next use starts without a subscription.
+                self._subscription = self._socket_timeout = None
 
     # --- polling --------------------------------------------------------------------------------------
 
@@ -248,21 +251,21 @@ class Feed:
         while True:
             self._poll_now.clear()
             try:
-                await self._look()
+                await self._poll_once()
             except RoundtripError as fault:
                 log.debug("the newest block could not be polled", error=fault.message)
             except Exception as error:
-                # Whatever a node answers, the polling goes on. The error's own words may hold a url.
+                # Whatever a node answers, polling goes on. The error's own text may hold a url.
                 log.error("the newest block could not be read", error=type(error).__name__)
-            wait_s = self._patience.guard_s if self.is_listening() else self._poll_s
-            # Not wait_for: before Python 3.12 it loses a cancellation that comes with what it waits for.
+            wait_s = self._timeouts.guard_s if self.is_listening() else self._poll_s
+            # Not wait_for: before Python 3.12 it may lose a cancellation that arrives with the result.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(wait_s):
                     await self._poll_now.wait()
 
-    async def _look(self) -> None:
-        """Asks once. A websocket that does not tell what is seen here is let go of."""
-        ear = self._ear
+    async def _poll_once(self) -> None:
+        """Asks the node once. Closes a websocket that does not report the same head in time."""
+        subscription = self._subscription
         (answer,) = await self._node.batch(_LATEST, budgeted=False)
         if isinstance(answer, RpcError):
             raise NodeFault("it gave no newest block")
@@ -271,13 +274,13 @@ class Feed:
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise NodeFault("its newest block has no header that can be read") from error
         now_s = self._clock()
-        self._heard.hear_poll(head, now_s)
+        self._hints.note_poll(head, now_s)
         self._news.set()
-        if ear is None or ear is not self._ear:
+        if subscription is None or subscription is not self._subscription:
             return
-        ear.note_poll(head.at(), now_s)
-        if ear.is_deaf(now_s):
-            self._wait_for_a_head(0.0)
+        subscription.note_poll(head.at(), now_s)
+        if subscription.is_silent(now_s):
+            self._set_head_timeout(0.0)
 
     # --- the websocket --------------------------------------------------------------------------------
 
@@ -285,28 +288,28 @@ class Feed:
         while True:
             why = "it was closed"
             try:
-                await self._hear(url)
+                await self._connect(url)
             except TimeoutError:
-                why = "it told of no block that is there" if self._ear else "it did not answer"
+                why = "it told of no block that is there" if self._subscription else "it did not answer"
             except _NotSubscribed:
                 why = "it takes no subscription"
             except Exception as error:
-                # Its own words may hold the url, and that a key.
+                # The error's own text may hold the url, and the url an API key.
                 why = type(error).__name__
-            self._ear = self._quiet = None
+            self._subscription = self._socket_timeout = None
             self._poll_now.set()
-            wait_s = self._patience.wait_s(self._failures, self._chance())
+            wait_s = self._timeouts.wait_s(self._failures, self._chance())
             level = logging.DEBUG if self._failures else logging.INFO
             log.log(level, "blocks are polled for, not heard of", node=self._host, why=why)
             self._failures += 1
             await asyncio.sleep(wait_s)
 
-    async def _hear(self, url: str) -> None:
-        """One connection, until it ends. Raises TimeoutError when it is silent for too long."""
-        until = aiohttp.ClientWSTimeout(ws_close=0.2)
-        async with asyncio.timeout(self._patience.answer_s) as self._quiet:
-            # A frame above the limit ends the connection.
-            connecting = self._session.ws_connect(url, timeout=until, max_msg_size=MOST_FRAME_BYTES)
+    async def _connect(self, url: str) -> None:
+        """Reads one connection until it ends. Raises TimeoutError when it is silent for too long."""
+        close_timeout = aiohttp.ClientWSTimeout(ws_close=0.2)
+        async with asyncio.timeout(self._timeouts.answer_s) as self._socket_timeout:
+            # A larger frame ends the connection.
+            connecting = self._session.ws_connect(url, timeout=close_timeout, max_msg_size=MOST_FRAME_BYTES)
             async with connecting as socket:
                 calls = [RpcCall("eth_subscribe", ["newHeads"])]
                 if self._topics:
@@ -318,17 +321,17 @@ class Feed:
                     self._take_in(message, kinds)
 
     def _take_in(self, message: aiohttp.WSMessage, kinds: dict[str, int]) -> None:
-        """One frame; ``kinds``: what each subscription's id stands for. What cannot be read is counted."""
+        """Reads one frame; counts it where it is malformed. ``kinds``: of each subscription id."""
         try:
             frame = msgspec.json.decode(_text(message), type=_WebsocketFrame)
             if frame.params is None:
                 self._note_subscription(frame, kinds)
             elif kinds.get(frame.params.subscription) == _HEADS:
-                self._head(msgspec.json.decode(frame.params.result, type=FeedHeader))
+                self._take_head(msgspec.json.decode(frame.params.result, type=FeedHeader))
             elif kinds.get(frame.params.subscription) == _LOGS:
                 entry = msgspec.json.decode(frame.params.result, type=_RemovedLog)
                 if entry.removed:
-                    self._heard.hear_removal(int(entry.block_number, 16), self._clock())
+                    self._hints.note_removal(int(entry.block_number, 16), self._clock())
                     self._news.set()
             else:
                 self.malformed += 1
@@ -336,7 +339,8 @@ class Feed:
             self.malformed += 1
 
     def _note_subscription(self, frame: _WebsocketFrame, kinds: dict[str, int]) -> None:
-        """Raises _NotSubscribed when it tells no heads. Without removed logs, hashes still tell of forks."""
+        """Notes the answer to a subscription. Raises _NotSubscribed when heads are refused. Without removed
+        logs, hashes still show forks."""
         if frame.id not in (_HEADS, _LOGS):
             self.malformed += 1
         elif frame.error is not None:
@@ -346,21 +350,21 @@ class Feed:
         else:
             kinds[msgspec.json.decode(frame.result, type=str)] = frame.id
             if frame.id == _HEADS:
-                self._ear = Subscription(self._patience.deaf_s)
-                self._wait_for_a_head(self._patience.silence_s)
+                self._subscription = Subscription(self._timeouts.lag_s)
+                self._set_head_timeout(self._timeouts.silence_s)
                 self._poll_now.set()
 
-    def _head(self, head: FeedHeader) -> None:
-        assert self._ear is not None
+    def _take_head(self, head: FeedHeader) -> None:
+        assert self._subscription is not None
         self._failures = 0
-        self._heard.hear_head(head, self._clock(), self._ear.note_head(head.at()))
+        self._hints.note_head(head, self._clock(), self._subscription.note_head(head.at()))
         self._news.set()
-        self._wait_for_a_head(self._patience.silence_s)
+        self._set_head_timeout(self._timeouts.silence_s)
 
-    def _wait_for_a_head(self, wait_s: float) -> None:
-        """The connection ends then. Only heads count: who sends anything else is silent."""
-        if self._quiet is not None and not self._quiet.expired():
-            self._quiet.reschedule(asyncio.get_running_loop().time() + wait_s)
+    def _set_head_timeout(self, wait_s: float) -> None:
+        """Ends the connection after ``wait_s``. Only heads extend it: other frames count as silence."""
+        if self._socket_timeout is not None and not self._socket_timeout.expired():
+            self._socket_timeout.reschedule(asyncio.get_running_loop().time() + wait_s)
 
 
 def _text(message: aiohttp.WSMessage) -> Any:
@@ -370,4 +374,4 @@ def _text(message: aiohttp.WSMessage) -> Any:
 
 
 class _NotSubscribed(Exception):
-    """It refused to tell of heads."""
+    """The node refused the subscription to heads."""

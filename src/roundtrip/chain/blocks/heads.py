@@ -1,4 +1,4 @@
-"""The newest block, followed by polling, with what an eth is worth there."""
+"""Follows the newest block by polling, with the price of eth at that block."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ from typing import Annotated
 import msgspec
 import structlog
 
-from roundtrip.chain.rpc.background import beside
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes, quantity
+from roundtrip.chain.rpc.background import run_in_background
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes, quantity
 from roundtrip.chain.rpc.dialect import Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.domain.base.errors import NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import MarketRates, Missing
@@ -25,7 +25,7 @@ from roundtrip.venues.base import Contracts
 from .venue_index import VenueIndex
 
 QUOTED_WEI = 10**17
-"""An ordinary trade."""
+"""The size of an ordinary trade."""
 LATEST_ROUND_DATA = "0xfeaf968c"
 _MOST_RANGES_A_HEAD = 4
 _PROBE_AGAIN_S = 2.0
@@ -34,8 +34,8 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ChainHead:
-    """The newest block the node told of, and when it was heard (monotonic seconds). ``dialect``: how the
-    node's simulations speak; None: not known yet."""
+    """The node's newest block. ``heard_s``: when it was read, in monotonic seconds. ``dialect``: of the
+    node's simulations; None: not known yet."""
 
     block: BlockRef
     base_fee_wei: int
@@ -46,7 +46,7 @@ class ChainHead:
     dialect: Dialect | None = None
 
     def known_dialect(self) -> Dialect:
-        """How simulations speak. Raises NodeFault while that is not known: they would be misread."""
+        """The dialect of simulations. Raises NodeFault while it is not known: answers would be misread."""
         if self.dialect is None:
             raise NodeFault("it is not known yet how its simulations speak")
         return self.dialect
@@ -57,7 +57,7 @@ _Word = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{64}$")]
 
 
 class HeadHeader(msgspec.Struct, rename="camel"):
-    """As much of a block's header as is read here."""
+    """The fields of a block's header that are read here."""
 
     number: _Quantity
     hash: _Word
@@ -67,11 +67,11 @@ class HeadHeader(msgspec.Struct, rename="camel"):
     base_fee_per_gas: _Quantity
 
     def block(self) -> BlockRef:
-        """The block it is of."""
+        """The block's number, hash and time."""
         return BlockRef(int(self.number, 16), self.hash, int(self.timestamp, 16))
 
     def head(self, market: MarketRates, heard_s: float, dialect: Dialect | None = None) -> "ChainHead":
-        """It as a head."""
+        """The header as a head."""
         return ChainHead(
             block=self.block(),
             base_fee_wei=int(self.base_fee_per_gas, 16),
@@ -86,11 +86,11 @@ class HeadHeader(msgspec.Struct, rename="camel"):
 class Heads:
     """Follows the chain's head. ``current`` never waits for the node.
 
-    ``patience_s``: for so long after the head was last heard of a lower one is not taken. Of several nodes
-    one may be behind; what stays lower for longer was a reorganisation, or is all that is left.
-    ``dialect``: how the node's simulations speak, where that is known; else it is asked until it says so.
+    ``patience_s``: how long after the last answer a lower head is ignored. One of several nodes may be
+    behind; a head that stays lower for longer is a reorganisation, or from the only node left.
+    ``dialect``: of the node's simulations, where it is known; None: the node is probed until it is.
     ``oldest_s``: a node whose newest block is older, by the clock ``wall``, has stopped following the chain;
-    so has one that told of no other block for as long.
+    so has a node whose newest block stays the same for as long.
     """
 
     def __init__(
@@ -125,8 +125,9 @@ class Heads:
         self._answered_s = self._moved_s = -1e9
         self._market: tuple[float, MarketRates] | None = None
         self._fault: RoundtripError = NodeFault("no block was heard of yet")
-        self._asking, self._begun = asyncio.Lock(), 0
-        self._came: tuple[int, ChainHead | RoundtripError] | None = None
+        self._refreshing, self._refreshes = asyncio.Lock(), 0
+        self._outcome: tuple[int, ChainHead | RoundtripError] | None = None
+        """The number of the last refresh, and its result."""
 
     def current(self) -> ChainHead:
         """The newest head. Raises NodeFault when the node has not answered for a while."""
@@ -135,15 +136,15 @@ class Heads:
         return self._head
 
     def dialect(self) -> Dialect | None:
-        """How simulations speak; None while that is not known."""
+        """The dialect of simulations; None while it is not known."""
         return self._dialect
 
     def age_s(self) -> float | None:
-        """For how long there has been no other head; None: there was none yet."""
+        """How long the head has been the same; None: there is none yet."""
         return None if self._head is None else self._clock() - self._head.heard_s
 
     def last_number(self) -> int:
-        """The newest block ever heard of; 0 before the first."""
+        """The highest block ever seen; 0 before the first."""
         return self._last_number
 
     @contextlib.asynccontextmanager
@@ -151,7 +152,7 @@ class Heads:
         """Polls in the background while the block of ``async with`` runs."""
         with contextlib.suppress(RoundtripError):
             await self.refresh()
-        async with beside(self._follow(), "heads"):
+        async with run_in_background(self._follow(), "heads"):
             yield self
 
     async def _follow(self) -> None:
@@ -162,25 +163,25 @@ class Heads:
             except RoundtripError as fault:
                 self._fault = fault
             except Exception:
-                # Whatever a node answers, the following goes on: without it there are no checks at all.
+                # Whatever a node answers, polling goes on: no check runs without a head.
                 log.exception("the newest block could not be read")
 
     async def refresh(self) -> ChainHead:
         """Asks the node once. Raises NodeFault when it is of another chain or gives no header.
 
-        The answer is of a request that began after this call did; those who wait meanwhile share the next.
+        The request begins after this call; concurrent callers share the next request.
         """
-        seen = self._begun
-        async with self._asking:
-            if self._came is None or self._came[0] <= seen:
-                self._begun += 1
-                self._came = self._begun, await self._outcome()
-            came = self._came[1]
-        if isinstance(came, RoundtripError):
-            raise came
-        return came
+        started = self._refreshes
+        async with self._refreshing:
+            if self._outcome is None or self._outcome[0] <= started:
+                self._refreshes += 1
+                self._outcome = self._refreshes, await self._try_refresh()
+            outcome = self._outcome[1]
+        if isinstance(outcome, RoundtripError):
+            raise outcome
+        return outcome
 
-    async def _outcome(self) -> ChainHead | RoundtripError:
+    async def _try_refresh(self) -> ChainHead | RoundtripError:
         try:
             return await self._refresh()
         except RoundtripError as fault:
@@ -201,13 +202,13 @@ class Heads:
             self._check_moves()
             self._answered_s = answered_s
             if self._head.dialect is None:
-                learned = await self._learn_dialect(block, self._head.base_fee_wei)
-                self._head = replace(self._head, dialect=learned)
+                dialect = await self._learn_dialect(block, self._head.base_fee_wei)
+                self._head = replace(self._head, dialect=dialect)
             return self._head
         if self._head is not None and block.number < self._head.block.number and self._is_patient():
             return self._head
         market = await self._market_at(block)
-        await self._read_book(block.number)
+        await self._read_venues(block.number)
         self._answered_s = answered_s
         self._last_number = max(self._last_number, block.number)
         dialect = await self._learn_dialect(block, int(header.base_fee_per_gas, 16))
@@ -215,7 +216,7 @@ class Heads:
         return self._head
 
     async def _learn_dialect(self, block: BlockRef, base_fee_wei: int) -> Dialect | None:
-        """How simulations speak on this node; None while it does not tell."""
+        """The dialect of the node's simulations; None while probing fails."""
         if self._dialect is None and self._clock() - self._probed_s >= _PROBE_AGAIN_S:
             self._probed_s = self._clock()
             try:
@@ -230,7 +231,8 @@ class Heads:
             raise NodeFault(f"its newest block is {age_s} s old")
 
     def _check_moves(self) -> None:
-        """Whatever the time of day: where that is behind, no block is old by it."""
+        """Raises NodeFault when the head has not moved for too long. Independent of the wall clock: where
+        that is behind, no block looks old."""
         same_s = self._clock() - self._moved_s
         if same_s > self._oldest_s:
             raise NodeFault(f"its newest block is the same for {int(same_s)} s")
@@ -238,9 +240,9 @@ class Heads:
     def _is_patient(self) -> bool:
         return self._clock() - self._answered_s < self._patience_s
 
-    async def _read_book(self, head: int) -> None:
-        """Reads what is new since the last head; after a fault it is asked again with the next one. A long
-        past is read in pieces, so that the newest block never waits for it."""
+    async def _read_venues(self, head: int) -> None:
+        """Reads the new venues since the last head; after a fault the next head reads them. A long history is
+        read in parts, so that the newest block never waits for it."""
         if self.book is None:
             return
         for _ in range(_MOST_RANGES_A_HEAD):
@@ -256,15 +258,15 @@ class Heads:
                 return
 
     async def _market_at(self, block: BlockRef) -> MarketRates:
-        now = self._clock()
-        if self._market is not None and now - self._market[0] < self._market_age_s:
+        now_s = self._clock()
+        if self._market is not None and now_s - self._market[0] < self._market_age_s:
             return self._market[1]
         try:
             answers = await self._node.batch(market_calls(self._contracts, block), budgeted=False)
             market = read_market(answers, self._contracts, block)
         except RoundtripError as fault:
             market = MarketRates(block.number, Missing("node", fault.message), None, None)
-        self._market = (now, market)
+        self._market = (now_s, market)
         return market
 
 
@@ -275,22 +277,22 @@ async def newest(node: RpcNode) -> tuple[BlockRef, int]:
     return header.block(), int(header.base_fee_per_gas, 16)
 
 
-def read_header(answer: msgspec.Raw | RpcError) -> HeadHeader:
-    """A block's header. Raises NodeFault when there is none that can be read."""
+def read_header(answer: Answer) -> HeadHeader:
+    """Decodes a block's header. Raises NodeFault when there is no readable one."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no such block ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=HeadHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("its newest block has no header that can be read") from error
 
 
-# --- what an eth is worth --------------------------------------------------------------------------
+# --- the price of eth ------------------------------------------------------------------------------
 
 
 def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
-    """Every standard weth/usdg pool's price and what it gives for an ordinary trade, and the feed where there
-    is one."""
+    """Asks for the price and the output of an ordinary trade of every standard weth/usdg pool, and for the
+    price feed where there is one."""
     calls: list[tuple[Address, str]] = []
     for fee in amm_v3.FEE_TIERS_PIPS:
         pool = amm_v3.pool_address(contracts.v3_factory, contracts.weth, contracts.usdg, fee)
@@ -302,14 +304,14 @@ def market_calls(contracts: Contracts, block: BlockRef) -> list[RpcCall]:
     return [RpcCall("eth_call", [{"to": to, "data": data}, pinned]) for to, data in calls]
 
 
-def read_market(answers: list[msgspec.Raw | RpcError], contracts: Contracts, block: BlockRef) -> MarketRates:
-    """The market from the pool that gives most for an ordinary trade. What a pool holds, and the price it
-    stands at, cost nobody anything; what it really gives away does."""
+def read_market(answers: list[Answer], contracts: Contracts, block: BlockRef) -> MarketRates:
+    """The market price, from the pool with the largest output for an ordinary trade. A pool's reserve and
+    price are cheap to fake; its output is not."""
     best: tuple[int, int, int] | None = None
     for number, fee in enumerate(amm_v3.FEE_TIERS_PIPS):
-        sqrt_price, given = (_uint(answers[2 * number + part]) for part in range(2))
-        if sqrt_price and given and (best is None or given > best[0]):
-            best = (given, sqrt_price, fee)
+        sqrt_price, output = (_uint(answers[2 * number + part]) for part in range(2))
+        if sqrt_price and output and (best is None or output > best[0]):
+            best = (output, sqrt_price, fee)
     feed = None
     if contracts.eth_usd_feed is not None:
         # latestRoundData answers (roundId, answer, startedAt, updatedAt, answeredInRound), 8 decimals.
@@ -327,7 +329,7 @@ def _usdg_per_eth(sqrt_price_x96: int, contracts: Contracts) -> int:
     return (10**18 << 192) // square
 
 
-def _uint(answer: msgspec.Raw | RpcError, index: int = 0) -> int | None:
+def _uint(answer: Answer, index: int = 0) -> int | None:
     try:
         return abi.uint_at(hex_bytes(answer), index)
     except NodeFault:

@@ -1,13 +1,13 @@
-"""Logs of a few contracts from long ago, read in wide ranges and without their blocks.
+"""Old logs of a few contracts, read in wide ranges and without their blocks.
 
-A node is not believed as far as its answer can be held against itself: every log is of a contract and a kind
-that were asked for, of a block in the range, and none is removed; blocks rise, and so do a block's logs and
-their transactions; a block has one hash and one time, and times do not fall. The range's last block is asked
-for in the same batch: a node that has not got so far, or stands on another fork there, gives no empty range.
+The answer is checked for consistency: every log is of a requested contract and topic and of a block in the
+range, and none is removed; blocks ascend, and so do a block's logs and their transactions; a block has one
+hash and one time, and times do not fall. The range's last block is requested in the same batch: a node that
+is behind, or on another fork there, cannot pass off an empty range.
 
-What cannot be seen this way are logs left out or made up: no bloom is read, since of many million blocks
-nearly all hold nothing. A place that was made up is asked of the chain before a verdict; one that was left
-out is not tried, as with a book that reads the same logs.
+Missing or forged logs cannot be detected this way: no bloom is read, because nearly all of many million
+blocks hold no such log. A forged venue is checked on the chain before a verdict; a missing one is not tried,
+as with a venue index that reads the same logs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,6 +18,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.hex_fields import HexAddress, HexBytes, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
@@ -26,18 +27,18 @@ from .spans import NodeLied, ask, no_logs, read_ref, read_refs
 
 _HEADERS_AT_ONCE = 100
 _MOST_LOG_INDEX = 2**31 - 1
-"""It is stored in 4 bytes."""
+"""The database stores it in 4 bytes."""
 
 
 class LogFilter(NamedTuple):
-    """Which logs: of these contracts, with one of these first topics; hex in lower case."""
+    """Selects logs of these contracts with one of these first topics; hex in lower case."""
 
     emitters: frozenset[Address]
     topics: frozenset[str]
 
 
 class PastLog(NamedTuple):
-    """One log, the transaction it is of, and where it stands among all logs of its block."""
+    """One log, its transaction, and its index among all logs of its block."""
 
     log: Log
     tx_hash: str
@@ -46,7 +47,7 @@ class PastLog(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PastBlock:
-    """A block that has some of these logs, in order."""
+    """A block and its selected logs, in order."""
 
     ref: BlockRef
     logs: tuple[PastLog, ...]
@@ -54,35 +55,31 @@ class PastBlock:
 
 @dataclass(frozen=True, slots=True)
 class LogRange:
-    """What a range holds, in order. ``last``: its last block, whether or not that has any."""
+    """The selected logs of a range, in order. ``last``: its last block, with or without logs."""
 
     last: BlockRef
     blocks: tuple[PastBlock, ...]
 
     def count_logs(self) -> int:
-        """How many there are."""
+        """The number of logs."""
         return sum(len(block.logs) for block in self.blocks)
 
 
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-
-
 class _PastRawLog(msgspec.Struct, rename="camel", gc=False):
-    address: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
-    topics: Annotated[list[_Word], msgspec.Meta(min_length=1, max_length=4)]
-    data: Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
-    block_number: _Quantity
-    block_hash: _Word
-    transaction_hash: _Word
-    transaction_index: _Quantity
-    log_index: _Quantity
-    block_timestamp: _Quantity | None = None
+    address: HexAddress
+    topics: Annotated[list[Word], msgspec.Meta(min_length=1, max_length=4)]
+    data: HexBytes
+    block_number: Quantity
+    block_hash: Word
+    transaction_hash: Word
+    transaction_index: Quantity
+    log_index: Quantity
+    block_timestamp: Quantity | None = None
     removed: bool = False
 
 
 class _PlacedLog(NamedTuple):
-    """A log with its numbers read. ``at_s``: when its block was made; None: the node does not tell it."""
+    """A log with its numbers decoded. ``at_s``: its block's time; None: not in the node's answer."""
 
     log: Log
     number: int
@@ -96,15 +93,14 @@ class _PlacedLog(NamedTuple):
 _LOGS = msgspec.json.Decoder(list[_PastRawLog])
 
 
-async def read_past(node: RpcNode, whose: LogFilter, first: int, last: int) -> LogRange:
-    """The logs of blocks ``first`` to ``last``, both included. One trip; more where the node does not tell
-    with a log when its block was made. Raises as ``spans.read_span``; calls are not taken off the day's
-    budget."""
+async def read_past(node: RpcNode, log_filter: LogFilter, first: int, last: int) -> LogRange:
+    """The logs of blocks ``first`` to ``last``, both included. One trip; more where the node's logs hold no
+    block time. Raises as ``spans.read_span``. Calls are not counted in the day's budget."""
     wanted = {
         "fromBlock": hex(first),
         "toBlock": hex(last),
-        "address": sorted(whose.emitters),
-        "topics": [sorted(whose.topics)],
+        "address": sorted(log_filter.emitters),
+        "topics": [sorted(log_filter.topics)],
     }
     calls = [RpcCall("eth_getLogs", [wanted]), RpcCall("eth_getBlockByNumber", [hex(last), False])]
     logs, header = await ask(node, calls)
@@ -113,23 +109,25 @@ async def read_past(node: RpcNode, whose: LogFilter, first: int, last: int) -> L
     end = read_ref(header, last)
     if end is None:
         raise NodeFault(f"it has no block {last}")
-    found = _decode_placed(logs)
-    _check_whose(found, whose, first, last)
-    _check_order(found)
-    blocks = [tuple(own) for _, own in groupby(found, lambda one: one.number)]
-    refs = [_ref_of(own) for own in blocks]
-    timed = await _with_times(node, refs, end[0])
-    return LogRange(end[0], tuple(_block(ref, own) for ref, own in zip(timed, blocks, strict=True)))
+    placed = _decode_logs(logs)
+    _check_filter(placed, log_filter, first, last)
+    _check_order(placed)
+    blocks = [tuple(block_logs) for _, block_logs in groupby(placed, lambda log: log.number)]
+    untimed = [(block_logs[0].number, block_logs[0].block_hash, block_logs[0].at_s) for block_logs in blocks]
+    refs = await _with_times(node, untimed, end[0])
+    return LogRange(
+        end[0], tuple(_block(ref, block_logs) for ref, block_logs in zip(refs, blocks, strict=True))
+    )
 
 
-def _decode_placed(logs: msgspec.Raw) -> list[_PlacedLog]:
+def _decode_logs(logs: msgspec.Raw) -> list[_PlacedLog]:
     try:
-        return [_read(raw) for raw in _LOGS.decode(logs)]
+        return [_decode_log(raw) for raw in _LOGS.decode(logs)]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it gave logs that cannot be read") from error
 
 
-def _read(raw: _PastRawLog) -> _PlacedLog:
+def _decode_log(raw: _PastRawLog) -> _PlacedLog:
     number = int(raw.block_number, 16)
     if raw.removed:
         raise NodeLied(f"it gave a removed log of block {number}")
@@ -145,47 +143,44 @@ def _read(raw: _PastRawLog) -> _PlacedLog:
     )
 
 
-def _check_whose(found: Iterable[_PlacedLog], whose: LogFilter, first: int, last: int) -> None:
-    for one in found:
-        if not first <= one.number <= last:
+def _check_filter(placed: Iterable[_PlacedLog], log_filter: LogFilter, first: int, last: int) -> None:
+    for entry in placed:
+        if not first <= entry.number <= last:
             raise NodeLied("it gave a log of a block that was not asked for")
-        if one.log.address not in whose.emitters or one.log.topics[0] not in whose.topics:
-            raise NodeLied(f"it gave a log of block {one.number} that was not asked for")
-        if one.log_index > _MOST_LOG_INDEX:
-            raise NodeLied(f"it gave a log of block {one.number} whose place is out of bounds")
+        if entry.log.address not in log_filter.emitters or entry.log.topics[0] not in log_filter.topics:
+            raise NodeLied(f"it gave a log of block {entry.number} that was not asked for")
+        if entry.log_index > _MOST_LOG_INDEX:
+            raise NodeLied(f"it gave a log of block {entry.number} whose place is out of bounds")
 
 
-def _check_order(found: Sequence[_PlacedLog]) -> None:
-    for one, after in pairwise(found):
-        if after.number < one.number:
+def _check_order(placed: Sequence[_PlacedLog]) -> None:
+    for before, after in pairwise(placed):
+        if after.number < before.number:
             raise NodeLied("the logs it gave are not in the order of their blocks")
-        if after.number > one.number:
-            if after.block_hash == one.block_hash:
-                raise NodeLied(f"its block {one.number} has another number, too")
+        if after.number > before.number:
+            if after.block_hash == before.block_hash:
+                raise NodeLied(f"its block {before.number} has another number, too")
             continue
-        if (after.block_hash, after.at_s) != (one.block_hash, one.at_s):
-            raise NodeLied(f"it gave logs of two blocks {one.number}")
-        if after.log_index <= one.log_index or after.tx_index < one.tx_index:
-            raise NodeLied(f"the logs it gave of block {one.number} are not in their order")
-        if (after.tx_index == one.tx_index) is not (after.tx_hash == one.tx_hash):
-            raise NodeLied(f"it gave a transaction of block {one.number} two places or two hashes")
-
-
-def _ref_of(own: tuple[_PlacedLog, ...]) -> tuple[int, str, int | None]:
-    return own[0].number, own[0].block_hash, own[0].at_s
+        if (after.block_hash, after.at_s) != (before.block_hash, before.at_s):
+            raise NodeLied(f"it gave logs of two blocks {before.number}")
+        if after.log_index <= before.log_index or after.tx_index < before.tx_index:
+            raise NodeLied(f"the logs it gave of block {before.number} are not in their order")
+        if (after.tx_index == before.tx_index) is not (after.tx_hash == before.tx_hash):
+            raise NodeLied(f"it gave a transaction of block {before.number} two places or two hashes")
 
 
 async def _with_times(
     node: RpcNode, blocks: Sequence[tuple[int, str, int | None]], end: BlockRef
 ) -> list[BlockRef]:
-    """The blocks with their times, which are asked for where the logs did not tell them."""
-    untold = [number for number, _, at_s in blocks if at_s is None and number != end.number]
+    """The blocks with their times, read from headers where the logs do not hold them."""
+    untimed = [number for number, _, at_s in blocks if at_s is None and number != end.number]
     headers = {end.number: end}
-    for start in range(0, len(untold), _HEADERS_AT_ONCE):
-        for found in await read_refs(node, untold[start : start + _HEADERS_AT_ONCE]):
-            if found is None:
+    for start in range(0, len(untimed), _HEADERS_AT_ONCE):
+        for header_and_parent in await read_refs(node, untimed[start : start + _HEADERS_AT_ONCE]):
+            if header_and_parent is None:
                 raise NodeFault("it gave no header of a block whose logs it gave")
-            headers[found[0].number] = found[0]
+            ref, _ = header_and_parent
+            headers[ref.number] = ref
     refs = []
     for number, block_hash, at_s in blocks:
         header = headers.get(number)
@@ -193,14 +188,14 @@ async def _with_times(
             raise NodeLied(f"it gave a log of another block {number}")
         if header is not None and at_s not in (None, header.timestamp_s):
             raise NodeLied(f"it gave block {number} two times")
-        told_s = at_s if header is None else header.timestamp_s
-        assert told_s is not None
-        refs.append(BlockRef(number, block_hash, told_s))
+        timestamp_s = at_s if header is None else header.timestamp_s
+        assert timestamp_s is not None
+        refs.append(BlockRef(number, block_hash, timestamp_s))
     for before, after in pairwise((*refs, end)):
         if before.timestamp_s > after.timestamp_s:
             raise NodeLied(f"its block {before.number} is younger than its block {after.number}")
     return refs
 
 
-def _block(ref: BlockRef, own: tuple[_PlacedLog, ...]) -> PastBlock:
-    return PastBlock(ref, tuple(PastLog(one.log, one.tx_hash, one.log_index) for one in own))
+def _block(ref: BlockRef, block_logs: tuple[_PlacedLog, ...]) -> PastBlock:
+    return PastBlock(ref, tuple(PastLog(entry.log, entry.tx_hash, entry.log_index) for entry in block_logs))

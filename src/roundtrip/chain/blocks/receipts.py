@@ -1,31 +1,29 @@
-"""One block whose logs are more than a node gives at once, read by its transactions' receipts.
+"""Reads a block whose logs exceed one answer of the node, by its transactions' receipts.
 
-A receipt carries the logs of its transaction, and a batch of one receipt is the least that can be asked for:
-no block is so full that it cannot be read. What comes is checked as a span is (``spans``).
+A receipt holds the logs of its transaction, and a batch of one receipt is the smallest request, so any block
+can be read. The result is checked as a span is (``spans``).
 """
 
 from collections.abc import Sequence
-from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.errors import concern, describe_error
+from roundtrip.chain.rpc.hex_fields import Word
 from roundtrip.domain.base.errors import NodeFault
 
 from .spans import BlockRead, NodeLied, SpanRefused, ask, asks_too_much, check_answers
 
 _MOST_AT_ONCE = 16
 
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-
 
 class _Transaction(msgspec.Struct):
-    hash: _Word
+    hash: Word
 
 
 class _BlockHashes(msgspec.Struct):
-    hash: _Word
+    hash: Word
     transactions: tuple[_Transaction, ...]
 
 
@@ -39,13 +37,13 @@ _BLOCKS = msgspec.json.Decoder(_BlockHashes)
 _RECEIPTS = msgspec.json.Decoder(_ReceiptHashes)
 
 
-async def read_alone(node: RpcNode, number: int) -> BlockRead:
-    """The block, in as many trips as it takes: a few receipts each, fewer where they are too much. Raises as
-    ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when one receipt alone is too much."""
+async def read_by_receipts(node: RpcNode, number: int) -> BlockRead:
+    """Reads the block in several trips of a few receipts each, fewer where the node refuses that many. Raises
+    as ``spans.read_span``; SpanRefused and NodeAnswerTooLarge when a single receipt is too much."""
     (answer,) = await ask(node, [RpcCall("eth_getBlockByNumber", [hex(number), True])])
     block = _read_block(answer)
     hashes = [transaction.hash for transaction in block.transactions]
-    logs: list[msgspec.Raw | RpcError] = []
+    logs: list[Answer] = []
     at_once = _MOST_AT_ONCE
     while len(logs) < len(hashes):
         wanted = hashes[len(logs) : len(logs) + at_once]
@@ -62,7 +60,8 @@ async def read_alone(node: RpcNode, number: int) -> BlockRead:
 
 
 async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> list[msgspec.Raw]:
-    """The list of logs of each transaction. A receipt of another block, or transaction, is a lie."""
+    """The logs of each transaction, undecoded. Raises NodeLied for a receipt of another block or
+    transaction."""
     answers = await ask(node, [RpcCall("eth_getTransactionReceipt", [tx_hash]) for tx_hash in tx_hashes])
     logs: list[msgspec.Raw] = []
     for tx_hash, answer in zip(tx_hashes, answers, strict=True):
@@ -75,19 +74,19 @@ async def _logs_of(node: RpcNode, block_hash: str, tx_hashes: Sequence[str]) -> 
     return logs
 
 
-def _read_block(answer: msgspec.Raw | RpcError) -> _BlockHashes:
+def _read_block(answer: Answer) -> _BlockHashes:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
     try:
         return _BLOCKS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it gave a block that cannot be read") from error
 
 
-def _read_receipt(answer: msgspec.Raw | RpcError) -> _ReceiptHashes:
+def _read_receipt(answer: Answer) -> _ReceiptHashes:
     if isinstance(answer, RpcError):
         refused = concern(answer) in ("batch", "range")
-        raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({in_our_words(answer)})")
+        raise (SpanRefused if refused else NodeFault)(f"it gave no receipt ({describe_error(answer)})")
     try:
         return _RECEIPTS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

@@ -1,4 +1,4 @@
-"""Span after span of a chain, several asked for at once, given out in order and linked by their hashes."""
+"""Consecutive spans of blocks, several requested at once, yielded in order and linked by their hashes."""
 
 import asyncio
 import contextlib
@@ -11,13 +11,13 @@ from roundtrip.domain.base.errors import NodeFault
 
 from .adaptive_width import Width
 from .block_ranges import ranges
-from .receipts import read_alone
+from .receipts import read_by_receipts
 from .spans import BlockRead, asks_too_much, read_span
 
 
 class ForkSeen(NodeFault):
-    """Block ``number`` does not follow the one that was given out before it: the chain has changed. What was
-    given out may be of a chain that is no more."""
+    """Block ``number`` does not follow the last yielded block: the chain was reorganised, and yielded blocks
+    may be gone."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"its block {number} does not follow the block that was read before it")
@@ -34,28 +34,28 @@ async def spans(
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
     clock: Callable[[], float] = time.perf_counter,
 ) -> AsyncGenerator[list[BlockRead], None]:
-    """Blocks ``first`` to ``last_known``, in spans that follow each other, as ``ranges`` asks for them, and
-    raising what it does. ``parent_hash``: of the block before ``first``, where it is known. Raises Forked.
-    Close it (``contextlib.aclosing``): then nothing is left under way."""
-    before = parent_hash
-    reading = partial(_read, node)
-    stream = ranges(reading, _count_logs, first, last_known, width, in_flight, wait, clock)
+    """Yields blocks ``first`` to ``last_known`` in consecutive spans, requested as ``ranges`` does.
+    ``parent_hash``: of the block before ``first``, where it is known. Raises ForkSeen, and as ``ranges``. The
+    caller closes it (``contextlib.aclosing``), which cancels every request under way."""
+    last_hash = parent_hash
+    read = partial(_read, node)
+    stream = ranges(read, _count_logs, first, last_known, width, in_flight, wait, clock)
     async with contextlib.aclosing(stream):
         async for blocks in stream:
-            if before is not None and blocks[0].parent_hash != before:
+            if last_hash is not None and blocks[0].parent_hash != last_hash:
                 raise ForkSeen(blocks[0].ref.number)
-            before = blocks[-1].ref.hash
+            last_hash = blocks[-1].ref.hash
             yield blocks
 
 
 async def _read(node: RpcNode, first: int, last: int) -> list[BlockRead]:
-    """As ``read_span``; a block alone whose logs are more than is given at once, by its receipts."""
+    """As ``read_span``; reads a single block by its receipts where its logs exceed one answer."""
     try:
         return await read_span(node, first, last)
     except NodeFault as fault:
         if first != last or not asks_too_much(fault):
             raise
-    return [await read_alone(node, first)]
+    return [await read_by_receipts(node, first)]
 
 
 def _count_logs(blocks: Sequence[BlockRead]) -> int:

@@ -1,16 +1,14 @@
-"""Blocks and all their logs, read in spans and checked against their headers. A node is not believed.
+"""Reads spans of blocks with all their logs, and checks them against the headers. The node is not trusted.
 
-What is checked: every block is there, has the number that was asked for, follows the one before by its hash
-and is not from before it. Every log names a block of the span by number and hash, and a transaction of it by
-place and hash; none is removed; a block's logs are numbered from 0 without a gap, in the order of its
-transactions; and the bloom made of all of them is the header's, bit for bit. An answer put together by two
-nodes that stand on different forks does not pass, nor does one in which a log is missing, doubled or another
-block's.
+The checks: every requested block is present, follows the one before by its hash and is not older than it.
+Every log names a block of the span by number and hash, and a transaction of that block by index and hash;
+none is removed; a block's logs are numbered from 0 without a gap, in the order of its transactions; and their
+bloom equals the header's, bit for bit. So an answer mixed from two nodes on different forks fails, and so
+does one in which a log is missing, doubled or another block's.
 
-What cannot be seen this way: logs left out at a block's end whose bits others set too; altered data of a log,
-which no bloom covers; topics in another order; a whole chain that was made up, as headers are not hashed
-again. Data can only be lied about by the node itself, and what the sync makes of it is asked of the chain
-again before a verdict.
+Not detected: logs missing at a block's end whose bits other logs set, too; altered data of a log, which no
+bloom covers; reordered topics; a wholly forged chain, because headers are not hashed again. Only the node
+itself can forge data, and what the sync derives from it is checked on the chain again before a verdict.
 """
 
 import asyncio
@@ -21,8 +19,9 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
-from roundtrip.chain.rpc.errors import Concern, concern, in_our_words
+from roundtrip.chain.rpc.client import Answer, NodeAnswerTooLarge, NodeRefused, RpcCall, RpcError, RpcNode
+from roundtrip.chain.rpc.errors import Concern, concern, describe_error
+from roundtrip.chain.rpc.hex_fields import HexAddress, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.venues.base import Log
@@ -30,60 +29,55 @@ from roundtrip.venues.base import Log
 from .bloom import address_bits, topic_bits
 
 MOST_TIMESTAMP_S = 2**31 - 1
-"""Times are stored in 4 bytes."""
-_CHAINS_OWN_TYPES = 0x64
-"""Transactions of this type and above are the chain's own doing: deposits, retries, its clock."""
+"""The database stores times in 4 bytes."""
+CHAINS_OWN_TYPES = 0x64
+"""Transactions of this type and above are created by the chain: deposits, retries, its clock."""
 NO_INPUT = "0x"
-_LOGS_IN_A_ROW = 1_000
-"""So many are checked before others have their turn: 5 to 13 ms. A stranger can put 70,000 into a block."""
+LOGS_IN_A_ROW = 1_000
+"""Logs checked before the event loop gets a turn: 5 to 13 ms. Anyone can put 70,000 logs into a block."""
 _NO_NARROWER: frozenset[Concern] = frozenset({"behind", "limited", "method"})
 
 
 class NodeLied(NodeFault):
-    """Its answer contradicts itself: it is left out of account and asked for again. A reorganisation while
-    the node was answering looks the same."""
+    """The answer contradicts itself: it is discarded and requested again. A reorganisation while the node was
+    answering looks the same."""
 
 
 class SpanRefused(NodeFault):
-    """The node does not give as much at once: fewer blocks may be had."""
+    """The node does not return that much at once: fewer blocks may work."""
 
 
 class BlockTooLarge(NodeFault):
-    """One block of what was asked for is more than is ever read."""
+    """A single block exceeds what is ever read."""
 
 
 class HistoryPruned(NodeFault):
-    """The node has let logs that old go: no fewer blocks may be had, and asking again does not help."""
-
-
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Address = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{40}\Z")]
+    """The node dropped logs that old: neither fewer blocks nor a retry helps."""
 
 
 class SpanTx(msgspec.Struct, frozen=True, gc=False):
-    """As much of a transaction as is read here, hex as the node gives it, in lower case."""
+    """The fields of a transaction that are read here, as ``0x`` hex in lower case."""
 
-    hash: _Word
-    sender: _Address = msgspec.field(name="from")
-    to: _Address | None
-    value: _Quantity
-    nonce: _Quantity
+    hash: Word
+    sender: HexAddress = msgspec.field(name="from")
+    to: HexAddress | None
+    value: Quantity
+    nonce: Quantity
     input: str
-    type: _Quantity = "0x0"
+    type: Quantity = "0x0"
 
     def is_transfer(self) -> bool:
-        """Whether somebody sends eth and nothing else: no contract is called. A bridge's deposit, which is
-        the chain's own, has a sender who is nobody here."""
-        return self.has_value() and self.input == NO_INPUT and int(self.type, 16) < _CHAINS_OWN_TYPES
+        """Whether an account sends eth without a call. A bridge's deposit, created by the chain, does not
+        count: its sender is no account of this chain."""
+        return self.has_value() and self.input == NO_INPUT and int(self.type, 16) < CHAINS_OWN_TYPES
 
     def has_value(self) -> bool:
-        """Whether eth goes along, whoever sends it."""
+        """Whether the transaction sends eth, whatever its sender."""
         return self.value != "0x0" and int(self.value, 16) > 0
 
 
 class BlockLog(NamedTuple):
-    """One log of a block, and where in it: ``log_index`` counts from the block's first log."""
+    """One log of a block. ``log_index``: counted from the block's first log."""
 
     log: Log
     tx_index: int
@@ -101,10 +95,10 @@ class BlockRead:
 
 
 class _SpanHeader(msgspec.Struct, rename="camel"):
-    number: _Quantity
-    hash: _Word
-    parent_hash: _Word
-    timestamp: _Quantity
+    number: Quantity
+    hash: Word
+    parent_hash: Word
+    timestamp: Quantity
 
     def ref(self) -> BlockRef:
         timestamp_s = int(self.timestamp, 16)
@@ -135,15 +129,15 @@ _BLOCKS = msgspec.json.Decoder(_SpanBlock)
 _LOGS = msgspec.json.Decoder(list[_SpanRawLog])
 
 
-# --- asking ----------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------
 
 
 async def read_span(node: RpcNode, first: int, last: int) -> list[BlockRead]:
-    """Blocks ``first`` to ``last``, both included, in one batch; what is checked is told above.
+    """Reads blocks ``first`` to ``last``, both included, in one batch, with the checks above.
 
-    Raises SpanRefused where fewer blocks may be had, NodeAnswerTooLarge likewise, NodeLied when the answer
-    contradicts itself, NodeFault when there is none, and ServiceFull when this service's own limits of calls
-    leave no room. Nothing else. Calls are not taken off the day's budget, as following the head is not.
+    Raises SpanRefused or NodeAnswerTooLarge where fewer blocks may work, NodeLied when the answer contradicts
+    itself, NodeFault when there is none, and ServiceFull when this service's own limits of calls are reached;
+    nothing else. Like following the head, the calls are not counted in the day's budget.
     """
     numbers = range(first, last + 1)
     calls = [RpcCall("eth_getLogs", [{"fromBlock": hex(first), "toBlock": hex(last)}])]
@@ -153,7 +147,7 @@ async def read_span(node: RpcNode, first: int, last: int) -> list[BlockRead]:
 
 
 async def read_block(node: RpcNode, block_hash: str) -> BlockRead:
-    """One block by its hash, checked as a span is; whatever the chain has become meanwhile."""
+    """Reads one block by its hash, with the checks of a span, even if it was reorganised away."""
     calls = [
         RpcCall("eth_getLogs", [{"blockHash": block_hash}]),
         RpcCall("eth_getBlockByHash", [block_hash, True]),
@@ -166,80 +160,82 @@ async def read_block(node: RpcNode, block_hash: str) -> BlockRead:
 
 
 async def read_refs(node: RpcNode, numbers: Sequence[int]) -> list[tuple[BlockRef, str] | None]:
-    """Headers only: each block and the hash of the one before it; None where the node knows no such block.
-    Raises NodeFault, also when it knows none of them."""
+    """Reads headers only: each block and its parent's hash; None where the node knows no such block. Raises
+    NodeFault, also when it knows none of them."""
     calls = [RpcCall("eth_getBlockByNumber", [hex(number), False]) for number in numbers]
     answers = await ask(node, calls)
     return [read_ref(answer, number) for answer, number in zip(answers, numbers, strict=True)]
 
 
-async def ask(node: RpcNode, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
-    """One batch, not taken off the day's budget. Raises NodeFault, SpanRefused where it is too much."""
+async def ask(node: RpcNode, calls: Sequence[RpcCall]) -> list[Answer]:
+    """Sends one batch, not counted in the day's budget. Raises NodeFault, and SpanRefused where it is too
+    large."""
     try:
         return await node.batch(calls, budgeted=False)
     except NodeRefused as refused:
-        said = concern(refused.error) if refused.error is not None else None
-        if refused.http_status == 413 or said in ("batch", "range"):
+        subject = concern(refused.error) if refused.error is not None else None
+        if refused.http_status == 413 or subject in ("batch", "range"):
             raise SpanRefused("it takes fewer calls at once") from refused
         raise
 
 
 def asks_too_much(fault: NodeFault) -> bool:
-    """Whether the node would give fewer blocks, and says so."""
+    """Whether the node refused the size of the request."""
     return isinstance(fault, SpanRefused | NodeAnswerTooLarge)
 
 
 def no_logs(error: RpcError, blocks: int) -> NodeFault:
-    """What it means that a node answers so when it is asked for the logs of so many blocks."""
-    why = f"it gives no logs of {blocks} blocks ({in_our_words(error)})"
+    """The fault to raise for an error in place of the logs of this many blocks."""
+    why = f"it gives no logs of {blocks} blocks ({describe_error(error)})"
     return (NodeFault if concern(error) in _NO_NARROWER else SpanRefused)(why)
 
 
-# --- reading what came -----------------------------------------------------------------------------
+# --- answers ---------------------------------------------------------------------------------------
 
 
 async def check_answers(
-    logs: Sequence[msgspec.Raw | RpcError],
-    blocks: Sequence[msgspec.Raw | RpcError],
+    logs: Sequence[Answer],
+    blocks: Sequence[Answer],
     numbers: Sequence[int] | None,
 ) -> list[BlockRead]:
-    """The answers to a span's calls as blocks. ``logs``: lists of them, which together are all of the span's.
-    ``numbers``: of the blocks; None: whatever they have. It asks nobody, and lets others have their turn
-    between blocks and between logs. Raises as ``read_span``."""
-    given: list[msgspec.Raw] = []
+    """Decodes and checks the answers to a span's calls. ``logs``: lists that together hold all logs of the
+    span. ``numbers``: of the blocks; None: not checked. Sends nothing, and gives the event loop turns between
+    blocks and between logs. Raises as ``read_span``."""
+    log_lists: list[msgspec.Raw] = []
     for answer in logs:
         if isinstance(answer, RpcError):
             raise no_logs(answer, len(blocks))
-        given.append(answer)
+        log_lists.append(answer)
     try:
         headers = [_block(answer) for answer in blocks]
         refs = [header.ref() for header in headers]
         _check_links(headers, refs, numbers)
-        found: list[_SpanRawLog] = []
-        for answer in given:
+        raw_logs: list[_SpanRawLog] = []
+        for answer in log_lists:
             await asyncio.sleep(0)
-            found += _LOGS.decode(answer)
-        sorted_logs = await _by_block(found, refs)
+            raw_logs += _LOGS.decode(answer)
+        grouped = await _group_by_block(raw_logs, refs)
         return [
-            await _read(ref, header, own) for ref, header, own in zip(refs, headers, sorted_logs, strict=True)
+            await _read(ref, header, block_logs)
+            for ref, header, block_logs in zip(refs, headers, grouped, strict=True)
         ]
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it gave blocks or logs that cannot be read") from error
 
 
-def _block(answer: msgspec.Raw | RpcError) -> _SpanBlock:
+def _block(answer: Answer) -> _SpanBlock:
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no block that was asked for ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block that was asked for ({describe_error(answer)})")
     return _BLOCKS.decode(answer)
 
 
-def read_ref(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str] | None:
-    """One of the answers that ``read_refs`` reads."""
+def read_ref(answer: Answer, number: int) -> tuple[BlockRef, str] | None:
+    """One answer of ``read_refs``."""
     if isinstance(answer, RpcError):
-        # A null is an error of code 0 here.
+        # The client turns a null into an error of code 0.
         if answer.code == 0 or concern(answer) == "behind":
             return None
-        raise NodeFault(f"it gave no block {number} ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no block {number} ({describe_error(answer)})")
     try:
         header = _HEADERS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -261,19 +257,19 @@ def _check_links(headers: list[_SpanBlock], refs: list[BlockRef], numbers: Seque
             raise NodeLied(f"its block {ref.number} is from before its block {before.number}")
 
 
-async def _by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list[list[_SpanRawLog]]:
-    found: list[list[_SpanRawLog]] = [[] for _ in refs]
-    places = {hex(ref.number): own for ref, own in zip(refs, found, strict=True)}
-    for place, log in enumerate(logs):
-        if place % _LOGS_IN_A_ROW == 0:
+async def _group_by_block(logs: list[_SpanRawLog], refs: list[BlockRef]) -> list[list[_SpanRawLog]]:
+    groups: list[list[_SpanRawLog]] = [[] for _ in refs]
+    by_number = {hex(ref.number): group for ref, group in zip(refs, groups, strict=True)}
+    for count, log in enumerate(logs):
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
-        own = places.get(log.block_number)
-        if own is None:
-            own = places.get(hex(int(log.block_number, 16)))
-            if own is None:
+        group = by_number.get(log.block_number)
+        if group is None:
+            group = by_number.get(hex(int(log.block_number, 16)))
+            if group is None:
                 raise NodeLied("it gave a log of a block that was not asked for")
-        own.append(log)
-    return found
+        group.append(log)
+    return groups
 
 
 async def _read(ref: BlockRef, header: _SpanBlock, logs: list[_SpanRawLog]) -> BlockRead:
@@ -285,12 +281,12 @@ async def _read(ref: BlockRef, header: _SpanBlock, logs: list[_SpanRawLog]) -> B
 async def _entries(
     ref: BlockRef, header: _SpanBlock, transactions: tuple[SpanTx, ...], logs: list[_SpanRawLog]
 ) -> tuple[BlockLog, ...]:
-    """A block's logs in order. Raises NodeLied when they are not all of it, or not only of it."""
+    """A block's logs in order. Raises NodeLied when they are not exactly the block's logs."""
     bloom = 0
     entries: list[BlockLog] = []
     hashes = [tx.hash for tx in transactions]
-    for place, raw in enumerate(logs):
-        if place % _LOGS_IN_A_ROW == 0:
+    for count, raw in enumerate(logs):
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
         tx_index = int(raw.transaction_index, 16)
         if raw.block_hash != ref.hash and raw.block_hash.lower() != ref.hash:
@@ -301,16 +297,16 @@ async def _entries(
             raise NodeLied(f"it gave a log of no transaction of block {ref.number}")
         if raw.transaction_hash != hashes[tx_index] and raw.transaction_hash.lower() != hashes[tx_index]:
             raise NodeLied(f"it gave a log of another transaction of block {ref.number}")
-        address, own = address_bits(raw.address)
-        bloom |= own
+        address, log_bits = address_bits(raw.address)
+        bloom |= log_bits
         topics: list[str] = []
         for text in raw.topics:
-            topic, own = topic_bits(text)
-            bloom |= own
+            topic, log_bits = topic_bits(text)
+            bloom |= log_bits
             topics.append(topic)
         log = Log(address, tuple(topics), _data(raw.data))
         entries.append(BlockLog(log, tx_index, int(raw.log_index, 16)))
-    if len(entries) > _LOGS_IN_A_ROW:
+    if len(entries) > LOGS_IN_A_ROW:
         await asyncio.sleep(0)
     _check_order(ref, entries)
     if bloom != int(header.logs_bloom, 16):
@@ -322,14 +318,14 @@ def _check_order(ref: BlockRef, entries: list[BlockLog]) -> None:
     entries.sort(key=itemgetter(2))
     if [entry.log_index for entry in entries] != list(range(len(entries))):
         raise NodeLied(f"the logs it gave of block {ref.number} are not numbered one by one")
-    owners = [entry.tx_index for entry in entries]
-    if owners != sorted(owners):
+    tx_indexes = [entry.tx_index for entry in entries]
+    if tx_indexes != sorted(tx_indexes):
         raise NodeLied(f"the logs it gave of block {ref.number} are not in the order of its transactions")
 
 
 def _data(text: str) -> bytes:
     data = bytes.fromhex(text[2:])
-    # bytes.fromhex passes over spaces.
+    # bytes.fromhex skips spaces.
     if not text.startswith("0x") or len(text) != 2 + 2 * len(data):
         raise ValueError("not 0x and hex digits")
     return data

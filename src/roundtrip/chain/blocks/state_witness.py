@@ -1,8 +1,8 @@
-"""Whether a node still has the state that it answers from, told by what others did around it.
+"""Checks whether a node still has the state that it answers from, by the nonces of other accounts.
 
-A node that has let a state go may answer zeros for it, and where its zeros end looks just like a beginning.
-So senders of the blocks around are asked for, too: their transactions tell what their nonces have to be, and
-not all of them are empty.
+A node that dropped a state may answer zeros for it, and the end of its zeros looks like an account's first
+activity. So the senders of nearby blocks are read, too: their transactions bound their nonces, and not all of
+them can be empty.
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,37 +10,35 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, quantity
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, quantity
+from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 
-BEFORE, AFTER, WITNESSES = 16, 4, 8
-"""How many blocks around the edge are read for senders, and how many of those are asked for. A chain that is
-used has some in any second; where there are none it could not be found out."""
-_FIRST_UNSIGNED = 0x64
-"""From here on types of transactions are the chain's own: its bridge's deposits, what it starts itself."""
+from .spans import CHAINS_OWN_TYPES
 
-Answer = msgspec.Raw | RpcError
+BEFORE, AFTER, WITNESSES = 16, 4, 8
+"""How many blocks before and after the edge are read for senders, and how many senders are checked. A chain
+in use has some every second; without any the check fails."""
 
 
 class NoArchive(NodeFault):
-    """The node has no state that old, whether it says so or not."""
+    """The node has no state that old, whether it admits it or not."""
 
 
 class AccountState(NamedTuple):
-    """A wallet's nonce and balance when a block is over."""
+    """A wallet's nonce and balance at the end of a block."""
 
     nonce: int
     balance_wei: int
 
     def is_empty(self) -> bool:
-        """As before anything reached it."""
+        """Whether the account has no history."""
         return self == (0, 0)
 
 
 class NonceBounds(NamedTuple):
-    """What a sender's nonce has to be, by its transactions in the blocks around; ``most`` None: unknown."""
+    """The bounds of a sender's nonce, from its transactions in nearby blocks. ``most`` None: unknown."""
 
     least: int
     most: int | None
@@ -52,7 +50,7 @@ _Address = Annotated[str, msgspec.Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
 class WitnessTx(msgspec.Struct):
-    """What is read of a transaction here."""
+    """The fields of a transaction that are read here."""
 
     sender: _Address = msgspec.field(name="from")
     value: _Quantity
@@ -62,12 +60,12 @@ class WitnessTx(msgspec.Struct):
     type: _Quantity = "0x0"
 
     def is_signed(self) -> bool:
-        """Whether its sender signed it here."""
-        return int(self.type, 16) < _FIRST_UNSIGNED
+        """Whether its sender signed it on this chain."""
+        return int(self.type, 16) < CHAINS_OWN_TYPES
 
 
 class WitnessHeader(msgspec.Struct):
-    """What is read of a header here."""
+    """The fields of a header that are read here."""
 
     number: _Quantity
     hash: _Word
@@ -76,7 +74,7 @@ class WitnessHeader(msgspec.Struct):
 
 
 class WitnessBlock(WitnessHeader):
-    """A block in full."""
+    """A block with its transactions."""
 
     transactions: list[WitnessTx]
 
@@ -84,21 +82,23 @@ class WitnessBlock(WitnessHeader):
 async def read_witnessed(
     node: RpcNode, number: int, edge: int, high: BlockRef, deciding: Sequence[RpcCall]
 ) -> tuple[WitnessBlock, list[Answer]]:
-    """The block ``number``, which is one of those around ``edge``, and the answers to the calls that decided:
-    they are asked once more, in one trip with what shows that the node has the state at the end of ``edge``
-    and that ``high`` is still there. Raises NodeFault where any of it is otherwise, NoArchive where that
-    state is not there."""
-    around = range(max(edge - BEFORE + 1, 0), min(edge + AFTER, high.number) + 1)
-    blocks = read_blocks(await node.batch([block_call(one, True) for one in around]), around.start)
-    block = blocks[number - around.start]
-    witnesses = bounds(blocks, edge)
+    """Reads the block ``number``, near ``edge``, and repeats the calls ``deciding`` in one trip with the
+    check that the node has the state at the end of ``edge`` and that ``high`` is still in the chain. Raises
+    NodeFault where a check fails, NoArchive where the node does not have that state."""
+    nearby = range(max(edge - BEFORE + 1, 0), min(edge + AFTER, high.number) + 1)
+    blocks = read_blocks(await node.batch([block_call(near, True) for near in nearby]), nearby.start)
+    block = blocks[number - nearby.start]
+    witnesses = find_witnesses(blocks, edge)
     if not witnesses:
         raise NodeFault("nobody is around by whom to tell whether it has that state")
-    shown = state_calls((who, edge) for who in witnesses)
-    kept, pinned, *answers = await node.batch(
-        [block_call(number, False), block_call(high.number, False), *deciding, *shown]
+    witness_calls = state_calls((sender, edge) for sender in witnesses)
+    again, pinned, *answers = await node.batch(
+        [block_call(number, False), block_call(high.number, False), *deciding, *witness_calls]
     )
-    if header(kept).hash.lower() != block.hash.lower() or header(pinned).hash.lower() != high.hash.lower():
+    if (
+        read_header(again).hash.lower() != block.hash.lower()
+        or read_header(pinned).hash.lower() != high.hash.lower()
+    ):
         raise NodeFault("the chain is another one by now")
     if any(isinstance(answer, RpcError) and concern(answer) == "pruned" for answer in answers):
         raise NoArchive("it does not have that state any more")
@@ -109,59 +109,60 @@ async def read_witnessed(
     return block, answers[: len(deciding)]
 
 
-def bounds(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, NonceBounds]:
-    """Some senders around the end of the block ``edge``, those that were there before it first. A nonce is
-    above that of every transaction until then, and not above that of any later one."""
-    found: dict[Address, NonceBounds] = {}
+def find_witnesses(blocks: Sequence[WitnessBlock], edge: int) -> dict[Address, NonceBounds]:
+    """The nonce bounds, at the end of the block ``edge``, of up to WITNESSES nearby senders; those seen
+    before it come first. A nonce is above that of every transaction until then, and not above that of any
+    later one."""
+    by_sender: dict[Address, NonceBounds] = {}
     for block in blocks:
         for tx in block.transactions:
             if not tx.is_signed():
                 continue
             sender, nonce = Address(tx.sender.lower()), int(tx.nonce, 16)
-            known = found.get(sender, NonceBounds(0, None))
+            known = by_sender.get(sender, NonceBounds(0, None))
             if int(block.number, 16) <= edge:
-                found[sender] = NonceBounds(max(known.least, nonce + 1), None)
+                by_sender[sender] = NonceBounds(max(known.least, nonce + 1), None)
             elif known.most is None:
-                found[sender] = NonceBounds(known.least, nonce)
-    chosen = sorted(found.items(), key=lambda one: (one[1].least == 0, one[1].most is None))[:WITNESSES]
-    return dict(chosen)
+                by_sender[sender] = NonceBounds(known.least, nonce)
+    ranked = sorted(by_sender.items(), key=lambda item: (item[1].least == 0, item[1].most is None))
+    return dict(ranked[:WITNESSES])
 
 
-def _has_state(witnesses: Sequence[NonceBounds], found: Sequence[AccountState]) -> bool:
-    """Whether every sender is as it has to be, and one at least is not empty."""
-    return any(not state.is_empty() for state in found) and all(
+def _has_state(witnesses: Sequence[NonceBounds], states: Sequence[AccountState]) -> bool:
+    """Whether every sender's nonce is within its bounds, and at least one sender is not empty."""
+    return any(not state.is_empty() for state in states) and all(
         bound.least <= state.nonce and (bound.most is None or state.nonce <= bound.most)
-        for bound, state in zip(witnesses, found, strict=True)
+        for bound, state in zip(witnesses, states, strict=True)
     )
 
 
-# --- what is asked and answered --------------------------------------------------------------------
+# --- calls and answers -----------------------------------------------------------------------------
 
 
 def block_call(number: int, in_full: bool) -> RpcCall:
-    """``in_full``: with its transactions."""
+    """Asks for a block. ``in_full``: with its transactions."""
     return RpcCall("eth_getBlockByNumber", [hex(number), in_full])
 
 
-def state_calls(asked: Iterable[tuple[Address, int]]) -> list[RpcCall]:
-    """Two calls each."""
+def state_calls(wallets_at: Iterable[tuple[Address, int]]) -> list[RpcCall]:
+    """Asks for wallets' nonces and balances at blocks: two calls each."""
     return [
-        RpcCall(method, [who, hex(number)])
-        for who, number in asked
+        RpcCall(method, [wallet, hex(number)])
+        for wallet, number in wallets_at
         for method in ("eth_getTransactionCount", "eth_getBalance")
     ]
 
 
 def states(answers: Sequence[Answer]) -> list[AccountState]:
-    """What ``state_calls`` was answered. Raises NodeFault."""
+    """Decodes the answers to ``state_calls``. Raises NodeFault."""
     numbers = [quantity(answer) for answer in answers]
     return [AccountState(nonce, balance) for nonce, balance in zip(numbers[::2], numbers[1::2], strict=True)]
 
 
-def header(answer: Answer) -> WitnessHeader:
-    """Raises NodeFault when it is none."""
+def read_header(answer: Answer) -> WitnessHeader:
+    """Decodes a header. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+        raise NodeFault(f"it gave no such block ({describe_error(answer)})")
     try:
         return msgspec.json.decode(answer, type=WitnessHeader)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
@@ -169,12 +170,12 @@ def header(answer: Answer) -> WitnessHeader:
 
 
 def read_blocks(answers: Sequence[Answer], start: int) -> list[WitnessBlock]:
-    """Blocks in full, from the number ``start`` on. Raises NodeFault, also where one is not the child of the
-    one before."""
+    """Decodes blocks with their transactions, from the number ``start`` on. Raises NodeFault, also where one
+    is not the child of the one before."""
     blocks: list[WitnessBlock] = []
     for number, answer in enumerate(answers, start):
         if isinstance(answer, RpcError):
-            raise NodeFault(f"it gave no such block ({in_our_words(answer)})")
+            raise NodeFault(f"it gave no such block ({describe_error(answer)})")
         try:
             block = msgspec.json.decode(answer, type=WitnessBlock)
         except (msgspec.DecodeError, ValueError, RecursionError) as error:

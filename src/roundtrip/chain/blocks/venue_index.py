@@ -1,7 +1,7 @@
-"""Where tokens may trade, as the chain's own logs tell it: every new pool and launch, kept in memory.
+"""An in-memory index of the venues of each token, from the chain's logs of new pools and launches.
 
-Only a hint: what stands here is asked of the chain before anything is believed. So a log that a reorg took
-back, or one that never was, costs a few calls and changes no verdict.
+Only a hint: a check reads every venue from the chain. So a log that a reorg removed, or a forged one, costs a
+few calls and changes no verdict.
 """
 
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from roundtrip.chain.rpc.client import RpcCall, RpcError
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError
 from roundtrip.domain.base.types import Address, parse_address
 from roundtrip.domain.base.venue import Venue
 from roundtrip.venues import LISTINGS, abi
@@ -17,16 +17,14 @@ from roundtrip.venues.base import Contracts, Log
 
 MOST_TOKENS = 200_000
 MOST_VENUES_A_TOKEN = 256
-"""The first ones are kept. A token with more is known not to be known whole."""
+"""The first ones are kept. A token with more is marked incomplete."""
 MOST_COUNTED = 1000
-"""Pools of a token against nobody's money are counted up to here."""
+"""Pools of a token against a quote that is no money are counted up to here."""
 COMMON_MONEY = ("eth", "weth", "usdg")
 MOST_BLOCKS_A_CALL = 10_000
-"""Providers bound the range of eth_getLogs; 10,000 blocks pass with all that were tried. A range that gets no
-answer is halved, down to the fewest, and grows again after one that did."""
+"""Providers limit the range of eth_getLogs; all that were tried take 10,000 blocks. A range without an answer
+is halved, down to the fewest, and doubled again after an answer."""
 FEWEST_BLOCKS_A_CALL = 128
-
-
 _TOPIC_CHARACTERS = 2 + 2 * abi.WORD
 
 
@@ -37,12 +35,12 @@ class _VenueRawLog(msgspec.Struct, rename="camel"):
 
 
 READ_AGAIN_BLOCKS = 64
-"""So many of the newest blocks are read again each time: a reorg may have put others in their place."""
+"""How many of the newest blocks are read again each time: a reorg may have replaced them."""
 
 
 class VenueIndex:
-    """``look_back_blocks``: how far behind the first head it begins; None: at the chain's beginning, and
-    then it is complete once it has caught up: a token it does not know has no pool."""
+    """``look_back_blocks``: how far behind the first head the index starts. None: it starts at the first
+    block and is complete once it has caught up, so that an unknown token has no pool."""
 
     def __init__(self, contracts: Contracts, look_back_blocks: int | None = None) -> None:
         self._contracts = contracts
@@ -51,57 +49,57 @@ class VenueIndex:
         self._next = 0
         self._span = MOST_BLOCKS_A_CALL
         self._venues: OrderedDict[Address, list[Venue]] = OrderedDict()
-        self._at: dict[str, Address] = {}
+        self._token_at: dict[str, Address] = {}
         self._others: OrderedDict[Address, set[str]] = OrderedDict()
         self._crowded: set[Address] = set()
-        self._told: set[Address] = set()
+        self._with_history: set[Address] = set()
         self._forgot = False
-        self._whole = False
+        self._caught_up = False
 
     most_counted = MOST_COUNTED
 
-    def wants(self, token: Address) -> bool:
-        """Whether places of ``token`` from before the book began are to be told."""
-        return self._start != 0 and token not in self._told
+    def needs_history(self, token: Address) -> bool:
+        """Whether venues of ``token`` from before the index's start are unknown."""
+        return self._start != 0 and token not in self._with_history
 
-    def tell(
-        self, token: Address, venues: Iterable[Venue], others: Iterable[str], whole_to: int | None
+    def add_history(
+        self, token: Address, venues: Iterable[Venue], others: Iterable[str], complete_to: int | None
     ) -> None:
-        """Remembers what an index knows of ``token``: its venues, oldest first, and places against nobody's
-        money. ``whole_to``: the index has every place of the chain up to that block; None: it has not."""
-        own = self._venues.pop(token, [])
-        for venue in (*venues, *own):
-            self._put(token, venue)
-        seen = self._others.setdefault(token, set())
-        seen.update(others)
-        if whole_to is not None and self._start is not None and whole_to >= self._start - 1:
-            self._told.add(token)
+        """Adds what the database knows of ``token``: its venues, oldest first, and its pools against a quote
+        that is no money. ``complete_to``: the database has every venue up to that block; None: it has not."""
+        known = self._venues.pop(token, [])
+        for venue in (*venues, *known):
+            self._add_venue(token, venue)
+        self._others.setdefault(token, set()).update(others)
+        if complete_to is not None and self._start is not None and complete_to >= self._start - 1:
+            self._with_history.add(token)
 
     def venues_of(self, token: Address) -> tuple[Venue, ...]:
-        """Every venue seen for ``token`` that is paid in money, oldest first."""
+        """Every known venue of ``token`` whose quote is money, oldest first."""
         return tuple(self._venues.get(token, ()))
 
     def token_at(self, place: str) -> Address | None:
         """The token that trades at a pool's or curve's address, or under a pool's id; a token's own address
-        is its own. None: nothing known here."""
-        return Address(place) if place in self._venues else self._at.get(place)
+        returns itself. None: unknown."""
+        return Address(place) if place in self._venues else self._token_at.get(place)
 
     def complete(self, token: Address) -> bool:
-        """True when no pool of ``token`` can be missing here."""
-        from_the_start = self._start == 0 and not self._forgot
-        return self._whole and (from_the_start or token in self._told) and token not in self._crowded
+        """Whether no pool of ``token`` can be missing here."""
+        from_first_block = self._start == 0 and not self._forgot
+        has_history = from_first_block or token in self._with_history
+        return self._caught_up and has_history and token not in self._crowded
 
     def calls(self, head: int) -> list[RpcCall]:
-        """What to ask to know everything up to ``head``: at most one range, the oldest not yet read."""
+        """The next request on the way to ``head``: at most one range, the oldest not yet read."""
         if self._start is None:
             self._next = self._start = max(0, head - (self._look_back or 0))
         if self._next > head + 1 + READ_AGAIN_BLOCKS:
-            # A head that never was has led beyond the chain's end.
+            # A wrong head led beyond the chain's end.
             self._next = max(self._start, head + 1)
-            self._whole = False
+            self._caught_up = False
         if self._next > head:
             return []
-        self._whole = False
+        self._caught_up = False
         first = max(self._start, self._next - READ_AGAIN_BLOCKS)
         senders, topics = self._filter()
         wanted = {
@@ -112,74 +110,74 @@ class VenueIndex:
         }
         return [RpcCall("eth_getLogs", [wanted])]
 
-    def read(self, answer: msgspec.Raw | RpcError, head: int) -> bool:
-        """Takes the answer to ``calls`` in; False when it was none, and less is asked the next time."""
+    def read(self, answer: Answer, head: int) -> bool:
+        """Adds the answer to ``calls``. False when it is an error: the next range is then narrower."""
         if isinstance(answer, RpcError):
             return self.narrow_span()
         try:
             raw = msgspec.json.decode(answer, type=list[_VenueRawLog])
-            logs = [_log(one) for one in raw]
+            logs = [_log(raw_log) for raw_log in raw]
         except (msgspec.DecodeError, ValueError, RecursionError):
             return self.narrow_span()
         for log in logs:
-            self._take(log)
+            self._add_log(log)
         self._next = self._last(head) + 1
         self._span = min(MOST_BLOCKS_A_CALL, 2 * self._span)
-        self._whole = self._next > head
+        self._caught_up = self._next > head
         return True
 
     def narrow_span(self) -> bool:
-        """The last range got no answer: half of it is asked next. Always False."""
+        """Halves the next range, after one without an answer. Always False."""
         self._span = max(FEWEST_BLOCKS_A_CALL, self._span // 2)
         return False
 
     def others(self, token: Address) -> int:
-        """How many more pools of the token were seen and not kept: paid in what is nobody's money."""
+        """How many more pools of the token were seen and not kept: those whose quote is no money."""
         return len(self._others.get(token, ()))
 
     def add(self, token: Address, venues: Iterable[Venue]) -> None:
-        """Remembers venues that were found another way."""
+        """Adds venues that were found another way."""
         for venue in venues:
-            self._put(token, venue)
+            self._add_venue(token, venue)
 
     def _last(self, head: int) -> int:
         return min(head, self._next + self._span - READ_AGAIN_BLOCKS - 1)
 
     def _filter(self) -> tuple[set[str], set[str]]:
-        found = [pair for file in LISTINGS for pair in file.listings(self._contracts)]
-        return {sender for sender, _ in found}, {topic for _, topic in found}
+        listings = [listing for file in LISTINGS for listing in file.listings(self._contracts)]
+        return {sender for sender, _ in listings}, {topic for _, topic in listings}
 
-    def _take(self, log: Log) -> None:
+    def _add_log(self, log: Log) -> None:
         for file in LISTINGS:
             if log.topics and (log.address, log.topics[0]) in file.listings(self._contracts):
-                for listed in file.decode_listings(log, self._contracts):
-                    self._put(listed.token, listed.venue)
+                for listing in file.decode_listings(log, self._contracts):
+                    self._add_venue(listing.token, listing.venue)
 
-    def _put(self, token: Address, venue: Venue) -> None:
+    def _add_venue(self, token: Address, venue: Venue) -> None:
         if token in (self._contracts.weth, self._contracts.usdg):
             return
         if not self._is_paid_in_money(token, venue):
             self._count(token, venue)
             return
-        own = self._venues.setdefault(token, [])
-        if venue in own:
+        venues = self._venues.setdefault(token, [])
+        if venue in venues:
             return
-        if len(own) >= MOST_VENUES_A_TOKEN:
+        if len(venues) >= MOST_VENUES_A_TOKEN:
             self._crowded.add(token)
             return
-        own.append(venue)
-        self._at.setdefault(venue.pool or venue.pool_id or "", token)
+        venues.append(venue)
+        self._token_at.setdefault(venue.pool or venue.pool_id or "", token)
         if len(self._venues) > MOST_TOKENS:
-            forgotten, places = self._venues.popitem(last=False)
-            for place in places:
-                self._at.pop(place.pool or place.pool_id or "", None)
+            forgotten, dropped = self._venues.popitem(last=False)
+            for old in dropped:
+                self._token_at.pop(old.pool or old.pool_id or "", None)
             self._crowded.discard(forgotten)
-            self._told.discard(forgotten)
+            self._with_history.discard(forgotten)
             self._forgot = True
 
     def _is_paid_in_money(self, token: Address, venue: Venue) -> bool:
-        """True for eth, weth, usdg, and what the launchpad launched this token against. Anybody can make a
-        pool of a token against one of his own, and of those there may be any number."""
+        """Whether the quote is eth, weth, usdg, or what the launchpad launched this token against. Anyone can
+        create any number of pools of a token against a token of their own."""
         if venue.quote in COMMON_MONEY or venue.is_curve:
             return True
         curves = (v for v in self._venues.get(token, ()) if v.is_curve)

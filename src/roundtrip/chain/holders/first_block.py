@@ -23,7 +23,7 @@ from roundtrip.chain.blocks.full_blocks import (
 from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.blocks.state_witness import NoArchive, read_witnessed
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
 from roundtrip.domain.transaction.operations import account_at, operations
@@ -164,7 +164,7 @@ async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | 
     wanted = {"blockHash": first.hash, "address": token}
     (answer,) = await node.batch([RpcCall("eth_getLogs", [wanted])])
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it gives no logs of the block ({in_our_words(answer)})")
+        raise NodeFault(f"it gives no logs of the block ({describe_error(answer)})")
     try:
         logs = msgspec.json.decode(answer, type=list[_CreationLog])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:

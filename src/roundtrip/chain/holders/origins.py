@@ -18,14 +18,13 @@ from typing import NamedTuple
 from roundtrip.chain.blocks.block_ranges import between
 from roundtrip.chain.blocks.state_witness import (
     AccountState,
-    Answer,
     NoArchive,
     WitnessBlock,
     read_witnessed,
     state_calls,
     states,
 )
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.errors import NodeFault

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError, hex_bytes
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.names import text_in
 from roundtrip.domain.base.types import Address, BlockRef
@@ -52,7 +52,7 @@ def bytes_or_empty(answer: msgspec.Raw | RpcError) -> bytes:
     if not isinstance(answer, RpcError):
         return hex_bytes(answer)
     if concern(answer) != "call":
-        raise NodeFault(in_our_words(answer))
+        raise NodeFault(describe_error(answer))
     return b""
 
 

@@ -1,1 +1,1 @@
-"""What an owner's functions could change."""
+"""Simulates hostile calls of a token's owner."""

@@ -1,6 +1,6 @@
-"""Functions that owners of tokens have, by what the first hostile call of each would be, most hostile first.
+"""Known functions of token owners, most hostile first, grouped by how the first hostile call is made.
 
-Names in answers come from here only: whoever writes a contract has no say in them.
+Answers take function names from this table only, so that a contract's author cannot choose them.
 """
 
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from typing import Literal
 from roundtrip.venues.abi import selector
 
 Manner = Literal["bare", "code", "off", "on", "each", "up", "last", "down", "zero"]
-"""How a function is called. bare: with nothing. code: with a contract that knows none of a token's functions.
-off, on: with false, with true. each: with the buyer, and with where it trades. up, down: with numbers that
-rise or fall, so that the largest or smallest that is taken stands. last: the same with zeros before the last
-number. zero: with zero."""
+"""How a function is called. bare: without arguments. code: with a contract that has none of a token's
+functions. off, on: with false, with true. each: with the buyer, and with the contracts it trades through. up,
+down: with rising or falling numbers, so that the largest or smallest accepted one remains. last: as up, with
+zeros before the last number. zero: with zero."""
 
 _STOPPING: tuple[tuple[Manner, str], ...] = (
     (
@@ -143,13 +143,13 @@ _NOT_THE_OWNERS = """
     cancelAuthorization(address,bytes32,uint8,bytes32,bytes32) multicall(bytes[]) delegate(address)
     delegateBySig(address,uint256,uint256,uint8,bytes32,bytes32)
 """
-"""What every holder may call, for himself."""
+"""Functions that every holder may call for their own tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownSetter:
-    """A function by its signature, its place among all of them (the most hostile first), and how it is called
-    first. ``stopping``: it stops or taxes sells as a rule."""
+    """A known function. ``place``: its rank, the most hostile first. ``first``: how it is called first.
+    ``stopping``: it usually stops or taxes sells."""
 
     signature: str
     place: int
@@ -157,25 +157,26 @@ class KnownSetter:
     stopping: bool
 
     def types(self) -> tuple[str, ...]:
-        """Its arguments' types."""
+        """The types of its arguments."""
         inner = self.signature[self.signature.index("(") + 1 : -1]
         return tuple(inner.split(",")) if inner else ()
 
 
 def _table() -> dict[str, KnownSetter]:
-    found: dict[str, KnownSetter] = {}
+    setters: dict[str, KnownSetter] = {}
     for stopping, table in ((True, _STOPPING), (False, _OTHER)):
         for manner, signatures in table:
             for signature in signatures.split():
-                found.setdefault(selector(signature), KnownSetter(signature, len(found), manner, stopping))
-    return found
+                setter = KnownSetter(signature, len(setters), manner, stopping)
+                setters.setdefault(selector(signature), setter)
+    return setters
 
 
 KNOWN: MappingProxyType[str, KnownSetter] = MappingProxyType(_table())
 """By selector, ``0x`` and eight hex digits."""
 
 HOLDERS: frozenset[str] = frozenset(map(selector, _NOT_THE_OWNERS.split()))
-"""Selectors of what is not tried."""
+"""Selectors of functions that are not tried."""
 
 UPGRADES: frozenset[str] = frozenset(s for s, known in KNOWN.items() if known.first == "code")
-"""Selectors that put other code in a contract's place."""
+"""Selectors of functions that replace a contract's code."""

@@ -1,4 +1,4 @@
-"""Hostile calls of an owner between a buy and the sell after it: plans and their readings. Pure."""
+"""Plans of hostile owner calls between a buy and its sell, and the reading of their results. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -20,21 +20,22 @@ from .owner_setters import Setter, bits, is_number
 By = Literal["owner", "proxy admin"]
 
 STAND_IN_CODE = "0x60003560e01c6352d1902d14601357600080fd5b7f" + IMPLEMENTATION_SLOT[2:] + "60005260206000f3"
-"""Reverts, but to proxiableUUID(), which upgrades ask (EIP-1822): any owner can deploy the like."""
+"""Code that reverts on every call but proxiableUUID(), which upgrades call (EIP-1822). Any owner can deploy
+such a contract."""
 
 _OWNER_WEI = 100 * WEI_PER_ETH
 _RISING = (
     10, 25, 49, 99, 100, 250, 500, 999, 2500, 5000, 9000, 9999, 10_000, 9 * 10**17, 2**64, 2**128,
 )  # fmt: skip
-"""Shares in hundredths, thousandths, ten thousandths and parts of 1e18, below bounds that are usual; and what
-no share is. As many as an ordinary block has room for."""
+"""Shares in units of 1/100, 1/1000, 1/10,000 and 1/1e18, below usual bounds, and numbers that are no share.
+As many as an ordinary block has room for."""
 _FALLING = (10**18, 10**9, 10**6, 1000, 10, 1)
 _BESIDE_ADDRESSES = (99, 10_000, 2**128)
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who calls."""
+    """The account that makes a hostile call."""
 
     by: By
     address: Address
@@ -42,7 +43,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class OwnerTry:
-    """One simulation: a function, how it is called, and by whom."""
+    """One simulation: a function, how it is called, and the caller."""
 
     setter: Setter
     manner: Manner
@@ -51,7 +52,7 @@ class OwnerTry:
 
 @dataclass(frozen=True, slots=True)
 class OwnerProbeSell:
-    """The trade that the calls are put into."""
+    """The trade into which the calls are inserted."""
 
     place: VenuePlace
     setting: Setting
@@ -71,7 +72,7 @@ class CallData:
 
 @dataclass(frozen=True, slots=True)
 class PlannedTry:
-    """A try as it is run. ``attempt`` None: the control, in which nothing that changes anything is called."""
+    """A try and its plan. ``attempt`` None: the control, which calls only a view."""
 
     attempt: OwnerTry | None
     plan: Plan
@@ -80,18 +81,19 @@ class PlannedTry:
 
 
 def tries(setters: tuple[Setter, ...], owner: Actor, upgrader: Actor, most: int) -> tuple[OwnerTry, ...]:
-    """At most so many: every function in its most hostile manner before any in its second."""
-    left = [(setter, list(setter.manners())) for setter in setters]
-    found: list[OwnerTry] = []
-    while left and len(found) < most:
-        for setter, manners in left:
-            found.append(OwnerTry(setter, manners.pop(0), upgrader if setter.upgrades() else owner))
-        left = [(setter, manners) for setter, manners in left if manners]
-    return tuple(found[:most])
+    """Up to ``most`` tries: every function in its most hostile manner before any in its second."""
+    pending = [(setter, list(setter.manners())) for setter in setters]
+    attempts: list[OwnerTry] = []
+    while pending and len(attempts) < most:
+        for setter, manners in pending:
+            attempts.append(OwnerTry(setter, manners.pop(0), upgrader if setter.upgrades() else owner))
+        pending = [(setter, manners) for setter, manners in pending if manners]
+    return tuple(attempts[:most])
 
 
 def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> PlannedTry:
-    """The buy, the calls in a block of their own a second later, and the sell when it comes without them."""
+    """The buy, the calls in their own block a second later, and the sell at the time of a sell without
+    them."""
     label = "control" if attempt is None else f"{attempt.setter.selector} {attempt.manner}"
     env = cast(sell.environment, f"owner {label}")
     policy, token, place = sell.setting.policy, sell.setting.token, sell.place
@@ -101,36 +103,36 @@ def plan(sell: OwnerProbeSell, actor: Actor, attempt: OwnerTry | None) -> Planne
     limit = policy.owner_call_gas_limit
     sender = (attempt.actor if attempt is not None else actor).address
     steps = (
-        SimulatedStep(f"owner-{n}", sender, Call(token, one.data), limit) for n, one in enumerate(passed)
+        SimulatedStep(f"owner-{n}", sender, Call(token, call.data), limit) for n, call in enumerate(passed)
     )
-    # Who receives nothing in this trade stands for a contract.
+    # The receiver takes no part in this trade, so its address can carry the code.
     codes = ((env.receiver, STAND_IN_CODE),) if attempt is not None and attempt.manner == "code" else ()
     between = PlannedBlock(1, tuple(steps), ((sender, _OWNER_WEI),), codes=codes)
-    whole = trade_plan(place, sell.setting, env, sell.probe, sell.amount_raw, sell.bought, between=between)
-    return PlannedTry(attempt, whole, passed, env.receiver)
+    trade = trade_plan(place, sell.setting, env, sell.probe, sell.amount_raw, sell.bought, between=between)
+    return PlannedTry(attempt, trade, passed, env.receiver)
 
 
 _TOTAL_SUPPLY = "0x18160ddd"
 
 
 def read_control(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> CellOutcome:
-    """What the sell comes to when the owner does nothing."""
+    """The sell's outcome when the owner does nothing."""
     return _read_sell(planned, sell, results)
 
 
 def read(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> OwnerCall:
-    """What was taken of the calls, and what the sell came to."""
+    """The calls that succeeded, and the sell's outcome after them."""
     attempt = planned.attempt
     assert attempt is not None
-    done = [one for n, one in enumerate(planned.passed) if results[f"owner-{n}"].ok]
+    succeeded = [call for n, call in enumerate(planned.passed) if results[f"owner-{n}"].ok]
     return OwnerCall(
         function=attempt.setter.name,
-        passed=done[-1].words if done else "",
+        passed=succeeded[-1].words if succeeded else "",
         by=attempt.actor.by,
         sender=attempt.actor.address,
         buyer=planned.plan.environment.buyer,
-        calls=tuple(one.data for one in done),
-        outcome=_read_sell(planned, sell, results) if done else None,
+        calls=tuple(call.data for call in succeeded),
+        outcome=_read_sell(planned, sell, results) if succeeded else None,
         stand_in=planned.stand_in if attempt.manner == "code" else None,
     )
 
@@ -144,7 +146,7 @@ def _read_sell(planned: PlannedTry, sell: OwnerProbeSell, results: Results) -> C
 
 
 def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[CallData, ...]:
-    """The calls of one manner, in the order they are made in; what is not taken changes nothing."""
+    """The calls of one manner, in order; a call that reverts changes nothing."""
     setter, manner = attempt.setter, attempt.manner
     held_raw = max(1, sellable(sell.bought, sell.probe, sell.setting.policy))
     with_address = any(part.startswith("address") for part in setter.types)
@@ -152,72 +154,74 @@ def _calls(attempt: OwnerTry, env: Environment, sell: OwnerProbeSell) -> tuple[C
     numbers: tuple[int, ...] = (0,)
     if sizes:
         numbers = _numbers(manner, with_address, held_raw, 2 ** min(sizes) - 1)
-    people: tuple[tuple[Address, str], ...] = ((env.buyer, ""),)
+    targets: tuple[tuple[Address, str], ...] = ((env.buyer, ""),)
     if with_address:
-        people = _people(manner, env, sell)
-    found = []
-    for person, name in people:
+        targets = _targets(manner, env, sell)
+    calls = []
+    for target, name in targets:
         for number in numbers:
-            values = list(_values(setter.types, person, attempt.actor.address, number, manner))
+            values = list(_values(setter.types, target, attempt.actor.address, number, manner))
             words = [name] if with_address else []
             words += [str(number)] if sizes else []
             words += [str(manner != "off").lower()] if "bool" in setter.types else []
-            found.append(CallData(setter.selector + encode(setter.types, values), ", ".join(words)))
-    return tuple(found)
+            calls.append(CallData(setter.selector + encode(setter.types, values), ", ".join(words)))
+    return tuple(calls)
 
 
-def _people(manner: Manner, env: Environment, sell: OwnerProbeSell) -> tuple[tuple[Address, str], ...]:
+def _targets(manner: Manner, env: Environment, sell: OwnerProbeSell) -> tuple[tuple[Address, str], ...]:
+    """The addresses to pass, each with its words."""
     if manner == "code":
         return ((env.receiver, "a contract without functions"),)
     contracts, token, place = sell.setting.contracts, sell.setting.token, sell.place
     payer, _ = place.file.plan_pay_out(place.venue, token, contracts, env.buyer)
     puller, _ = place.file.plan_pull(place.venue, token, contracts, 1, env.buyer)
-    where = dict.fromkeys((payer, puller))
-    return ((env.buyer, "the buyer"), *((one, "where it trades") for one in where))
+    counterparties = dict.fromkeys((payer, puller))
+    return ((env.buyer, "the buyer"), *((address, "where it trades") for address in counterparties))
 
 
 def _numbers(manner: Manner, with_address: bool, held_raw: int, most: int) -> tuple[int, ...]:
-    """In the order they are passed in. Nothing wraps around: 2**256 - 1 is no cooldown where sums may."""
+    """The numbers to pass, in order. None is so large that a sum overflows: 2**256 - 1 would be no
+    cooldown."""
     if manner == "zero":
         return (0,)
     if manner == "down":
-        wanted: tuple[int, ...] = (held_raw // 2, held_raw // 10, *_FALLING)
-        return tuple(sorted({number for number in wanted if number <= most}, reverse=True))
+        falling: tuple[int, ...] = (held_raw // 2, held_raw // 10, *_FALLING)
+        return tuple(sorted({number for number in falling if number <= most}, reverse=True))
     if with_address:
         return (*(n for n in (held_raw, *_BESIDE_ADDRESSES) if n <= most),)
     return (*(n for n in _RISING if n <= most), *((most,) if most < _RISING[-1] else ()))
 
 
 def _values(
-    types: tuple[str, ...], person: Address, actor: Address, number: int, manner: Manner
+    types: tuple[str, ...], target: Address, actor: Address, number: int, manner: Manner
 ) -> Iterator[int | str | bool]:
-    """One value an argument. Of two addresses the second is the owner's own: who takes from whom."""
+    """One value per argument. Of two addresses the second is the caller's, as in a forced transfer to it."""
     last = max((n for n, part in enumerate(types) if is_number(part)), default=0)
-    met = False
+    has_target = False
     for n, part in enumerate(types):
         if part.startswith("address"):
-            yield actor if met else person
-            met = True
+            yield actor if has_target else target
+            has_target = True
         elif part.startswith("bool"):
             yield manner != "off"
         elif is_number(part):
-            own = 0 if manner == "last" and n != last else number
-            yield own << (256 - bits(part)) if part.startswith("bytes") else own
+            value = 0 if manner == "last" and n != last else number
+            yield value << (256 - bits(part)) if part.startswith("bytes") else value
         else:
             yield 0
 
 
 def encode(types: tuple[str, ...], values: list[int | str | bool]) -> str:
-    """Arguments as hex without a selector; an array has its value once, bytes and text are empty."""
-    heads, tails, at = [], "", abi.WORD * len(types)
+    """Arguments as hex without a selector; an array holds its value once, bytes and text are empty."""
+    heads, tails, tails_at = [], "", abi.WORD * len(types)
     for part, value in zip(types, values, strict=True):
         if part.endswith("[]"):
-            own = abi.word(0) if part.startswith(("bytes[", "string[")) else abi.word(1) + abi.word(value)
+            tail = abi.word(0) if part.startswith(("bytes[", "string[")) else abi.word(1) + abi.word(value)
         elif part in ("bytes", "string"):
-            own = abi.word(0)
+            tail = abi.word(0)
         else:
             heads.append(abi.word(value))
             continue
-        heads.append(abi.word(at + len(tails) // 2))
-        tails += own
+        heads.append(abi.word(tails_at + len(tails) // 2))
+        tails += tail
     return "".join(heads) + tails

@@ -1,4 +1,4 @@
-"""A contract's functions that change something, read from its bytecode, the most hostile first."""
+"""Finds a contract's state-changing functions in its bytecode, the most hostile first."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from . import selectors
 from .known_setters import HOLDERS, KNOWN, UPGRADES, Manner
-from .state_changing import changing
+from .state_changing import find_changing
 
 _MOST_NAME = 60
 _PLAIN = re.compile(r"(address|bool|bytes|string|u?int\d{0,3}|bytes\d{1,2})(\[\])?")
@@ -15,8 +15,8 @@ _NUMBER = re.compile(r"(u?int|bytes)(\d{1,3})")
 
 @dataclass(frozen=True, slots=True)
 class Setter:
-    """A function by its ``0x`` selector, with its arguments' types. ``name``: from this service's own table,
-    else the selector. ``first``: how it is called first."""
+    """A function. ``selector``: ``0x`` hex. ``types``: of its arguments. ``name``: from the table of known
+    functions, else the selector with plain types. ``first``: how it is called first."""
 
     selector: str
     types: tuple[str, ...]
@@ -24,93 +24,101 @@ class Setter:
     first: Manner
 
     def upgrades(self) -> bool:
-        """True for what puts other code in the contract's place."""
+        """Whether it replaces the contract's code."""
         return self.selector in UPGRADES
 
     def manners(self) -> tuple[Manner, ...]:
         """Every way to call it, the most hostile first."""
         parts = {part.removesuffix("[]") for part in self.types}
         numbers = [part for part in self.types if is_number(part)]
-        found: tuple[Manner, ...] = ("bare",)
+        manners: tuple[Manner, ...] = ("bare",)
         if self.upgrades():
-            found = ("code",)
+            manners = ("code",)
         elif "bool" in parts:
-            found = ("on", "off") if "address" in parts else ("off", "on")
+            manners = ("on", "off") if "address" in parts else ("off", "on")
         elif "address" in parts:
-            found = ("each", "code", "zero") if numbers else ("each", "code")
+            manners = ("each", "code", "zero") if numbers else ("each", "code")
         elif numbers:
-            found = ("up", "down", *(("last",) if len(numbers) > 1 else ()), "zero")
-        return (self.first, *(m for m in found if m != self.first)) if self.first in found else found
+            manners = ("up", "down", *(("last",) if len(numbers) > 1 else ()), "zero")
+        return (self.first, *(m for m in manners if m != self.first)) if self.first in manners else manners
 
 
 @dataclass(frozen=True, slots=True)
 class OwnerSetters:
-    """Functions in the order of their hostility. ``unread``: so many more whose arguments are not known."""
+    """Functions, the most hostile first. ``unread``: how many more have unknown arguments."""
 
     setters: tuple[Setter, ...]
     unread: int = 0
 
 
 def is_number(part: str) -> bool:
-    """True for a number, or so many bytes that stand in one word; an array of them too."""
+    """Whether a type is a number or fixed bytes of one word, or an array of them."""
     return _NUMBER.fullmatch(part.removesuffix("[]")) is not None
 
 
 def bits(part: str) -> int:
-    """How many bits a number's type has."""
-    found = _NUMBER.fullmatch(part.removesuffix("[]"))
-    assert found is not None
-    return int(found[2]) * (8 if found[1] == "bytes" else 1)
+    """The number of bits of a number's type."""
+    match = _NUMBER.fullmatch(part.removesuffix("[]"))
+    assert match is not None
+    return int(match[2]) * (8 if match[1] == "bytes" else 1)
 
 
 def find(*codes: bytes) -> OwnerSetters:
-    """What these codes, a proxy's and its implementation's, can be called with. Blocks while it reads; raises
-    ``functions.Unreadable``."""
+    """The owner's functions in these codes, a proxy's and its implementation's. Blocks while it reads. Raises
+    ``selectors.UnreadableCode``."""
     setters: dict[str, Setter] = {}
     unread: set[str] = set()
     for code in codes:
-        own = _of_code(code)
-        for setter in own.setters:
+        code_setters = _read_code(code)
+        for setter in code_setters.setters:
             setters.setdefault(setter.selector, setter)
-        unread |= own.unread
+        unread |= code_setters.unread
     ordered = sorted(setters.values(), key=_hostility)
     return OwnerSetters(tuple(ordered), len(unread - setters.keys()))
 
 
 @dataclass(frozen=True, slots=True)
-class _OwnSetters:
+class _CodeSetters:
     setters: tuple[Setter, ...]
     unread: frozenset[str]
 
 
-def _of_code(code: bytes) -> _OwnSetters:
-    """Of one code. What was cut short, perhaps because the machine had much to do, is read again."""
+def _read_code(code: bytes) -> _CodeSetters:
+    """The functions of one code. A partial reading, perhaps because the machine was busy, is not cached."""
     try:
         return _read_whole(code)
-    except selectors.ArgumentsUnread as short:
-        return _own_setters(code, short.told)
+    except selectors.ArgumentsUnread as partial:
+        return _select_setters(code, partial.functions)
 
 
 @lru_cache(maxsize=128)
-def _read_whole(code: bytes) -> _OwnSetters:
-    """Tokens often share their code, and reading it takes a process."""
-    return _own_setters(code, selectors.read(code) if code else ())
+def _read_whole(code: bytes) -> _CodeSetters:
+    """The functions of one code, cached: tokens often share code, and reading it starts a process."""
+    return _select_setters(code, selectors.read(code) if code else ())
 
 
-def _own_setters(code: bytes, told: tuple[selectors.Function, ...]) -> _OwnSetters:
-    writes = changing(code, [one.offset for one in told])
-    found = [_setter(one.selector, one.arguments) for one in told if one.offset in writes]
-    # A proxy may look at its upgrade's selector outside of what tells its functions apart.
-    found += [_setter(one, None) for one in sorted(UPGRADES) if b"\x63" + bytes.fromhex(one[2:]) in code]
-    setters = tuple(one for one in found if isinstance(one, Setter))
-    return _OwnSetters(
-        setters, frozenset(one for one in found if isinstance(one, str) and one not in HOLDERS)
+def _select_setters(code: bytes, functions: tuple[selectors.Function, ...]) -> _CodeSetters:
+    changing = find_changing(code, [function.offset for function in functions])
+    setters = [
+        _setter(function.selector, function.arguments)
+        for function in functions
+        if function.offset in changing
+    ]
+    # A proxy may compare the selector of its upgrade function outside of the dispatcher.
+    setters += [
+        _setter(selector, None)
+        for selector in sorted(UPGRADES)
+        if b"\x63" + bytes.fromhex(selector[2:]) in code
+    ]
+    return _CodeSetters(
+        tuple(setter for setter in setters if isinstance(setter, Setter)),
+        frozenset(setter for setter in setters if isinstance(setter, str) and setter not in HOLDERS),
     )
 
 
 def _setter(selector: str, arguments: str | None) -> Setter | str:
-    """The function; its selector where it is not the owner's, or cannot be called because its arguments are
-    not known or not plain."""
+    """The function; only its selector where it is not the owner's, or its arguments are unknown or not
+    plain."""
     if selector in HOLDERS:
         return selector
     known = KNOWN.get(selector)
@@ -130,7 +138,7 @@ def _plain(part: str) -> bool:
 
 
 def _hostility(setter: Setter) -> tuple[int, int, str]:
-    """Names that stop sells, then names that nobody knows, then those that are harmless as a rule."""
+    """The sort key: functions that stop sells, then unknown ones, then usually harmless ones."""
     known = KNOWN.get(setter.selector)
     if known is None:
         return 1, 0 if setter.types else 1, setter.selector

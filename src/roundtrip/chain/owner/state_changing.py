@@ -1,7 +1,8 @@
-"""Which of a contract's functions may change anything, told from its bytecode. Pure.
+"""Finds the functions that may change state, from a contract's bytecode. Pure.
 
-A block may go wherever a constant in it leads: more ways than there are, so that what writes is seldom taken
-for what only reads. A jump whose goal is calculated leads nowhere here.
+A basic block may jump to every constant in it that is a jump target. That is more jumps than there are, so
+that a function that writes is seldom taken for one that only reads. A jump to a computed target is not
+followed.
 """
 
 from bisect import bisect_right
@@ -18,49 +19,49 @@ _CHANGES = frozenset({0x55, *range(0xA0, 0xA5), 0xF0, 0xF1, 0xF2, 0xF4, 0xF5, 0x
 @dataclass(slots=True)
 class _BasicBlock:
     start: int
-    leads_to: set[int] = field(default_factory=set)
+    targets: set[int] = field(default_factory=set)
     changes: bool = False
     falls_through: bool = True
 
 
-def changing(code: bytes, entries: Iterable[int]) -> frozenset[int]:
-    """Those entries, by their offsets, from which something that changes state can be reached."""
+def find_changing(code: bytes, entries: Iterable[int]) -> frozenset[int]:
+    """The entries (offsets of functions) from which an instruction that changes state can be reached."""
     blocks = _blocks(code)
     starts = [block.start for block in blocks]
     numbers = {start: number for number, start in enumerate(starts) if code[start : start + 1] == _JUMPDEST}
-    comes_from: dict[int, list[int]] = {}
+    predecessors: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
-        goals = {numbers[goal] for goal in block.leads_to if goal in numbers}
+        successors = {numbers[target] for target in block.targets if target in numbers}
         if block.falls_through and number + 1 < len(blocks):
-            goals.add(number + 1)
-        for goal in goals:
-            comes_from.setdefault(goal, []).append(number)
-    left = [number for number, block in enumerate(blocks) if block.changes]
-    found = set(left)
-    while left:
-        for number in comes_from.get(left.pop(), ()):
-            if number not in found:
-                found.add(number)
-                left.append(number)
-    return frozenset(entry for entry in entries if bisect_right(starts, entry) - 1 in found)
+            successors.add(number + 1)
+        for successor in successors:
+            predecessors.setdefault(successor, []).append(number)
+    pending = [number for number, block in enumerate(blocks) if block.changes]
+    changing = set(pending)
+    while pending:
+        for number in predecessors.get(pending.pop(), ()):
+            if number not in changing:
+                changing.add(number)
+                pending.append(number)
+    return frozenset(entry for entry in entries if bisect_right(starts, entry) - 1 in changing)
 
 
 def _blocks(code: bytes) -> list[_BasicBlock]:
     blocks = [_BasicBlock(0)]
-    at = 0
-    while at < len(code):
-        op, block = code[at], blocks[-1]
-        if op == _JUMPDEST[0] and at != block.start:
-            block = _BasicBlock(at)
+    offset = 0
+    while offset < len(code):
+        op, block = code[offset], blocks[-1]
+        if op == _JUMPDEST[0] and offset != block.start:
+            block = _BasicBlock(offset)
             blocks.append(block)
         block.changes |= op in _CHANGES
-        at += 1
+        offset += 1
         if _PUSH1 <= op <= _PUSH32:
             size = op - _PUSH1 + 1
             if size <= 3:
-                block.leads_to.add(int.from_bytes(code[at : at + size], "big"))
-            at += size
+                block.targets.add(int.from_bytes(code[offset : offset + size], "big"))
+            offset += size
         elif op in _ENDS or op == _JUMPI:
             block.falls_through = op == _JUMPI
-            blocks.append(_BasicBlock(at))
+            blocks.append(_BasicBlock(offset))
     return blocks

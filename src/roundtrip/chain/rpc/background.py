@@ -1,4 +1,4 @@
-"""Work that goes on beside something else, and ends with it."""
+"""Background tasks, cancelled when the block exits."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,7 @@ from typing import Any
 
 
 @contextlib.asynccontextmanager
-async def beside(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
+async def run_in_background(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[None]:
     """Runs ``work`` as a task while the block of ``async with`` runs."""
     task = asyncio.create_task(work, name=name)
     try:
@@ -19,7 +19,7 @@ async def beside(work: Coroutine[Any, Any, None], name: str) -> AsyncIterator[No
 
 
 def is_cancelled() -> bool:
-    """Whether this task is to end. A connection that fails while it is put away raises in place of the
-    cancellation, which is lost then: who catches everything and goes on asks."""
+    """Whether this task was cancelled. A connection that fails while it closes raises its own error in place
+    of the cancellation, which is then lost: a loop that catches every exception has to ask."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

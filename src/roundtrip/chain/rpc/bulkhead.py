@@ -1,7 +1,7 @@
-"""Places at the node for requests that run strangers' code, shared out fairly between callers.
+"""Limits the requests that run contracts' code on the node, and shares their places fairly between callers.
 
-Following the head and the sync never wait here. Callers' own simulations have a lane of their own, so that
-they cannot take the places of checks.
+Following the head and the sync never wait here. Callers' own simulations have a separate lane, so that they
+cannot take the places of checks.
 """
 
 import asyncio
@@ -14,14 +14,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-import msgspec
-
 from roundtrip.domain.base.errors import CallerOverload, NodeFault, ServiceFull
 
-from .client import Meter, NodeTimeout, RpcCall, RpcError, RpcNode, SimulationTooLong, runs_code
+from .client import Answer, Meter, NodeTimeout, RpcCall, RpcError, RpcNode, SimulationTooLong, runs_code
 
 Lane = Literal["checks", "dear", "calls"]
-"""``checks``: simulations of tokens. ``dear``: of tokens that use very much gas, one simulation at a time.
+"""``checks``: simulations of tokens. ``dear``: those of tokens that use very much gas, one at a time.
 ``calls``: simulations of calls that the caller wrote."""
 
 _LONG_S, _LONGEST_REST_S = 0.25, 2.0
@@ -37,10 +35,10 @@ _PROBE = (RpcCall("eth_chainId", []), RpcCall("eth_simulateV1", [{"blockStateCal
 
 @dataclass(frozen=True, slots=True)
 class LaneLimits:
-    """``places``: requests at the node at once. ``of_caller``: those of one caller. ``of_token``: those about
-    one token, of which it may not be known yet how much gas it uses. ``waiting``: requests of one caller that
-    may wait, for ``wait_s`` each. ``request_s``: the node's time that one request of a caller may take in
-    all. ``rests``: whether a place that was held for long rests for as long again."""
+    """The limits of one lane. ``places``: requests at the node at once. ``of_caller``: those of one caller.
+    ``of_token``: those about one token, whose gas use may not be known yet. ``waiting``: how many requests of
+    one caller may wait, for ``wait_s`` each. ``request_s``: the node time of one request in all. ``rests``:
+    whether a place that was held for long stays empty for as long again."""
 
     places: int
     of_caller: int
@@ -52,7 +50,7 @@ class LaneLimits:
 
 
 def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLimits]:
-    """Of each lane: one caller has half of the places at most."""
+    """The limits of each lane: one caller holds at most half of the places."""
     of_token = max(1, check_places // 4)
     return {
         "checks": LaneLimits(check_places, check_places // 2, of_token, 64, wait_s=15.0, request_s=20.0),
@@ -65,59 +63,59 @@ def limits(check_places: int = 16, call_places: int = 2) -> Mapping[Lane, LaneLi
 
 @dataclass(slots=True, eq=False)
 class _WaitingTurn:
-    """One request that waits, and what is set when it gets its place."""
+    """One request that waits. ``admitted``: set when it gets its place."""
 
     caller: str
     token: str | None
-    given: asyncio.Future[None]
+    admitted: asyncio.Future[None]
 
 
 @dataclass(slots=True)
 class _Queue:
-    """A lane: who holds its places, for which tokens, and who waits, by caller."""
+    """A lane: its places in use, in all and by caller and token, and the requests that wait, by caller."""
 
     limits: LaneLimits
     is_plain: Callable[[str], bool]
-    """Whether a token was simulated before, and used no very much gas."""
+    """Whether a token was simulated before without using very much gas."""
     held: int = 0
     of_callers: Counter[str] = field(default_factory=Counter)
     of_tokens: Counter[str | None] = field(default_factory=Counter)
     waiting: OrderedDict[str, deque[_WaitingTurn]] = field(default_factory=OrderedDict)
 
     def has_room(self, caller: str, token: str | None) -> bool:
-        """Whether a request may begin."""
+        """Whether a request may start."""
         limits = self.limits
         if self.held >= limits.places or self.of_callers[caller] >= limits.of_caller:
             return False
         if token is None:
             return True
-        # One request finds out about a token before others follow.
+        # The first request about a token runs alone: it shows how much gas the token uses.
         return self.of_tokens[token] < (limits.of_token if self.is_plain(token) else 1)
 
     def hold(self, caller: str, token: str | None) -> None:
-        """It begins."""
+        """Takes a place."""
         self.held += 1
         self.of_callers[caller] += 1
         self.of_tokens[token] += 1
 
-    def let_go(self, caller: str, token: str | None) -> None:
-        """It has ended."""
+    def release(self, caller: str, token: str | None) -> None:
+        """Frees a place."""
         self.held -= 1
-        held: tuple[tuple[Counter[Any], str | None], ...] = (
+        counters: tuple[tuple[Counter[Any], str | None], ...] = (
             (self.of_callers, caller),
             (self.of_tokens, token),
         )
-        for counter, name in held:
+        for counter, name in counters:
             counter[name] -= 1
             if not counter[name]:
                 del counter[name]
 
     def next_of(self, caller: str) -> _WaitingTurn | None:
-        """The caller's first request that may begin."""
+        """The caller's first waiting request that may start."""
         return next((turn for turn in self.waiting[caller] if self.has_room(caller, turn.token)), None)
 
     def forget(self, turn: _WaitingTurn) -> None:
-        """It waits no longer."""
+        """Removes a request from the queue."""
         line = self.waiting.get(turn.caller)
         if line is not None and turn in line:
             line.remove(turn)
@@ -126,33 +124,37 @@ class _Queue:
 
 
 class Bulkhead:
-    """Gives a place to the waiting caller who used least of the node's time, by a half-life of a minute.
-    ``clock``: seconds that never go back."""
+    """Gives free places to the waiting caller that used the least node time, which decays with a half-life of
+    a minute. ``clock``: monotonic seconds."""
 
     def __init__(
-        self, given: Mapping[Lane, LaneLimits] | None = None, clock: Callable[[], float] = time.monotonic
+        self,
+        lane_limits: Mapping[Lane, LaneLimits] | None = None,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.limits = given or limits()
+        self.limits = lane_limits or limits()
         self._plain: OrderedDict[str, None] = OrderedDict()
-        self._lanes = {lane: _Queue(one, self._plain.__contains__) for lane, one in self.limits.items()}
+        self._lanes = {
+            lane: _Queue(lane_limit, self._plain.__contains__) for lane, lane_limit in self.limits.items()
+        }
         self._clock = clock
         self._used: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._dear: OrderedDict[str, float] = OrderedDict()
 
     def is_dear(self, token: str | None) -> bool:
-        """Whether its simulations lately used very much gas, or took too long."""
+        """Whether the token's recent simulations used very much gas, or took too long."""
         return token is not None and self._clock() < self._dear.get(token, -math.inf)
 
-    def is_found_plain(self, token: str | None) -> None:
-        """Lets several requests about a token run at once, after one that used no very much gas."""
+    def mark_plain(self, token: str | None) -> None:
+        """Lets several requests about a token run at once: one ran and did not use very much gas."""
         if token is None or token in self._plain:
             return
         self._plain[token] = None
         if len(self._plain) > _MOST_DEAR:
             self._plain.popitem(last=False)
 
-    def is_found_dear(self, token: str | None) -> None:
-        """Remembers a token whose simulations are to wait for each other."""
+    def mark_dear(self, token: str | None) -> None:
+        """Remembers a token whose simulations must run one at a time."""
         if token is None:
             return
         self._plain.pop(token, None)
@@ -163,8 +165,8 @@ class Bulkhead:
 
     @contextlib.asynccontextmanager
     async def place(self, lane: Lane, caller: str, token: str | None = None) -> AsyncIterator[None]:
-        """Holds a place. Raises OwnLoad where the caller's own requests are in the way, and ServiceFull
-        (busy) where those of others are."""
+        """Holds a place while the block runs. Raises CallerOverload where the caller's own requests hold the
+        places, and ServiceFull (busy) where those of others do."""
         queue = self._lanes[lane]
         await self._enter(queue, caller, token)
         started_s = self._clock()
@@ -172,9 +174,9 @@ class Bulkhead:
             yield
         finally:
             took_s = self._clock() - started_s
-            self._use(caller, took_s)
+            self._note_use(caller, took_s)
             if queue.limits.rests and took_s > _LONG_S:
-                # The node is left alone for as long: these callers use half of it at most.
+                # The place stays empty for as long, so these callers use at most half of the node's time.
                 rest_s = min(took_s, _LONGEST_REST_S)
                 asyncio.get_running_loop().call_later(rest_s, self._leave, queue, caller, token)
             else:
@@ -192,51 +194,51 @@ class Bulkhead:
         self._admit(queue)
         try:
             async with asyncio.timeout(queue.limits.wait_s):
-                await turn.given
+                await turn.admitted
         except BaseException as error:
-            if turn.given.done() and not turn.given.cancelled():
+            if turn.admitted.done() and not turn.admitted.cancelled():
                 self._leave(queue, caller, token)
             queue.forget(turn)
             if isinstance(error, TimeoutError):
                 is_own = queue.of_callers[caller] or caller in queue.waiting
-                raise (CallerOverload() if is_own else _full()) from None
+                raise (CallerOverload() if is_own else _busy()) from None
             raise
 
     def _admit(self, queue: _Queue) -> None:
-        """Gives what places there are to those who wait."""
+        """Gives the free places to waiting requests."""
         while ready := [turn for caller in queue.waiting if (turn := queue.next_of(caller))]:
-            turn = min(ready, key=lambda one: self._used_s(one.caller))
+            turn = min(ready, key=lambda waiting: self._used_s(waiting.caller))
             queue.forget(turn)
-            if not turn.given.done():
+            if not turn.admitted.done():
                 queue.hold(turn.caller, turn.token)
-                turn.given.set_result(None)
+                turn.admitted.set_result(None)
 
     def _leave(self, queue: _Queue, caller: str, token: str | None) -> None:
-        queue.let_go(caller, token)
+        queue.release(caller, token)
         self._admit(queue)
 
     def _used_s(self, caller: str) -> float:
         used_s, at_s = self._used.get(caller, (0.0, 0.0))
         return used_s * math.exp2((at_s - self._clock()) / _HALF_LIFE_S)
 
-    def _use(self, caller: str, took_s: float) -> None:
+    def _note_use(self, caller: str, took_s: float) -> None:
         self._used[caller] = (self._used_s(caller) + took_s, self._clock())
         self._used.move_to_end(caller)
         if len(self._used) > _MOST_CALLERS:
             self._used.popitem(last=False)
 
 
-def _full() -> ServiceFull:
+def _busy() -> ServiceFull:
     return ServiceFull("busy", "Too many simulations are waiting; retry in a second.", 1)
 
 
 @dataclass(slots=True)
 class BoundedNode:
-    """The node as one request of ``caller`` may use it: what runs contracts' code takes a place of its lane,
-    and all of it together takes ``left_s`` at most.
+    """The node as one request of ``caller`` may use it: a batch that runs contracts' code takes a place of
+    the lane, and all such batches together take at most ``left_s``.
 
-    A simulation that gets no answer in time raises SimulationTooLong where the node answers a plain question
-    meanwhile, NodeTimeout where it does not.
+    A simulation that gets no answer in time raises SimulationTooLong where the node still answers a plain
+    request, NodeTimeout where it does not.
     """
 
     node: RpcNode
@@ -248,7 +250,7 @@ class BoundedNode:
 
     @staticmethod
     def of(node: RpcNode, bulkhead: Bulkhead, lane: Lane, caller: str, token: str | None) -> "BoundedNode":
-        """For a request about ``token``, where it is about one."""
+        """The node for one request, about ``token`` where it is about one."""
         if lane == "checks" and bulkhead.is_dear(token):
             lane = "dear"
         return BoundedNode(node, bulkhead, lane, caller, bulkhead.limits[lane].request_s, token)
@@ -259,46 +261,44 @@ class BoundedNode:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
-        """As ``Node.batch``. Raises also OwnLoad, ServiceFull (busy) and SimulationTooLong."""
+    ) -> list[Answer]:
+        """As ``Node.batch``. Also raises CallerOverload, ServiceFull (busy) and SimulationTooLong."""
         if not runs_code(calls):
             return await self.node.batch(calls, meter, timeout_s, budgeted)
         if self.lane == "dear" and len(pieces := _pieces(calls)) > 1:
-            found = [await self.batch(piece, meter, timeout_s, budgeted) for piece in pieces]
-            return [answer for answers in found for answer in answers]
+            parts = [await self.batch(piece, meter, timeout_s, budgeted) for piece in pieces]
+            return [answer for answers in parts for answer in answers]
         try:
             async with self._turn():
                 answers = await self.node.batch(calls, meter, timeout_s, budgeted)
         except NodeTimeout as fault:
             raise await self._blame(fault) from None
-        self._look_at(answers)
+        self._note_gas(answers)
         return answers
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        """As ``Node.batches``: one place for all of them."""
+    ) -> list[list[Answer] | NodeFault]:
+        """As ``Node.batches``. All of them share one place."""
         if not any(runs_code(calls) for calls in groups):
             return await self.node.batches(groups, meter)
         if self.lane == "dear":
-            return [await self._alone(calls, meter) for calls in groups]
+            return [await self._send_alone(calls, meter) for calls in groups]
         try:
             async with self._turn():
                 answers = await self.node.batches(groups, meter)
         except NodeTimeout as fault:
             return [await self._blame(fault)] * len(groups)
-        for one in answers:
-            if not isinstance(one, NodeFault):
-                self._look_at(one)
-        late = next((one for one in answers if isinstance(one, NodeTimeout)), None)
-        if late is None:
+        for answer in answers:
+            if not isinstance(answer, NodeFault):
+                self._note_gas(answer)
+        timeout = next((answer for answer in answers if isinstance(answer, NodeTimeout)), None)
+        if timeout is None:
             return answers
-        blamed = await self._blame(late)
-        return [blamed if isinstance(one, NodeTimeout) else one for one in answers]
+        blamed = await self._blame(timeout)
+        return [blamed if isinstance(answer, NodeTimeout) else answer for answer in answers]
 
-    async def _alone(
-        self, calls: Sequence[RpcCall], meter: Meter
-    ) -> list[msgspec.Raw | RpcError] | NodeFault:
+    async def _send_alone(self, calls: Sequence[RpcCall], meter: Meter) -> list[Answer] | NodeFault:
         try:
             return await self.batch(calls, meter)
         except NodeFault as fault:
@@ -306,7 +306,7 @@ class BoundedNode:
 
     @contextlib.asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
-        """A place, for as long as there is time left. Raises NodeTimeout at its end."""
+        """A place, for as long as the request has time left. Raises NodeTimeout at its end."""
         if self.left_s <= 0:
             raise NodeTimeout
         async with self.bulkhead.place(self.lane, self.caller, self.token):
@@ -319,45 +319,46 @@ class BoundedNode:
             finally:
                 self.left_s -= time.monotonic() - started_s
 
-    def _look_at(self, answers: Sequence[msgspec.Raw | RpcError]) -> None:
-        """What used very much gas goes on in the lane of its like."""
+    def _note_gas(self, answers: Sequence[Answer]) -> None:
+        """Moves the request to the lane ``dear`` where a simulation used very much gas."""
         if self.lane != "checks":
             return
-        if any(_most_gas(one) > _DEAR_GAS for one in answers):
-            self._is_dear()
-        elif any(not isinstance(one, RpcError) for one in answers):
-            self.bulkhead.is_found_plain(self.token)
+        if any(_most_gas(answer) > _DEAR_GAS for answer in answers):
+            self._move_to_dear()
+        elif any(not isinstance(answer, RpcError) for answer in answers):
+            self.bulkhead.mark_plain(self.token)
 
-    def _is_dear(self) -> None:
+    def _move_to_dear(self) -> None:
         if self.lane == "checks":
             self.lane = "dear"
             self.left_s = min(self.left_s, self.bulkhead.limits["dear"].request_s)
-            self.bulkhead.is_found_dear(self.token)
+            self.bulkhead.mark_dear(self.token)
 
     async def _blame(self, fault: NodeTimeout) -> NodeFault:
-        """Whose fault a timeout is: the node's, where it simulates nothing at all in two seconds."""
+        """The fault to raise for a timeout: the node's, where it cannot run an empty simulation in two
+        seconds; else SimulationTooLong."""
         try:
             answers = await self.node.batch(_PROBE, timeout_s=_PROBE_S, budgeted=False)
         except (NodeFault, ServiceFull):
             return fault
-        if any(isinstance(one, RpcError) for one in answers):
+        if any(isinstance(answer, RpcError) for answer in answers):
             return fault
-        self._is_dear()
+        self._move_to_dear()
         return SimulationTooLong()
 
 
 def _pieces(calls: Sequence[RpcCall]) -> list[list[RpcCall]]:
     """The calls in order, each simulation by itself: nodes run those of one request at the same time."""
-    found: list[list[RpcCall]] = []
+    pieces: list[list[RpcCall]] = []
     for call in calls:
-        if call.method == "eth_simulateV1" or not found or found[-1][-1].method == "eth_simulateV1":
-            found.append([])
-        found[-1].append(call)
-    return found
+        if call.method == "eth_simulateV1" or not pieces or pieces[-1][-1].method == "eth_simulateV1":
+            pieces.append([])
+        pieces[-1].append(call)
+    return pieces
 
 
-def _most_gas(answer: msgspec.Raw | RpcError) -> int:
-    """The most gas that a block, or a call, of a simulation used."""
+def _most_gas(answer: Answer) -> int:
+    """The most gas that any block or call of a simulation used."""
     if isinstance(answer, RpcError):
         return 0
     return max((int(used, 16) for used in _GAS_USED.findall(bytes(answer))), default=0)

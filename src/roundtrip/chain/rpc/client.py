@@ -1,4 +1,4 @@
-"""Typed JSON-RPC over HTTP: one batch is one trip. A node is not believed: ids, sizes, shapes are checked."""
+"""Typed JSON-RPC over HTTP, one trip for a batch. Ids, sizes and shapes of the node's answers are checked."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.metrics import Measures
 
 MOST_ANSWER_BYTES = 16 * 2**20
-"""A whole batch's answer. Eight venues with ordinary tokens take about 0.6 MB."""
+"""The largest answer to a batch. Eight venues with ordinary tokens take about 0.6 MB."""
 
 READ_METHODS = frozenset(
     {
@@ -37,13 +37,13 @@ READ_METHODS = frozenset(
         "web3_clientVersion",
     }
 )
-"""All a node is ever asked: each of them reads, none changes or sends anything."""
+"""Every method that is ever sent to a node. All of them read; none changes or sends anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class RpcCall:
-    """One JSON-RPC request of a batch. Raises ValueError for a method that does more than read: there is
-    no other way to a node, so nothing this service does can send."""
+    """One JSON-RPC request of a batch. Raises ValueError for a method that does more than read: every request
+    to a node is made here, so this service cannot send a transaction."""
 
     method: str
     params: Sequence[object]
@@ -54,7 +54,7 @@ class RpcCall:
 
 
 def entries(calls: Sequence[RpcCall]) -> list[dict[str, Any]]:
-    """The calls of one batch as they are sent: an id is a call's place in it."""
+    """The calls of one batch as they are sent; an id is the call's index."""
     return [
         {"jsonrpc": "2.0", "id": index, "method": call.method, "params": call.params}
         for index, call in enumerate(calls)
@@ -69,6 +69,9 @@ class RpcError(msgspec.Struct, frozen=True):
     data: msgspec.Raw = msgspec.Raw()
 
 
+Answer = msgspec.Raw | RpcError
+"""A node's answer to one call: the raw JSON of its result, or an error."""
+
 REVERTED = 3
 """The code of a call that reverted, as geth and anvil answer eth_call."""
 
@@ -80,14 +83,14 @@ class _RpcAnswer(msgspec.Struct):
 
 
 class NodeTimeout(NodeFault):
-    """No answer came in time. That alone does not say whether the node or the request is to blame."""
+    """No answer came in time. That alone does not show whether the node or the request is to blame."""
 
     def __init__(self) -> None:
         super().__init__("it took too long")
 
 
 class CodeFault(NodeFault):
-    """Strangers' code caused it, not the node: it counts as a call of whoever asked."""
+    """A contract's code caused the fault, not the node: it counts as a call of the caller."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -95,11 +98,11 @@ class CodeFault(NodeFault):
 
 
 class NodeAnswerTooLarge(CodeFault):
-    """The answer passed the size this service reads: some contract answers with very much."""
+    """The answer exceeds the size that this service reads: some contract returns very much data."""
 
 
 class SimulationTooLong(CodeFault):
-    """A simulation took all the time it may take, while the node answered other requests."""
+    """A simulation used up its time while the node answered other requests."""
 
     def __init__(self) -> None:
         super().__init__("a simulation took too long")
@@ -107,8 +110,8 @@ class SimulationTooLong(CodeFault):
 
 
 class NodeRefused(NodeFault):
-    """It did not take the request as a whole: an HTTP ``status`` other than 200, or one ``error`` in place of
-    a batch's answers. ``retry_after_s``: how long it asks to be left alone, where it says so in seconds."""
+    """The node refused the whole request: an HTTP ``status`` other than 200, or one ``error`` in place of a
+    batch's answers. ``retry_after_s``: the node's retry-after header, where it holds seconds."""
 
     def __init__(
         self, why: str, status: int, error: RpcError | None = None, retry_after_s: int | None = None
@@ -121,50 +124,50 @@ class NodeRefused(NodeFault):
 
 @dataclass(slots=True)
 class Meter:
-    """What one use of the node cost: trips (HTTP requests), calls in them, and the time they took."""
+    """The cost of using the node: trips (HTTP requests), the calls in them, and the time they took."""
 
     trips: int = 0
     calls: int = 0
     node_ms: float = 0.0
 
-    def add(self, *beside: "Meter") -> None:
-        """Counts what was done at the same time: the trips of the one that took most, the calls of all."""
-        self.trips += max((one.trips for one in beside), default=0)
-        self.calls += sum(one.calls for one in beside)
-        self.node_ms += max((one.node_ms for one in beside), default=0.0)
+    def add(self, *meters: "Meter") -> None:
+        """Counts uses that ran at the same time: the most trips and the longest time, the calls of all."""
+        self.trips += max((meter.trips for meter in meters), default=0)
+        self.calls += sum(meter.calls for meter in meters)
+        self.node_ms += max((meter.node_ms for meter in meters), default=0.0)
 
 
 @dataclass(slots=True)
 class Budget:
-    """How many node calls this process may make in a day. ``calls_per_day`` 0: no budget. ``code``, ``said``:
-    what is told when they are spent."""
+    """The node calls that this process may make in a day. ``calls_per_day`` 0: no limit. ``code``,
+    ``message``: of the error that is raised when they are spent."""
 
     calls_per_day: int = 0
     code: str = "budget_spent"
-    said: str = "Today's budget of chain calls is used up."
+    message: str = "Today's budget of chain calls is used up."
     spent: int = 0
     day: int = -1
 
     def affords(self, calls: int, now_s: float) -> bool:
-        """Whether the day has room for so many more."""
+        """Whether the day has room for this many more."""
         spent = self.spent if int(now_s // 86_400) == self.day else 0
         return not self.calls_per_day or spent + calls <= self.calls_per_day
 
     def spend(self, calls: int, now_s: float) -> None:
-        """Counts ``calls``. Raises ServiceFull when the day has no more."""
+        """Counts ``calls``. Raises ServiceFull when the day has no room for them."""
         if not self.calls_per_day:
             return
         today = int(now_s // 86_400)
         if not self.affords(calls, now_s):
             wait_s = int((today + 1) * 86_400 - now_s) + 1
-            raise ServiceFull(self.code, self.said, wait_s)
+            raise ServiceFull(self.code, self.message, wait_s)
         if today != self.day:
             self.day, self.spent = today, 0
         self.spent += calls
 
 
 EXECUTING_METHODS = frozenset({"eth_call", "eth_createAccessList", "eth_estimateGas", "eth_simulateV1"})
-"""Methods that run contracts' code: how long they take is not the node's doing alone."""
+"""Methods that run contracts' code, so the time they take does not depend on the node alone."""
 
 
 def runs_code(calls: Sequence[RpcCall]) -> bool:
@@ -173,8 +176,8 @@ def runs_code(calls: Sequence[RpcCall]) -> bool:
 
 
 class RpcNode(Protocol):
-    """Whoever may be asked: one node (``Node``), several as one (``nodes.Nodes``), or who stands before them
-    (``recording``)."""
+    """Answers JSON-RPC: one node (``Node``), several (``node_pool.NodePool``), or a wrapper around them
+    (``recorder``, ``bulkhead``, ``daily_budget``)."""
 
     async def batch(
         self,
@@ -182,16 +185,16 @@ class RpcNode(Protocol):
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]: ...
+    ) -> list[Answer]: ...
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]: ...
+    ) -> list[list[Answer] | NodeFault]: ...
 
 
 @dataclass(slots=True)
 class Node:
-    """One node behind one url. Answers come back in the order of the calls."""
+    """One node behind one url. Answers are in the order of the calls."""
 
     url: str
     session: aiohttp.ClientSession
@@ -207,14 +210,14 @@ class Node:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
-        """One trip. Each answer is the raw JSON of a result, or the node's error for that call.
+    ) -> list[Answer]:
+        """Sends one trip. Each answer is the raw JSON of a result, or the node's error for that call.
 
-        Following the head is not ``budgeted``: it goes on when nobody asks anything.
+        ``budgeted``: counted in the day's budget. Following the head is not: it never stops.
 
-        A call without a usable answer gets an RpcError of code 0. Raises NodeFault when nothing usable
-        came back, NodeTimeout when nothing came in time, NodeAnswerTooLarge past ``most_answer_bytes``,
-        ServiceFull when the budget is spent.
+        A call without a usable answer gets an RpcError of code 0. Raises NodeFault when no answer is usable,
+        NodeTimeout when none came in time, NodeAnswerTooLarge above ``most_answer_bytes``, ServiceFull when
+        the budget is spent.
         """
         if budgeted:
             self.budget.spend(len(calls), self.clock())
@@ -226,7 +229,7 @@ class Node:
     async def _send_measured(
         self, calls: Sequence[RpcCall], body: bytes, meter: Meter | None, timeout_s: float
     ) -> bytes:
-        measures, sort = self.measures, _sort(calls)
+        measures, sort = self.measures, _sort_of(calls)
         started, ended = time.perf_counter(), "failed"
         with measures.span("node", sort) as span:
             try:
@@ -250,27 +253,18 @@ class Node:
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        """Several batches at once, which count as one trip: what one of them suffers the others do not.
+    ) -> list[list[Answer] | NodeFault]:
+        """Sends several batches at once, counted as one trip. A batch that fails does not affect the others.
 
-        For a batch without a usable answer its fault. Raises ServiceFull when the budget is spent.
+        A batch without a usable answer gets its NodeFault. Raises ServiceFull when the budget is spent.
         """
         own = Meter()
         started = time.perf_counter()
-        found = await asyncio.gather(*(self.batch(group, own) for group in groups), return_exceptions=True)
+        outcomes = await asyncio.gather(*(self.batch(group, own) for group in groups), return_exceptions=True)
         meter.trips += 1
         meter.calls += own.calls
         meter.node_ms += (time.perf_counter() - started) * 1000
-        answers: list[list[msgspec.Raw | RpcError] | NodeFault] = []
-        for one in found:
-            if isinstance(one, BaseException) and not isinstance(one, NodeFault):
-                raise one
-            answers.append(one)
-        return answers
-
-    async def one(self, method: str, *params: object) -> msgspec.Raw | RpcError:
-        """A single call."""
-        return (await self.batch([RpcCall(method, params)]))[0]
+        return _raise_unless_faults(outcomes)
 
     async def _post(self, body: bytes, timeout_s: float) -> bytes:
         timeout = aiohttp.ClientTimeout(total=timeout_s)
@@ -283,7 +277,7 @@ class Node:
                     received += chunk
                     if len(received) > self.most_answer_bytes:
                         response.close()
-                        # Who keeps the fault, or its traceback, keeps this frame.
+                        # The fault's traceback keeps this frame alive.
                         received.clear()
                         raise NodeAnswerTooLarge("its answer is too large to read")
                 if response.status != 200 and not received.lstrip().startswith(b"["):
@@ -295,11 +289,34 @@ class Node:
             raise NodeFault("the connection failed") from error
 
 
+async def send_each(
+    node: RpcNode, groups: Sequence[Sequence[RpcCall]], meter: Meter
+) -> list[list[Answer] | NodeFault]:
+    """``RpcNode.batches`` by one ``node.batch`` per group, all at once; their meters are added up."""
+    meters = [Meter() for _ in groups]
+    batches = (node.batch(group, own) for group, own in zip(groups, meters, strict=True))
+    outcomes = await asyncio.gather(*batches, return_exceptions=True)
+    meter.add(*meters)
+    return _raise_unless_faults(outcomes)
+
+
+def _raise_unless_faults(
+    outcomes: Sequence[list[Answer] | BaseException],
+) -> list[list[Answer] | NodeFault]:
+    """The answers or the fault of each batch. Raises the first exception that is not a NodeFault."""
+    answers: list[list[Answer] | NodeFault] = []
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException) and not isinstance(outcome, NodeFault):
+            raise outcome
+        answers.append(outcome)
+    return answers
+
+
 SORTS = ("reads", "simulations")
-"""Of trips to a node: what takes long for itself."""
+"""The kinds of trips to a node that are measured apart: simulations take much longer."""
 
 
-def _sort(calls: Sequence[RpcCall]) -> str:
+def _sort_of(calls: Sequence[RpcCall]) -> str:
     return SORTS[any(call.method == "eth_simulateV1" for call in calls)]
 
 
@@ -307,15 +324,15 @@ _QUANTITY = re.compile(r"0x[0-9a-fA-F]{1,64}")
 _HEADERS = {"content-type": "application/json", "accept": "application/json"}
 NO_ANSWER = RpcError(message="the node gave no answer to this call")
 NULL = RpcError(message="the node knows of no such transaction")
-"""What a null says of ``NULLABLE``; to anything else it is no answer."""
+"""The meaning of a null answer to ``NULLABLE``; for any other method null is no answer."""
 NULLABLE = frozenset({"eth_getTransactionByHash", "eth_getTransactionReceipt"})
 _NO_BATCH = "it answered with something that is no batch of answers"
 
 
 def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> NodeRefused:
-    """What an answer says that is no list."""
-    told = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
-    wait_s = int(retry_after[:9]) if told and retry_after is not None else None
+    """Reads an answer that is not a list of answers."""
+    is_seconds = retry_after is not None and retry_after.isascii() and retry_after.isdigit()
+    wait_s = int(retry_after[:9]) if is_seconds and retry_after is not None else None
     if not raw.lstrip().startswith(b"{"):
         return NodeRefused(f"it answered with HTTP status {status}", status, None, wait_s)
     try:
@@ -325,20 +342,20 @@ def _refusal_of(raw: bytes, status: int, retry_after: str | None = None) -> Node
     return NodeRefused(_NO_BATCH, status, error, wait_s)
 
 
-def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | RpcError]:
+def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[Answer]:
     try:
         answers = msgspec.json.decode(raw, type=list[_RpcAnswer])
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         if raw.lstrip().startswith(b"{"):
             raise _refusal_of(raw, 200) from error
         raise NodeFault(_NO_BATCH) from error
-    sorted_answers: list[msgspec.Raw | RpcError] = [NO_ANSWER] * len(calls)
+    sorted_answers: list[Answer] = [NO_ANSWER] * len(calls)
     seen: set[int] = set()
     for answer in answers:
         if not isinstance(answer.id, int) or not 0 <= answer.id < len(calls):
             continue
         if answer.id in seen:
-            # Two answers to one call: neither is believed.
+            # Two answers to one call: both are discarded.
             sorted_answers[answer.id] = NO_ANSWER
             continue
         seen.add(answer.id)
@@ -353,18 +370,18 @@ def _sort_answers(raw: bytes, calls: Sequence[RpcCall]) -> list[msgspec.Raw | Rp
     return sorted_answers
 
 
-def quantity(answer: msgspec.Raw | RpcError) -> int:
-    """A hex quantity. Raises NodeFault when it is none."""
-    found = text(answer)
-    if not _QUANTITY.fullmatch(found):
+def quantity(answer: Answer) -> int:
+    """Decodes a hex quantity. Raises NodeFault when it is none."""
+    digits = text(answer)
+    if not _QUANTITY.fullmatch(digits):
         raise NodeFault("it answered with something that is no number")
-    return int(found, 16)
+    return int(digits, 16)
 
 
-def text(answer: msgspec.Raw | RpcError) -> str:
-    """A JSON string. Raises NodeFault when it is none."""
+def text(answer: Answer) -> str:
+    """Decodes a JSON string. Raises NodeFault when it is none."""
     if isinstance(answer, RpcError):
-        # A node's own words may hold anything, also whose key it was asked with.
+        # A node's own message may hold anything, even the API key of the request.
         raise NodeFault(f"error {answer.code}")
     try:
         return msgspec.json.decode(answer, type=str)
@@ -372,8 +389,8 @@ def text(answer: msgspec.Raw | RpcError) -> str:
         raise NodeFault("it answered with something that is no text") from error
 
 
-def hex_bytes(answer: msgspec.Raw | RpcError) -> bytes:
-    """Bytes as ``0x`` hex. Raises NodeFault when they are none."""
+def hex_bytes(answer: Answer) -> bytes:
+    """Decodes ``0x`` hex. Raises NodeFault when it is none."""
     try:
         return bytes.fromhex(text(answer).removeprefix("0x"))
     except ValueError as error:

@@ -1,21 +1,18 @@
-"""A node with a day's budget of calls beside the service's: what may use very many has its own."""
+"""A node with its own daily budget of calls, for work that may use very many."""
 
-import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import Budget, Meter, RpcCall, RpcError, RpcNode
+from .client import Answer, Budget, Meter, RpcCall, RpcNode, send_each
 
 
 @dataclass(frozen=True, slots=True)
-class OwnBudget:
-    """Asks ``node`` and takes every call off ``budget``, and none off the node's own; off the node's where
-    ``budget`` has no limit: else nothing would bound them. ``clock``: seconds since 1970. ``counts_all``:
-    off the node's also what others ask it for nothing."""
+class BudgetedNode:
+    """Sends calls to ``node`` and counts them in ``budget`` instead of the node's own budget. Where
+    ``budget`` has no limit they count in the node's, so that something bounds them. ``clock``: seconds since
+    1970. ``counts_all``: then count calls that are not ``budgeted``, too."""
 
     node: RpcNode
     budget: Budget
@@ -28,24 +25,14 @@ class OwnBudget:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
-        """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent) when its budget is
-        spent."""
+    ) -> list[Answer]:
+        """As ``Node.batch``, ``budgeted`` or not. Raises ServiceFull (budget_spent)."""
         self.budget.spend(len(calls), self.clock())
-        is_nodes = (budgeted or self.counts_all) and not self.budget.calls_per_day
-        return await self.node.batch(calls, meter, timeout_s, budgeted=is_nodes)
+        in_node_budget = (budgeted or self.counts_all) and not self.budget.calls_per_day
+        return await self.node.batch(calls, meter, timeout_s, budgeted=in_node_budget)
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
+    ) -> list[list[Answer] | NodeFault]:
         """As ``Node.batches``."""
-        own = [Meter() for _ in groups]
-        asked = (self.batch(group, one) for group, one in zip(groups, own, strict=True))
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        meter.add(*own)
-        answers: list[list[msgspec.Raw | RpcError] | NodeFault] = []
-        for one in found:
-            if isinstance(one, BaseException) and not isinstance(one, NodeFault):
-                raise one
-            answers.append(one)
-        return answers
+        return await send_each(self, groups, meter)

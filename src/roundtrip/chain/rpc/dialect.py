@@ -1,15 +1,16 @@
-"""How a node's blocks advance and what its errors mean. Chosen by probing (``probing``), not by name."""
+"""How a node's simulations number blocks, and what its errors mean. Found by probing (``dialect_probe``), not
+by the node's name."""
 
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
 OUT_OF_GAS = -32015
-"""geth: an error of the virtual machine other than a revert; its message tells which."""
+"""geth: an error of the virtual machine other than a revert; the message names it."""
 
 
 class SimulatedCallAnswer(Protocol):
-    """The parts of a simulated call's answer that a dialect reads."""
+    """The fields of a simulated call's answer that a dialect reads."""
 
     @property
     def gas_used(self) -> int: ...
@@ -25,14 +26,14 @@ class SimulatedCallAnswer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What differs between nodes.
+    """The differences between nodes.
 
     ``seconds_a_number``: how fast NUMBER counts, for cooldowns measured in blocks. On this chain it is the
-    parent chain's estimate, a block every 12 seconds. ``most_numbers``: so many block numbers one simulation
-    may span, filled ones counted; None: any. ``own_numbers``: NUMBER is the one that was asked for; where it
-    is not, no simulation makes it pass. ``tells_machine_errors``: what is no revert has a code of its own.
-    ``drops_tips``: whoever offers a tip keeps it, and GASPRICE is the base fee. ``sets_randomness``:
-    PREVRANDAO may be set.
+    parent chain's estimate, a block every 12 seconds. ``most_numbers``: how many block numbers one simulation
+    may span, including filled gaps; None: any. ``own_numbers``: NUMBER is the requested one; where it is not,
+    no simulation makes it advance. ``tells_machine_errors``: errors other than reverts have their own code.
+    ``drops_tips``: the node does not charge tips, and GASPRICE is the base fee. ``sets_randomness``:
+    PREVRANDAO can be set.
     """
 
     name: str
@@ -44,28 +45,29 @@ class Dialect:
     sets_randomness: bool = True
 
     def number_after(self, delay_s: int) -> int:
-        """How many numbers later a block ``delay_s`` seconds later stands: at least one."""
+        """How many block numbers pass in ``delay_s`` seconds: at least one."""
         return max(1, delay_s // self.seconds_a_number)
 
     def numbers(self, delays_s: tuple[int, ...]) -> tuple[int, ...]:
-        """By how many numbers each of a simulation's blocks comes after the one before: within what one
-        simulation may span, all waits are cut alike, and none below one. Where NUMBER does not follow them,
-        each is the next: every number passed over is a block that the node has to make."""
+        """By how many numbers each block of a simulation follows the one before. Where the sum exceeds what
+        one simulation may span, all waits are cut in proportion, none below one. Where NUMBER does not follow
+        the requested numbers each block is the next one: the node has to make a block for every number
+        skipped."""
         if not self.own_numbers:
             return (1,) * len(delays_s)
         steps = [self.number_after(delay_s) for delay_s in delays_s]
         if self.most_numbers is None or sum(steps) <= max(self.most_numbers, len(steps)):
             return tuple(steps)
-        room, beyond = max(0, self.most_numbers - len(steps)), sum(steps) - len(steps)
-        return tuple(1 + (step - 1) * room // beyond for step in steps)
+        room, excess = max(0, self.most_numbers - len(steps)), sum(steps) - len(steps)
+        return tuple(1 + (step - 1) * room // excess for step in steps)
 
     def lets_numbers_pass(self) -> bool:
-        """True where a simulation can wait as long in block numbers as in seconds. Elsewhere a token that
-        counts blocks shows another face than it does on the chain."""
+        """Whether a simulation can wait as long in block numbers as in seconds. Where it cannot, a token that
+        counts blocks behaves differently than on the chain."""
         return self.own_numbers and self.most_numbers is None
 
     def waits(self, delays_s: tuple[int, ...]) -> bool:
-        """True where a simulation of blocks so far apart lets as many numbers pass as the chain does."""
+        """Whether a simulation with these waits lets as many block numbers pass as the chain does."""
         return self.own_numbers and self.numbers(delays_s) == tuple(map(self.number_after, delays_s))
 
     def revert_data(self, answer: SimulatedCallAnswer) -> bytes:
@@ -73,15 +75,15 @@ class Dialect:
         return answer.error_data if answer.error_data is not None else answer.return_data
 
     def out_of_gas(self, answer: SimulatedCallAnswer, gas_limit: int) -> bool:
-        """Whether a failed call ran out of gas. Nodes without an error of its own for that show it by the gas
-        used, when nothing was said."""
+        """Whether a failed call ran out of gas. Nodes without a separate error for it show it by the gas used
+        and empty revert data."""
         if self.tells_machine_errors:
             return answer.error_code == OUT_OF_GAS and "out of gas" in answer.error_message
         return not self.revert_data(answer) and answer.gas_used >= gas_limit
 
     def layer_one_gas(self, data: str) -> int:
-        """What the parent chain's fee adds to the gas limit of a transaction with this calldata, beyond what
-        a simulation tells: nothing on chains that have no parent, and nitro's simulations take it too."""
+        """The gas that the parent chain's fee adds to a transaction with this calldata, beyond the simulated
+        gas: none on chains without a parent, and nitro's simulations include it."""
         return 0
 
 
@@ -96,9 +98,9 @@ NITRO = Dialect(
     drops_tips=True,
     sets_randomness=False,
 )
-"""NUMBER is what the parent chain's was when the block was made, and stands in the state that no override may
-touch. Tips are not taken. A header's mixHash holds the version of the rules, so it must stay what it is;
+"""NUMBER is the parent chain's number when the block was made; it is read from state that no override can
+change. Tips are not charged. A header's mixHash holds the version of the rules, so it must not be set;
 PREVRANDAO is 1 in every block (OffchainLabs/nitro: arbos/tx_processor.go; its go-ethereum:
 internal/ethapi/override/override.go)."""
 
-BY_NAME = MappingProxyType({one.name: one for one in (ANVIL, GETH, NITRO)})
+BY_NAME = MappingProxyType({dialect.name: dialect for dialect in (ANVIL, GETH, NITRO)})

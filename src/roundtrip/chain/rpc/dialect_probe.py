@@ -1,8 +1,7 @@
-"""Which dialect a node speaks, found out by asking it: one trip, at the start and now and then.
+"""Finds a node's dialect with one trip, at the start and from time to time.
 
-Two contracts that are not there are given code in a simulation of two blocks. One tells NUMBER and TIMESTAMP,
-the other reverts with bytes, and once more with too little gas. A plain call tells what NUMBER is on the
-chain.
+A simulation of two blocks gives code to two addresses. One returns NUMBER and TIMESTAMP; the other reverts
+with bytes, once with enough gas and once with too little. A plain call returns NUMBER on the chain.
 """
 
 from dataclasses import dataclass
@@ -13,16 +12,16 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address, BlockRef
 from roundtrip.venues import abi
 
-from .client import RpcCall, RpcError, RpcNode, hex_bytes
+from .client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from .dialect import ANVIL, GETH, NITRO, OUT_OF_GAS, Dialect
-from .errors import in_our_words
+from .errors import describe_error
 
 TELLER = Address("0x" + "7e" * 20)
 REVERTER = Address("0x" + "7f" * 20)
 SENDER = Address("0x" + "7d" * 20)
 
 TELLER_CODE = "0x436000524260205260406000f3"
-"""NUMBER into the first word, TIMESTAMP into the second, both returned."""
+"""Returns NUMBER in the first word, TIMESTAMP in the second."""
 REVERTER_CODE = "0x7f" + "aa" * 32 + "60005260206000fd"
 """Reverts with 32 bytes of 0xaa."""
 REVERTED_WITH = "0x" + "aa" * 32
@@ -50,8 +49,8 @@ class _SimulatedBlock(msgspec.Struct, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class ProbedDialect:
-    """What was found: the dialect, and what the second block told of itself inside (None where it failed).
-    ``fills_gaps``: numbers between two blocks are told as empty blocks."""
+    """The dialect, and NUMBER and TIMESTAMP inside the second block (None where the call failed).
+    ``fills_gaps``: the answer holds empty blocks for the numbers between two blocks."""
 
     dialect: Dialect
     number_inside: int | None
@@ -60,7 +59,7 @@ class ProbedDialect:
 
 
 def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
-    """The request."""
+    """The simulation to send."""
     numbers = (pinned.number + 1, pinned.number + 1 + _NUMBERS_LATER)
     times_s = (pinned.timestamp_s + 1, pinned.timestamp_s + 1 + _SECONDS_LATER)
     calls = [
@@ -99,44 +98,42 @@ def probe_call(pinned: BlockRef, base_fee_wei: int) -> RpcCall:
 
 
 def number_call(pinned: BlockRef) -> RpcCall:
-    """What NUMBER is in the pinned block itself, outside of simulations."""
-    given = {TELLER: {"code": TELLER_CODE}}
-    return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, given])
+    """Asks for NUMBER in the pinned block itself, outside of simulations."""
+    overrides = {TELLER: {"code": TELLER_CODE}}
+    return RpcCall("eth_call", [{"to": TELLER, "gas": hex(_GAS)}, {"blockHash": pinned.hash}, overrides])
 
 
-def read_probe(
-    answer: msgspec.Raw | RpcError, on_chain: msgspec.Raw | RpcError, pinned: BlockRef
-) -> ProbedDialect:
-    """The dialect that the answers to ``probe_call`` and ``number_call`` show. Raises NodeFault when the node
-    does not simulate, or tells contracts of other block numbers than the chain does: deadlines that stand in
-    them would be missed."""
+def read_probe(answer: Answer, on_chain: Answer, pinned: BlockRef) -> ProbedDialect:
+    """The dialect, from the answers to ``probe_call`` and ``number_call``. Raises NodeFault when the node
+    does not simulate, or when its simulations use other block numbers than the chain: deadlines in contracts
+    would be missed."""
     if isinstance(answer, RpcError):
-        raise NodeFault(f"it does not simulate ({in_our_words(answer)})")
+        raise NodeFault(f"it does not simulate ({describe_error(answer)})")
     try:
         blocks = {
             int(block.number, 16): block for block in msgspec.json.decode(answer, type=list[_SimulatedBlock])
         }
         last = blocks[pinned.number + 1 + _NUMBERS_LATER]
-        told, reverted, starved = last.calls
-        number, time_s = _words(told)
+        teller, reverted, starved = last.calls
+        number, time_s = _decode_words(teller)
     except (msgspec.DecodeError, ValueError, KeyError, RecursionError) as error:
         raise NodeFault("its simulation does not fit the request") from error
     own_numbers = number == pinned.number + 1 + _NUMBERS_LATER
-    there = abi.uint_at(hex_bytes(on_chain), 0)
-    if own_numbers and there not in (pinned.number, pinned.number + 1):
-        raise NodeFault(f"NUMBER is {there} on its chain and {number} in its simulations")
-    shaped = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
-    starving = starved.error is not None and starved.error.code == OUT_OF_GAS
-    if reverted.return_data.lower() == REVERTED_WITH and not shaped:
+    chain_number = abi.uint_at(hex_bytes(on_chain), 0)
+    if own_numbers and chain_number not in (pinned.number, pinned.number + 1):
+        raise NodeFault(f"NUMBER is {chain_number} on its chain and {number} in its simulations")
+    has_error_data = reverted.error is not None and (reverted.error.data or "").lower() == REVERTED_WITH
+    has_gas_error = starved.error is not None and starved.error.code == OUT_OF_GAS
+    if reverted.return_data.lower() == REVERTED_WITH and not has_error_data:
         dialect = ANVIL
-    elif shaped and starving:
+    elif has_error_data and has_gas_error:
         dialect = GETH if own_numbers else NITRO
     else:
         raise NodeFault("its errors have a shape that is not known here")
     return ProbedDialect(dialect, number, time_s, len(blocks) > 2)
 
 
-def _words(call: _ProbeCall) -> tuple[int | None, int | None]:
+def _decode_words(call: _ProbeCall) -> tuple[int | None, int | None]:
     body = bytes.fromhex(call.return_data.removeprefix("0x"))
     if call.status != "0x1" or len(body) != 64:
         return None, None
@@ -144,24 +141,24 @@ def _words(call: _ProbeCall) -> tuple[int | None, int | None]:
 
 
 async def probe(node: RpcNode, pinned: BlockRef, base_fee_wei: int) -> ProbedDialect:
-    """Asks the node. Raises NodeFault when it does not simulate, or in no way that is known here."""
-    asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
-    answer, on_chain = await node.batch(asked, budgeted=False)
+    """Probes the node. Raises NodeFault when it does not simulate, or in no known dialect."""
+    calls = [probe_call(pinned, base_fee_wei), number_call(pinned)]
+    answer, on_chain = await node.batch(calls, budgeted=False)
     return read_probe(answer, on_chain, pinned)
 
 
-async def speaks_as(
+async def speaks_dialect(
     dialect: Dialect | None, node: RpcNode, pinned: BlockRef, base_fee_wei: int
 ) -> bool | RpcError:
-    """Whether the node speaks this dialect, or any that is known here; its own error where it did not
+    """Whether the node simulates in this dialect (None: in any known one); the node's error where it did not
     simulate. Raises NodeFault when it gave no answer."""
-    asked = [probe_call(pinned, base_fee_wei), number_call(pinned)]
-    answer, on_chain = await node.batch(asked, budgeted=False)
-    for one in (answer, on_chain):
-        if isinstance(one, RpcError):
-            return one
+    calls = [probe_call(pinned, base_fee_wei), number_call(pinned)]
+    answer, on_chain = await node.batch(calls, budgeted=False)
+    for outcome in (answer, on_chain):
+        if isinstance(outcome, RpcError):
+            return outcome
     try:
-        found = read_probe(answer, on_chain, pinned).dialect
+        probed = read_probe(answer, on_chain, pinned).dialect
     except NodeFault:
         return False
-    return dialect is None or found == dialect
+    return dialect is None or probed == dialect

@@ -1,6 +1,6 @@
-"""What an error speaks of: the call, or the node that gave it. Of several nodes another may then know better.
+"""Whether an error concerns the call, or the node that returned it: then another node may answer.
 
-Codes are of EIP-1474, of geth and of nitro; texts are the words that nodes and providers use, in part.
+Codes are those of EIP-1474, geth and nitro; texts are fragments of the messages of nodes and providers.
 """
 
 from typing import Literal
@@ -8,12 +8,12 @@ from typing import Literal
 from .client import REVERTED, RpcError
 
 Concern = Literal["call", "behind", "pruned", "method", "limited", "batch", "range", "node"]
-"""``call``: any node would say so. ``behind``: the node does not know the block yet. ``pruned``: it has let
-the state, or the logs, go. ``method``: it does not serve it. ``limited``: it is asked too much. ``batch``:
-too many calls in one request. ``range``: less at once than was asked for. ``node``: something else of its
-own."""
+"""``call``: any node would return it. ``behind``: the node does not know the block yet. ``pruned``: the node
+dropped the state, or the logs. ``method``: the node does not serve the method. ``limited``: a rate limit.
+``batch``: too many calls in one request. ``range``: too much data requested at once. ``node``: any other
+fault of the node."""
 
-_WORDS: dict[Concern, str] = {
+_DESCRIPTIONS: dict[Concern, str] = {
     "behind": "it does not know that block",
     "pruned": "it has let that block's state or logs go",
     "method": "it does not serve that",
@@ -25,13 +25,14 @@ _WORDS: dict[Concern, str] = {
 _METHOD_NOT_FOUND, _INVALID_PARAMS, _INTERNAL = -32601, -32602, -32603
 _TOO_MANY_REQUESTS = 429
 _PRUNED_HISTORY = 4444
-"""Of EIP-4444, as geth, reth and nethermind answer eth_getLogs."""
+"""EIP-4444, as geth, reth and nethermind answer eth_getLogs."""
 _VM_ERROR = -32015
 _SIMULATION_ERRORS = range(-38099, -37999)
 
-_OF_THE_CALL = ("revert", "out of gas", "insufficient funds", "intrinsic gas", "gas required", "evm error")
-"""A contract's own words come after the first of these: nothing a stranger writes is read below."""
-_SAID: tuple[tuple[Concern, tuple[str, ...]], ...] = (
+_CALL_PHRASES = ("revert", "out of gas", "insufficient funds", "intrinsic gas", "gas required", "evm error")
+"""A contract's own text follows one of these. They are matched first, so that no contract's text is matched
+below."""
+_PHRASES: tuple[tuple[Concern, tuple[str, ...]], ...] = (
     ("batch", ("batch too large", "batch size", "batch limit", "requests in batch", "batch of more")),
     (
         "behind",
@@ -58,7 +59,7 @@ _SAID: tuple[tuple[Concern, tuple[str, ...]], ...] = (
             "state is not available",
             "state histories",
             "archive",
-            # Of logs and receipts: erigon, nethermind, geth of its block 0.
+            # For logs and receipts: erigon, nethermind, and geth for its block 0.
             "due to pruning",
             "but data before",
             "receipt not available",
@@ -106,20 +107,20 @@ _BY_CODE: dict[int, Concern] = {
 
 
 def concern(error: RpcError) -> Concern:
-    """What it speaks of. What is not known is the call's own: asking everyone would find nothing out."""
-    said = error.message[:400].lower()
+    """What an error concerns. An unknown error counts as the call's: other nodes would not help."""
+    message = error.message[:400].lower()
     if error.code in (REVERTED, _VM_ERROR) or error.code in _SIMULATION_ERRORS:
         return "call"
-    if any(words in said for words in _OF_THE_CALL):
+    if any(phrase in message for phrase in _CALL_PHRASES):
         return "call"
-    for about, phrases in _SAID:
-        if any(words in said for words in phrases):
-            return about
+    for subject, phrases in _PHRASES:
+        if any(phrase in message for phrase in phrases):
+            return subject
     return _BY_CODE.get(error.code, "call")
 
 
-def in_our_words(error: RpcError) -> str:
-    """What it speaks of and its code. What a node writes may hold anything, also whose key it was asked
-    with."""
-    about = _WORDS.get(concern(error))
-    return f"error {error.code}" if about is None else f"{about}, error {error.code}"
+def describe_error(error: RpcError) -> str:
+    """What an error concerns, in our words, and its code. The node's own message is not shown: it may hold
+    anything, even the API key of the request."""
+    description = _DESCRIPTIONS.get(concern(error))
+    return f"error {error.code}" if description is None else f"{description}, error {error.code}"

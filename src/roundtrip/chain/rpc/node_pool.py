@@ -1,8 +1,8 @@
-"""Several nodes asked as one: limits, failover, and a second node asked where the first is late.
+"""Several nodes used as one: rate limits, failover, and hedging (a second node is asked when one is late).
 
-Requests are pinned by block hash, so an answer is the same from whichever node gives it. Every answer to a
-call comes from one node, which has lately told the right chain id. What speaks of a node and not of the call
-(``node_errors``) is asked of the next; a revert is asked of nobody else.
+Requests are pinned by block hash, so every node gives the same answer. Each answer comes from one node, whose
+chain id was checked lately. An error that concerns the node and not the call (``errors``) is retried on the
+next node; a revert is not.
 """
 
 import asyncio
@@ -18,6 +18,7 @@ from roundtrip.domain.base.errors import NodeFault, ServiceFull
 
 from .client import (
     NULL,
+    Answer,
     Budget,
     Meter,
     Node,
@@ -27,6 +28,7 @@ from .client import (
     RpcCall,
     RpcError,
     quantity,
+    send_each,
 )
 from .endpoints import (
     SIMULATES,
@@ -42,17 +44,16 @@ from .errors import Concern, concern
 from .request_race import (  # fmt: skip
     BLIND,
     OLD,
-    Answer,
     RequestRace,
     Runner,
-    about,
+    concern_of,
+    describe_refusal,
     guards,
     is_blind,
     is_old,
-    limits,
-    note,
-    said_in_our_words,
-    too_many,
+    is_rate_limit,
+    is_too_large,
+    note_concerns,
 )
 
 _TOO_LATE, _ODD = "it took too long", "its answer could not be read"
@@ -61,11 +62,12 @@ log = structlog.get_logger(__name__)
 _LEAST_TIMEOUT_S = 0.001
 
 
-class Nodes:
-    """What ``rpc.Node`` is, over several. ``speaks``: asked of a node before its first simulation, and again
-    after a fault: whether it simulates in the dialect that answers are read in, or its error. Where it does
-    not, it is not asked to. ``chance``: from 0 to 1, spreads rests. ``budget``: of all together.
-    ``oldest_s``: a node whose newest block is older by ``wall`` follows no more. ``of_each``: a node's."""
+class NodePool:
+    """An RpcNode over several nodes. ``speaks``: called before a node's first simulation, and again after a
+    fault: whether the node simulates in the dialect that answers are read in, or its error. A node that does
+    not is sent no simulations. ``chance``: from 0 to 1, spreads rests. ``budget``: of all nodes together.
+    ``oldest_s``: a node whose newest block is older by the clock ``wall`` counts as behind. ``of_each``:
+    arguments of each ``Node``."""
 
     def __init__(
         self,
@@ -80,8 +82,8 @@ class Nodes:
         oldest_s: float = math.inf,
         **of_each: Any,
     ) -> None:
-        self._nodes = [Node(one.url, session, timeout_s, **of_each) for one in urls]
-        self.endpoints = [NodeEndpoint.of(one) for one in urls]
+        self._nodes = [Node(node.url, session, timeout_s, **of_each) for node in urls]
+        self.endpoints = [NodeEndpoint.of(node) for node in urls]
         self.chain_id = chain_id
         self.timeout_s = timeout_s
         self.budget = budget or Budget()
@@ -97,8 +99,8 @@ class Nodes:
         timeout_s: float | None = None,
         budgeted: bool = True,
     ) -> list[Answer]:
-        """As ``Node.batch``. Raises NodeFault when no node gave anything usable, ServiceFull (budget_spent)
-        when the day has no more calls anywhere, and (busy) when no limit of calls a second has room."""
+        """As ``Node.batch``. Raises NodeFault when no node gave a usable answer, ServiceFull (budget_spent)
+        when every daily budget is spent, and (busy) when every rate limit is reached."""
         asking = RequestRace(calls, self._clock() + (timeout_s or self.timeout_s), budgeted)
         started_s = self._clock()
         self.hedging.earn()
@@ -115,32 +117,19 @@ class Nodes:
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
     ) -> list[list[Answer] | NodeFault]:
         """As ``Node.batches``."""
-        own = [Meter() for _ in groups]
-        asked = (self.batch(group, one) for group, one in zip(groups, own, strict=True))
-        found = await asyncio.gather(*asked, return_exceptions=True)
-        meter.add(*own)
-        answers: list[list[Answer] | NodeFault] = []
-        for one in found:
-            if isinstance(one, BaseException) and not isinstance(one, NodeFault):
-                raise one
-            answers.append(one)
-        return answers
-
-    async def one(self, method: str, *params: object) -> Answer:
-        """A single call."""
-        return (await self.batch([RpcCall(method, params)]))[0]
+        return await send_each(self, groups, meter)
 
     def state(self) -> tuple[EndpointState, ...]:
-        """How each stands, for people."""
+        """The state of each node, for display."""
         return tuple(endpoint.state(self._now()) for endpoint in self.endpoints)
 
     def _now(self) -> Moment:
         return Moment(self._clock(), self._wall())
 
-    # --- one request, of one node after another, or beside --------------------------------------------
+    # --- one request: nodes one after another, or at the same time -------------------------------------
 
     async def _race(self, asking: RequestRace) -> None:
-        """Until every call is settled, or nobody is left to be asked."""
+        """Runs until every call is settled, or no node is left to ask."""
         while asking.unsettled_calls():
             if self._clock() >= asking.next_s:
                 self._ask_next(asking)
@@ -159,14 +148,14 @@ class Nodes:
                 self._take_in(asking, task)
 
     def _ask_next(self, asking: RequestRace) -> None:
-        """Asks the next node, or puts down when one may be asked. Raises ServiceFull when it is the first and
-        there is no room for it."""
-        now, left = self._now(), asking.unsettled_calls()
-        choice = self._choice(asking, left, now)
+        """Asks the next node, or notes when one may be asked. Raises ServiceFull when it would be the first
+        and there is no room for it."""
+        now, unsettled = self._now(), asking.unsettled_calls()
+        choice = self._choose(asking, unsettled, now)
         asking.next_s = math.inf
         if choice is None:
             if not asking.running and asking.fault is None and not asking.asked:
-                self._nobody(asking.most_sent(left), now)
+                self._raise_no_node(asking.most_sent(unsettled), now)
             return
         if choice.wait_s > 0:
             asking.next_s = now.steady_s + choice.wait_s
@@ -177,43 +166,43 @@ class Nodes:
             return
         if asking.budgeted:
             try:
-                self.budget.spend(len(left), now.wall_s)
+                self.budget.spend(len(unsettled), now.wall_s)
             except ServiceFull:
                 if asking.asked:
                     return
                 raise
-        self._start(asking, choice.number, left, now)
+        self._start(asking, choice.number, unsettled, now)
 
     def _may_hedge(self, asking: RequestRace, choice: EndpointChoice) -> bool:
-        """Only with a node that is well. Beside one whose last answer was a fault it is always allowed."""
+        """Whether to hedge: only with a node that is well, and always while a node on trial is asked."""
         on_trial = any(self.endpoints[runner.number].on_trial() for runner in asking.running.values())
         return choice.well and (on_trial or self.hedging.take())
 
-    def _choice(self, asking: RequestRace, left: list[int], now: Moment) -> EndpointChoice | None:
-        within_s, calls = asking.deadline_s - now.steady_s, asking.most_sent(left)
-        return choose(self.endpoints, asking.methods(left), calls, now, within_s, frozenset(asking.asked))
+    def _choose(self, asking: RequestRace, indexes: list[int], now: Moment) -> EndpointChoice | None:
+        within_s, calls = asking.deadline_s - now.steady_s, asking.most_sent(indexes)
+        return choose(self.endpoints, asking.methods(indexes), calls, now, within_s, frozenset(asking.asked))
 
-    def _start(self, asking: RequestRace, number: int, left: list[int], now: Moment) -> None:
+    def _start(self, asking: RequestRace, number: int, indexes: list[int], now: Moment) -> None:
         endpoint = self.endpoints[number]
-        # Half of what time there is; the next one gets the other half.
+        # This node has half of the time that is left; the next one has the other half.
         late_s = now.steady_s + (asking.deadline_s - now.steady_s) / 2
-        calls, due = [asking.calls[index] for index in left], endpoint.chain_is_due(now)
-        beside = bool(asking.running)
-        runner = Runner(number, left, now.steady_s, late_s, beside, calls, guards(calls, due), due)
-        after_s = endpoint.hedge_after_s(runner.heavy())
+        calls, due = [asking.calls[index] for index in indexes], endpoint.chain_is_due(now)
+        overlaps = bool(asking.running)
+        runner = Runner(number, indexes, now.steady_s, late_s, overlaps, calls, guards(calls, due), due)
+        after_s = endpoint.hedge_after_s(runner.is_heavy())
         asking.early = after_s is not None and now.steady_s + after_s < late_s
         asking.next_s = now.steady_s + after_s if asking.early and after_s is not None else late_s
         asking.asked.add(number)
-        # Counted before anybody else chooses.
+        # Counted before any other request chooses a node.
         endpoint.take(len(calls) + len(runner.guards), now)
         endpoint.under_way += 1
         asking.running[asyncio.create_task(self._run(asking, runner))] = runner
 
-    def _nobody(self, calls: int, now: Moment) -> None:
-        """Says why nobody may be asked."""
+    def _raise_no_node(self, calls: int, now: Moment) -> None:
+        """Raises the reason why no node may be asked: ServiceFull or NodeFault."""
         if not any(endpoint.affords(calls, now) for endpoint in self.endpoints):
-            fullest = max(self.endpoints, key=lambda e: e.budget.calls_per_day - e.budget.spent)
-            fullest.budget.spend(calls, now.wall_s)
+            roomiest = max(self.endpoints, key=lambda e: e.budget.calls_per_day - e.budget.spent)
+            roomiest.budget.spend(calls, now.wall_s)
         able = [endpoint for endpoint in self.endpoints if endpoint.affords(calls, now)]
         waiting = [endpoint for endpoint in able if now.steady_s < endpoint.waits_until_s]
         if len(waiting) == len(able):
@@ -223,9 +212,9 @@ class Nodes:
         raise ServiceFull("busy", "The nodes may not be asked more often just now.", 1)
 
     async def _stop(self, asking: RequestRace) -> None:
-        """Lets go of what is still under way. Who was asked before the one that answered was late."""
+        """Cancels the requests under way. A node that was asked before the one that answered is late."""
         now = self._now()
-        won_s = max((runner.started_s for runner in asking.over), default=-math.inf)
+        won_s = max((runner.started_s for runner in asking.finished), default=-math.inf)
         for task, runner in asking.running.items():
             task.cancel()
             endpoint = self.endpoints[runner.number]
@@ -233,17 +222,17 @@ class Nodes:
             if asking.unsettled_calls() or runner.started_s >= won_s:
                 continue
             if not runner.blames_node():
-                endpoint.is_in_doubt()
+                endpoint.note_slow_code()
             elif now.steady_s >= runner.late_s:
-                endpoint.note_failure(_TOO_LATE, now, self._chance(), runner.heavy())
+                endpoint.note_failure(_TOO_LATE, now, self._chance(), runner.is_heavy())
             else:
-                endpoint.was_late(_TOO_LATE, now, self._chance(), runner.heavy())
+                endpoint.note_late(_TOO_LATE, now, self._chance(), runner.is_heavy())
         await asyncio.gather(*asking.running, return_exceptions=True)
 
     # --- one node -------------------------------------------------------------------------------------
 
     async def _run(self, asking: RequestRace, runner: Runner) -> list[Answer]:
-        """Its answers to the runner's calls, and behind them those to what is asked for their sake."""
+        """The node's answers to the runner's calls, followed by those to its guards."""
         endpoint, node = self.endpoints[runner.number], self._nodes[runner.number]
         try:
             async with asyncio.timeout(max(_LEAST_TIMEOUT_S, asking.deadline_s - self._clock())):
@@ -253,16 +242,16 @@ class Nodes:
                     runner.meter.calls += _PROBE_CALLS
                     endpoint.take(_PROBE_CALLS, self._now())
                     runner.is_probing = True
-                    told = await self.speaks(node)
+                    speaks = await self.speaks(node)
                     runner.is_probing = False
-                    if isinstance(told, RpcError):
-                        raise _CannotSimulate(told)
-                    endpoint.told_speech(told, self._now())
-                    if not told:
+                    if isinstance(speaks, RpcError):
+                        raise _CannotSimulate(speaks)
+                    endpoint.note_dialect(speaks, self._now())
+                    if not speaks:
                         raise _OtherDialect
                 started_s = self._clock()
-                sent = [*runner.calls, *runner.guards]
-                answers = await self._send(runner.number, sent, asking.deadline_s, runner.meter)
+                calls = [*runner.calls, *runner.guards]
+                answers = await self._send(runner.number, calls, asking.deadline_s, runner.meter)
                 runner.took_s = self._clock() - started_s
                 return answers
         except TimeoutError as error:
@@ -271,46 +260,48 @@ class Nodes:
     async def _send(
         self, number: int, calls: Sequence[RpcCall], deadline_s: float, meter: Meter
     ) -> list[Answer]:
-        """The calls, in as many requests at once as the node needs them cut into."""
+        """Sends the calls, in several requests at once where the node takes smaller batches."""
         size = self.endpoints[number].calls_a_request(self._now())
-        cuts = [calls[at : at + size] for at in range(0, len(calls), size)]
-        own = [Meter() for _ in cuts]
-        asked = (self._post(number, cut, deadline_s, one) for cut, one in zip(cuts, own, strict=True))
+        chunks = [calls[start : start + size] for start in range(0, len(calls), size)]
+        meters = [Meter() for _ in chunks]
+        posts = (
+            self._post(number, chunk, deadline_s, own) for chunk, own in zip(chunks, meters, strict=True)
+        )
         try:
-            found = await asyncio.gather(*asked, return_exceptions=True)
+            outcomes = await asyncio.gather(*posts, return_exceptions=True)
         finally:
-            meter.add(*own)
+            meter.add(*meters)
         answers: list[Answer] = []
-        for one in found:
-            if isinstance(one, BaseException):
-                raise one
-            answers += one
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            answers += outcome
         return answers
 
     async def _post(
         self, number: int, calls: Sequence[RpcCall], deadline_s: float, meter: Meter
     ) -> list[Answer]:
-        """One request; cut in two where the node says that it is too large."""
+        """Sends one request; again in halves where the node refuses it as too large."""
         timeout_s = max(_LEAST_TIMEOUT_S, deadline_s - self._clock())
         try:
             answers = await self._nodes[number].batch(calls, meter, timeout_s, budgeted=False)
         except NodeRefused as refused:
-            if len(calls) == 1 or not too_many(refused):
+            if len(calls) == 1 or not is_too_large(refused):
                 raise
         else:
             errors = (answer for answer in answers if isinstance(answer, RpcError))
             if len(calls) == 1 or not any(concern(error) == "batch" for error in errors):
                 return answers
-        self.endpoints[number].refused_batch(len(calls), self._now())
+        self.endpoints[number].note_batch_refusal(len(calls), self._now())
         self.endpoints[number].take(len(calls), self._now())
         return await self._send(number, calls, deadline_s, meter)
 
-    # --- what came of it ------------------------------------------------------------------------------
+    # --- outcomes -------------------------------------------------------------------------------------
 
     def _take_in(self, asking: RequestRace, task: asyncio.Task[list[Answer]]) -> None:
-        """Settles what it answered, and puts down how the node stands. The next one is asked at once."""
+        """Settles the calls that a node answered, and notes its state. The next node is asked at once."""
         runner = asking.running.pop(task)
-        asking.over.append(runner)
+        asking.finished.append(runner)
         asking.next_s, asking.early = -math.inf, False
         endpoint, now = self.endpoints[runner.number], self._now()
         endpoint.under_way -= 1
@@ -319,87 +310,88 @@ class Nodes:
         except _OtherDialect:
             asking.note_fault(NodeFault("it simulates in another way than the first one did"))
         except _CannotSimulate as cannot:
-            note(endpoint, {(concern(cannot.error), SIMULATES)}, now)
+            note_concerns(endpoint, {(concern(cannot.error), SIMULATES)}, now)
             asking.note_fault(NodeFault("it does not simulate"))
         except NodeAnswerTooLarge as fault:
-            # Most likely the token's doing: the next node says whether it is.
-            endpoint.was_late("its answers are too large", now, self._chance(), runner.heavy())
+            # Most likely the token's fault: the next node's answer shows it.
+            endpoint.note_late("its answers are too large", now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
         except NodeRefused as fault:
-            if limits(fault):
-                endpoint.told_to_wait(said_in_our_words(fault), now, fault.node_retry_after_s)
+            if is_rate_limit(fault):
+                endpoint.note_rate_limit(describe_refusal(fault), now, fault.node_retry_after_s)
             else:
-                endpoint.note_failure(said_in_our_words(fault), now, self._chance(), runner.heavy())
+                endpoint.note_failure(describe_refusal(fault), now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
         except _OtherChain as fault:
             asking.note_fault(fault)
         except NodeTimeout as fault:
             if runner.blames_node():
-                endpoint.note_failure(fault.message, now, self._chance(), runner.heavy())
+                endpoint.note_failure(fault.message, now, self._chance(), runner.is_heavy())
             else:
-                endpoint.is_in_doubt()
+                endpoint.note_slow_code()
             asking.note_fault(fault)
         except NodeFault as fault:
-            endpoint.note_failure(fault.message, now, self._chance(), runner.heavy())
+            endpoint.note_failure(fault.message, now, self._chance(), runner.is_heavy())
             asking.note_fault(fault)
         except ServiceFull:
-            # Its day ended between the choice and the sending.
+            # Its budget ran out between the choice and the probe.
             asking.note_fault(NodeFault("its budget of calls is used up"))
         except Exception:
-            # Whatever a node answers, the next one is asked.
+            # Whatever this node answered, the next one is asked.
             log.exception("an answer could not be read", node=endpoint.host)
-            endpoint.note_failure(_ODD, now, self._chance(), runner.heavy())
+            endpoint.note_failure(_ODD, now, self._chance(), runner.is_heavy())
             asking.note_fault(NodeFault(_ODD))
 
     def _settle(self, asking: RequestRace, runner: Runner, answers: list[Answer], now: Moment) -> None:
-        """Raises NodeFault when the node is of another chain or says nothing usable. A null is no fault."""
+        """Settles the calls by a node's answers. Raises NodeFault when the node is of another chain, or gives
+        no usable answer; a null is usable."""
         endpoint = self.endpoints[runner.number]
-        believed = self._check_chain(endpoint, runner, answers, now)
+        is_trusted = self._check_chain(endpoint, runner, answers, now)
         blind = is_blind(runner, answers)
-        told: set[tuple[Concern, str]] = set()
-        for index, call, answer in zip(runner.indexes, runner.calls, answers, strict=False):
-            said = BLIND if blind and call.method == "eth_getLogs" else answer
-            if is_old(call, answer, now.wall_s - self._oldest_s):
-                said = OLD
-            spoken = about(call, said)
-            told.add((spoken, call.method))
-            if spoken == "call" and believed:
-                asking.settled.setdefault(index, said)
-            elif spoken != "call" and isinstance(said, RpcError):
-                asking.said.setdefault(index, said)
-        abouts = {spoken for spoken, _ in told}
-        if not believed and "limited" not in abouts:
+        concerns: set[tuple[Concern, str]] = set()
+        for index, call, received in zip(runner.indexes, runner.calls, answers, strict=False):
+            answer = BLIND if blind and call.method == "eth_getLogs" else received
+            if is_old(call, received, now.wall_s - self._oldest_s):
+                answer = OLD
+            subject = concern_of(call, answer)
+            concerns.add((subject, call.method))
+            if subject == "call" and is_trusted:
+                asking.settled.setdefault(index, answer)
+            elif subject != "call" and isinstance(answer, RpcError):
+                asking.node_errors.setdefault(index, answer)
+        subjects = {subject for subject, _ in concerns}
+        if not is_trusted and "limited" not in subjects:
             raise NodeFault("it does not tell of which chain it is")
-        if abouts == {"node"} and NULL not in answers:
-            endpoint.note_failure("it answers none of its calls", now, self._chance(), runner.heavy())
-        elif not abouts <= {"node", "limited"}:
-            endpoint.note_answer(runner.took_s, runner.heavy())
-        note(endpoint, told, now)
+        if subjects == {"node"} and NULL not in answers:
+            endpoint.note_failure("it answers none of its calls", now, self._chance(), runner.is_heavy())
+        elif not subjects <= {"node", "limited"}:
+            endpoint.note_answer(runner.took_s, runner.is_heavy())
+        note_concerns(endpoint, concerns, now)
 
     def _check_chain(
         self, endpoint: NodeEndpoint, runner: Runner, answers: list[Answer], now: Moment
     ) -> bool:
-        """Whether it has told, now or lately, that it is of this chain. Raises NodeFault when of another."""
-        told = False
+        """Whether the node gave this chain's id, now or lately. Raises NodeFault when it gave another."""
+        is_told = False
         for call, answer in zip([*runner.calls, *runner.guards], answers, strict=True):
             if call.method == "eth_chainId" and not isinstance(answer, RpcError):
                 chain_id = quantity(answer)
                 if chain_id != self.chain_id:
                     why = f"it is of chain {chain_id}, not {self.chain_id}"
-                    endpoint.told_other_chain(why, now)
+                    endpoint.note_other_chain(why, now)
                     raise _OtherChain(why)
-                told = True
-        if told:
-            endpoint.told_chain(now)
-        return told or not runner.chain_due
+                is_told = True
+        if is_told:
+            endpoint.note_chain(now)
+        return is_told or not runner.chain_due
 
 
 class _OtherChain(NodeFault):
-    """It is of another chain."""
+    """The node is of another chain."""
 
 
 class _CannotSimulate(Exception):
-    """Asked to simulate it answered with ``error``."""
+    """The node answered the dialect probe with ``error``."""
 
     def __init__(self, error: RpcError) -> None:
         super().__init__(error.message)
@@ -407,4 +399,4 @@ class _CannotSimulate(Exception):
 
 
 class _OtherDialect(Exception):
-    """It simulates in another dialect than answers are read in."""
+    """The node simulates in another dialect than answers are read in."""

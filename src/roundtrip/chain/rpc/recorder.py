@@ -1,4 +1,4 @@
-"""Who stands before a node: one keeps what is asked, the other holds it against what was asked before."""
+"""Wrappers around a node: one records the calls, the other compares them with a recording."""
 
 import asyncio
 import zlib
@@ -10,17 +10,17 @@ import msgspec
 
 from roundtrip.domain.base.errors import NodeFault
 
-from .client import REVERTED, Meter, RpcCall, RpcError, RpcNode, entries
+from .client import REVERTED, Answer, Meter, RpcCall, RpcError, RpcNode, entries
 
 A = TypeVar("A")
 
 _LEVEL = 1
-"""The smallest: ten times as fast as the best, and half as large again."""
+"""The fastest: ten times as fast as the best compression, and half as large again."""
 
 
 @dataclass(slots=True)
 class CallRecorder:
-    """Asks the node, and keeps the calls: each trip packed while the node works on it."""
+    """Sends calls to the node and records them: each trip is packed while the node works on it."""
 
     node: RpcNode
     trips: list[bytes] = field(default_factory=list)
@@ -31,59 +31,59 @@ class CallRecorder:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """A trip of one batch."""
-        packing, at = asyncio.create_task(_pack([calls])), self._place()
+        packing, index = asyncio.create_task(_pack([calls])), self._reserve_trip()
         try:
             return await self.node.batch(calls, meter, timeout_s, budgeted)
         finally:
-            self.trips[at] = await packing
+            self.trips[index] = await packing
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        """A trip of several."""
-        packing, at = asyncio.create_task(_pack(groups)), self._place()
+    ) -> list[list[Answer] | NodeFault]:
+        """A trip of several batches."""
+        packing, index = asyncio.create_task(_pack(groups)), self._reserve_trip()
         try:
             return await self.node.batches(groups, meter)
         finally:
-            self.trips[at] = await packing
+            self.trips[index] = await packing
 
-    def _place(self) -> int:
-        """Of trips at the same time, in the order they were sent."""
+    def _reserve_trip(self) -> int:
+        """The trip's index: trips that overlap are kept in the order they were sent."""
         self.trips.append(b"")
         return len(self.trips) - 1
 
 
 async def _pack(groups: Sequence[Sequence[RpcCall]]) -> bytes:
-    """The trip's batches, each request as it is sent, as compressed JSON. The requests go out first."""
+    """Packs a trip, once its requests are on their way."""
     for _ in range(_TURNS_TO_SEND):
         await asyncio.sleep(0)
     return await asyncio.to_thread(pack, groups)
 
 
 _TURNS_TO_SEND = 3
-"""Turns of the loop that several batches at once take to be written out."""
+"""Turns of the event loop that it takes to send several batches at once."""
 
 
 def pack(groups: Sequence[Sequence[RpcCall]]) -> bytes:
-    """A trip as compressed JSON."""
+    """A trip's batches, with each request as it is sent, as compressed JSON."""
     return zlib.compress(msgspec.json.encode([entries(calls) for calls in groups]), _LEVEL)
 
 
 @dataclass(slots=True)
 class CallComparer:
-    """Asks the node the caller's own requests, never those it compares them with.
+    """Sends the caller's requests to the node, never the recorded ones, and compares the two.
 
-    ``expected``: the trips of another time, as read from JSON. ``parted``: where the two differ first.
-    ``calls``: so many requests were the same before. ``failed``: what the node did not answer.
+    ``expected``: the recorded trips, as read from JSON. ``difference``: the first difference. ``calls``: how
+    many requests were equal before it. ``failed``: why the node did not answer.
     """
 
     node: RpcNode
     expected: Sequence[Sequence[Sequence[object]]]
     trip: int = 0
     calls: int = 0
-    parted: str | None = None
+    difference: str | None = None
     failed: str | None = None
 
     async def batch(
@@ -92,87 +92,88 @@ class CallComparer:
         meter: Meter | None = None,
         timeout_s: float | None = None,
         budgeted: bool = True,
-    ) -> list[msgspec.Raw | RpcError]:
+    ) -> list[Answer]:
         """A trip of one batch."""
         self._compare([calls])
         try:
-            return self._looked_at(await self.node.batch(calls, meter, timeout_s, budgeted))
+            return self._note_failures(await self.node.batch(calls, meter, timeout_s, budgeted))
         except NodeFault as fault:
             self.failed = fault.message
             raise
 
     async def batches(
         self, groups: Sequence[Sequence[RpcCall]], meter: Meter
-    ) -> list[list[msgspec.Raw | RpcError] | NodeFault]:
-        """A trip of several."""
+    ) -> list[list[Answer] | NodeFault]:
+        """A trip of several batches."""
         self._compare(groups)
-        return [self._looked_at(told) for told in await self.node.batches(groups, meter)]
+        return [self._note_failures(answers) for answers in await self.node.batches(groups, meter)]
 
     def end(self) -> None:
-        """Nothing more is asked: what is left was asked in excess."""
-        if self.parted is None and self.trip < len(self.expected):
-            self.parted = f"there are {len(self.expected)} trips, and a check makes {self.trip}"
+        """Ends the comparison: trips that were recorded and not made are a difference."""
+        if self.difference is None and self.trip < len(self.expected):
+            self.difference = f"there are {len(self.expected)} trips, and a check makes {self.trip}"
 
-    def _looked_at(self, told: A) -> A:
-        """The answers, once it is noted whether the node failed in one."""
-        if isinstance(told, NodeFault):
-            self.failed = told.message
-        elif isinstance(told, list):
-            for answer in told:
+    def _note_failures(self, answers: A) -> A:
+        """Returns the answers unchanged, after noting whether the node failed in one."""
+        if isinstance(answers, NodeFault):
+            self.failed = answers.message
+        elif isinstance(answers, list):
+            for answer in answers:
                 if isinstance(answer, RpcError) and answer.code != REVERTED:
                     self.failed = answer.message or f"error {answer.code}"
-        return told
+        return answers
 
     def _compare(self, groups: Sequence[Sequence[RpcCall]]) -> None:
         self.trip += 1
-        if self.parted is not None:
+        if self.difference is not None:
             return
         if self.trip > len(self.expected):
-            self.parted = f"trip {self.trip} is not there"
+            self.difference = f"trip {self.trip} is not there"
             return
-        theirs = self.expected[self.trip - 1]
-        if len(theirs) != len(groups):
-            self.parted = f"trip {self.trip} has {len(theirs)} batches, and a check sends {len(groups)}"
+        recorded = self.expected[self.trip - 1]
+        if len(recorded) != len(groups):
+            self.difference = f"trip {self.trip} has {len(recorded)} batches, and a check sends {len(groups)}"
             return
-        for number, (calls, told) in enumerate(zip(groups, theirs, strict=True), 1):
-            self.parted = self._batch_parts(f"trip {self.trip}, batch {number}", calls, told)
-            if self.parted is not None:
+        for number, (calls, recorded_calls) in enumerate(zip(groups, recorded, strict=True), 1):
+            where = f"trip {self.trip}, batch {number}"
+            self.difference = self._compare_batch(where, calls, recorded_calls)
+            if self.difference is not None:
                 return
 
-    def _batch_parts(self, where: str, calls: Sequence[RpcCall], told: Sequence[object]) -> str | None:
-        if len(told) != len(calls):
-            return f"{where} has {len(told)} calls, and a check sends {len(calls)}"
-        for number, (own, other) in enumerate(zip(entries(calls), told, strict=True), 1):
-            if _bytes(own) != _bytes(other):
-                path = first_difference(_plain(own), other)
-                return f"{where}, call {number} ({own['method']}) differs at {path}"
+    def _compare_batch(self, where: str, calls: Sequence[RpcCall], recorded: Sequence[object]) -> str | None:
+        if len(recorded) != len(calls):
+            return f"{where} has {len(recorded)} calls, and a check sends {len(calls)}"
+        for number, (entry, recorded_entry) in enumerate(zip(entries(calls), recorded, strict=True), 1):
+            if _canonical(entry) != _canonical(recorded_entry):
+                path = first_difference(_through_json(entry), recorded_entry)
+                return f"{where}, call {number} ({entry['method']}) differs at {path}"
             self.calls += 1
         return None
 
 
-def _bytes(value: object) -> bytes:
+def _canonical(value: object) -> bytes:
     return msgspec.json.encode(value, order="sorted")
 
 
-def _plain(value: object) -> object:
+def _through_json(value: object) -> object:
     return msgspec.json.decode(msgspec.json.encode(value))
 
 
 _MOST_PATH = 80
 
 
-def first_difference(own: object, other: object) -> str:
+def first_difference(value: object, other: object) -> str:
     """The path of the first place where two JSON values differ."""
     path = ""
     while True:
-        if isinstance(own, dict) and isinstance(other, dict) and own.keys() == other.keys():
-            key = next((key for key in own if _bytes(own[key]) != _bytes(other[key])), None)
+        if isinstance(value, dict) and isinstance(other, dict) and value.keys() == other.keys():
+            key = next((key for key in value if _canonical(value[key]) != _canonical(other[key])), None)
             step = f".{key}"
-        elif isinstance(own, list) and isinstance(other, list) and len(own) == len(other):
-            key = next((n for n in range(len(own)) if _bytes(own[n]) != _bytes(other[n])), None)
+        elif isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
+            key = next((n for n in range(len(value)) if _canonical(value[n]) != _canonical(other[n])), None)
             step = f"[{key}]"
         else:
             return (path or ".")[:_MOST_PATH]
         if key is None:
             return (path or ".")[:_MOST_PATH]
-        own, other, path = own[key], other[key], path + step
+        value, other, path = value[key], other[key], path + step

@@ -10,7 +10,7 @@ import msgspec
 
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.chain.rpc.dialect import Dialect
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.check.evidence import Environment, Missing
 from roundtrip.venues import abi
@@ -166,7 +166,7 @@ class _CallRead:
 def read(plan: Plan, answer: msgspec.Raw | RpcError, pinned: BlockRef, dialect: Dialect) -> Results | Missing:
     """The results by label; Missing when the node did not run the plan, or ran another one."""
     if isinstance(answer, RpcError):
-        return Missing("node", f"the simulation was not run ({in_our_words(answer)})")
+        return Missing("node", f"the simulation was not run ({describe_error(answer)})")
     try:
         blocks = msgspec.json.decode(answer, type=list[_BlockAnswer])
         return _results(plan, blocks, pinned, dialect)

@@ -1,6 +1,7 @@
-"""A wallet's own calls, simulated: what they move, what they allow, and what may be done with it after. Pure.
+"""Simulates a wallet's own calls: what they move, what they approve, and whether the result can be sold.
+Pure.
 
-Balances and allowances decide, read before and after by a wallet of its own.
+Balances and allowances decide; a separate wallet reads them before and after.
 """
 
 from dataclasses import dataclass, replace
@@ -23,19 +24,19 @@ from roundtrip.venues import abi, erc20, permit2
 from roundtrip.venues.base import Call
 
 PLENTY_WEI = 10**6 * WEI_PER_ETH
-"""What a funded wallet holds: more than anybody trades with."""
+"""The balance of a funded wallet: more than any trade needs."""
 GAS_SLACK = 5000
-"""What one write more costs; a call may meet another state in a later trip."""
+"""The cost of one more storage write: a call may meet another state in a later trip."""
 MOST_TIP_WEI = 10**8
-"""What a simulated wallet may tip."""
+"""The highest tip of a simulated wallet."""
 _NEXT_BLOCK_S = 1
 
 
 @dataclass(frozen=True, slots=True)
 class WalletCalls:
-    """Calls of one wallet, in order, each with its gas limit. ``wallet_wei`` is what it is given to hold;
-    None: what it has. ``first``: what is done before to have the money. ``later_wei``: what it is given
-    after the calls, to pay for the gas of what comes then; None: nothing."""
+    """Calls of one wallet, in order, each with its gas limit. ``wallet_wei``: the overridden eth balance;
+    None: the real one. ``first``: calls before them that fund the wallet. ``later_wei``: the eth balance
+    after the calls, for the gas of later ones; None: not overridden."""
 
     wallet: Address
     calls: tuple[Call, ...]
@@ -45,26 +46,26 @@ class WalletCalls:
     later_wei: int | None = None
 
     def most_wei(self, environment: Environment) -> int:
-        """What a wallet has to hold so that a node takes all of them: values and gas at its dearest."""
+        """The balance with which a node accepts all calls: their values, and gas at the highest price."""
         gas_wei = sum(self.gas_limits) * environment.max_fee_wei
         return gas_wei + sum(call.value_wei for call in self.calls)
 
     def as_sent(
         self, ran: RunResult, balance_wei: int, environment: Environment, policy: Policy
     ) -> "WalletCalls":
-        """With what the wallet holds, or as much as a node asks for where that is less; after the calls,
-        which came to ``ran``, with what it needs to pay for a sell."""
-        dearest_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MOST_TIP_WEI))
-        left_wei = balance_wei + sum(ran.eth_changes_wei)
-        left_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
+        """The calls with the wallet's real balance, or the least that a node accepts where that is more.
+        After the calls, whose result was ``ran``, the wallet also has the gas for a sell."""
+        required_wei = self.most_wei(replace(environment, max_fee_wei=environment.max_fee_wei + MOST_TIP_WEI))
+        rest_wei = balance_wei + sum(ran.eth_changes_wei)
+        rest_wei -= sum(call.gas_used for call in ran.calls) * ran.gas_price_wei
         return replace(
             self,
-            wallet_wei=None if balance_wei >= dearest_wei else dearest_wei,
-            later_wei=max(0, left_wei) + gas_float(policy, environment),
+            wallet_wei=None if balance_wei >= required_wei else required_wei,
+            later_wei=max(0, rest_wei) + gas_float(policy, environment),
         )
 
     def with_plenty(self) -> "WalletCalls":
-        """With plenty of eth."""
+        """The calls of a wallet with plenty of eth."""
         return replace(self, wallet_wei=2 * PLENTY_WEI, later_wei=2 * PLENTY_WEI)
 
 
@@ -73,7 +74,7 @@ Via = Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """An allowance to look at: of a token, to a spender; by the token itself, by Permit2, for a whole
+    """A token and a spender whose allowance is read. ``via``: at the token, at Permit2, for a whole
     collection or vault, or for one item of a collection."""
 
     token: Address
@@ -82,7 +83,7 @@ class Pair:
     item: int = 0
 
     def call(self, owner: Address, permit2_address: Address) -> Call:
-        """Asks how much is allowed."""
+        """Asks for the allowance."""
         if self.via == "permit2":
             return Call(permit2_address, abi.call(permit2.ALLOWANCE, owner, self.token, self.spender))
         if self.via == "item":
@@ -95,7 +96,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class WatchedAssets:
-    """What is read before and after."""
+    """The assets whose balances and allowances are read before and after the calls."""
 
     tokens: tuple[Address, ...]
     pairs: tuple[Pair, ...]
@@ -105,47 +106,54 @@ class WatchedAssets:
 
 
 def before_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     watched: WatchedAssets,
     setting: Setting,
     environment: Environment,
     swept: tuple[Call, ...] = (),
 ) -> Plan:
-    """What is held and allowed before the calls, asked in a simulation of its own: a read is told to a
-    transaction too, and a contract that is asked before it is called knows what will come."""
-    steps = _swept(swept, setting, environment) + _first_steps(own, setting.policy)
-    steps += _reads("before", own, watched, setting, environment)
-    block = PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(own, setting.policy, environment))
+    """Reads balances and allowances before the calls, in a separate simulation: a contract that is read and
+    then called in the same one could detect the simulation."""
+    steps = _sweep_steps(swept, setting, environment) + _first_steps(wallet_calls, setting.policy)
+    steps += _reads("before", wallet_calls, watched, setting, environment)
+    block = PlannedBlock(
+        _NEXT_BLOCK_S, tuple(steps), _overridden_balances(wallet_calls, setting.policy, environment)
+    )
     return Plan(environment, (block,))
 
 
 def run_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     watched: WatchedAssets,
     setting: Setting,
     environment: Environment,
     asked: tuple[Call, ...] = (),
     swept: tuple[Call, ...] = (),
 ) -> Plan:
-    """The calls in the next block, with the reads after them, and what is held of each token later.
-    ``asked``: views to call just before, as ``ask-0`` and so on; ``swept``: what takes strangers' dust out
-    of the way first. ``read_run`` takes these results and those of ``before_plan`` together."""
+    """The calls in the next block with the reads after them, and the later balances of each token. ``asked``:
+    views called just before, as ``ask-0`` and so on. ``swept``: calls that first clear strangers' dust.
+    ``read_run`` takes these results merged with those of ``before_plan``."""
     policy, reader = setting.policy, environment.reader
-    steps = _swept(swept, setting, environment) + _first_steps(own, policy)
-    # By the wallet itself: a pool's hook may price each wallet's swaps otherwise.
+    steps = _sweep_steps(swept, setting, environment) + _first_steps(wallet_calls, policy)
+    # Called by the wallet itself: a pool's hook may price the swaps of each wallet differently.
     steps += [
-        SimulatedStep(f"ask-{n}", own.wallet, call, policy.hook_gas_limit) for n, call in enumerate(asked)
+        SimulatedStep(f"ask-{n}", wallet_calls.wallet, call, policy.hook_gas_limit)
+        for n, call in enumerate(asked)
     ]
-    steps += [_eth_read("eth-0", own, setting, environment)]
-    for n, step in enumerate(_calls(own)):
-        steps += [step, _eth_read(f"eth-{n + 1}", own, setting, environment)]
-    steps += _reads("after", own, watched, setting, environment)
-    steps += _names(watched, setting, environment)
-    blocks = [PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(own, policy, environment))]
+    steps += [_eth_read("eth-0", wallet_calls, setting, environment)]
+    for n, step in enumerate(_call_steps(wallet_calls)):
+        steps += [step, _eth_read(f"eth-{n + 1}", wallet_calls, setting, environment)]
+    steps += _reads("after", wallet_calls, watched, setting, environment)
+    steps += _metadata_reads(watched, setting, environment)
+    blocks = [
+        PlannedBlock(_NEXT_BLOCK_S, tuple(steps), _overridden_balances(wallet_calls, policy, environment))
+    ]
     passed_s = 0
     for delay_s in held_delays_s(policy):
         later = (
-            SimulatedStep(f"held-{delay_s}-{n}", reader, _balance(token, own.wallet), _limit(setting))
+            SimulatedStep(
+                f"held-{delay_s}-{n}", reader, _balance(token, wallet_calls.wallet), _limit(setting)
+            )
             for n, token in enumerate(watched.tokens)
         )
         blocks.append(PlannedBlock(delay_s - passed_s, tuple(later)))
@@ -154,49 +162,49 @@ def run_plan(
 
 
 def together(before: Results | Missing, run: Results | Missing) -> Results | Missing:
-    """The results of a run with those of its reads before; Missing where one of them is."""
-    for one in (run, before):
-        if isinstance(one, Missing):
-            return one
+    """Merges the results of a run with those of its reads before; Missing where either is."""
+    for results in (run, before):
+        if isinstance(results, Missing):
+            return results
     assert not isinstance(before, Missing)
     assert not isinstance(run, Missing)
     return {**before, **run}
 
 
-def _swept(swept: tuple[Call, ...], setting: Setting, environment: Environment) -> list[SimulatedStep]:
+def _sweep_steps(swept: tuple[Call, ...], setting: Setting, environment: Environment) -> list[SimulatedStep]:
     limit = setting.policy.transfer_gas_limit
     return [SimulatedStep(f"sweep-{n}", environment.reader, call, limit) for n, call in enumerate(swept)]
 
 
 def held_delays_s(policy: Policy) -> tuple[int, int, int]:
-    """When it is looked at what is still held."""
+    """The delays after which the balances are read again."""
     return policy.later_s, policy.hour_s, policy.day_s
 
 
 def read_run(
     results: Results | Missing,
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     watched: WatchedAssets,
     setting: Setting,
     env: Environment,
     block: BlockRef,
 ) -> RunResult | Missing:
-    """What the run came to. Of what does not tell a balance or an allowance nobody knows that it moved;
-    ``unread`` names it."""
+    """The result of the run. ``unread`` names the tokens whose balance could not be read: they may have
+    moved."""
     if isinstance(results, Missing):
         return results
-    eth = [_uint(results, f"eth-{n}") for n in range(len(own.calls) + 1)]
+    eth = [_uint(results, f"eth-{n}") for n in range(len(wallet_calls.calls) + 1)]
     known = [wei for wei in eth if wei is not None]
     if len(known) < len(eth):
         return Missing("node", "the wallet's eth could not be read")
-    if any(label.startswith("first-") and not found.ok for label, found in results.items()):
+    if any(label.startswith("first-") and not step.ok for label, step in results.items()):
         return Missing("node", "the money for it could not be had")
     calls = tuple(
-        CallResult(found.ok, found.gas_used, None if found.ok else found.reason() or "")
-        for found in (results[f"call-{n}"] for n in range(len(own.calls)))
+        CallResult(step.ok, step.gas_used, None if step.ok else step.reason() or "")
+        for step in (results[f"call-{n}"] for n in range(len(wallet_calls.calls)))
     )
     price_wei = min(env.max_fee_wei, env.base_fee_wei + env.tip_wei)
-    # What each call left the wallet with, its own gas given back.
+    # The change of the wallet's eth by each call, without its gas.
     eth_changes = tuple(known[n + 1] - known[n] + call.gas_used * price_wei for n, call in enumerate(calls))
     moved = [BalanceChange(ZERO_ADDRESS, sum(eth_changes), known[0], ())]
     unread: list[Address] = []
@@ -211,8 +219,10 @@ def read_run(
         )
     return RunResult(
         calls=calls,
-        moved=tuple(one for one in moved if one.raw),
-        allowances=tuple(_allowances(results, own.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)),
+        moved=tuple(change for change in moved if change.raw),
+        allowances=tuple(
+            _allowances(results, wallet_calls.wallet, watched, block.timestamp_s + _NEXT_BLOCK_S)
+        ),
         eth_changes_wei=eth_changes,
         gas_price_wei=price_wei,
         told={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
@@ -221,21 +231,21 @@ def read_run(
 
 
 def unread_pairs(results: Results, watched: WatchedAssets) -> frozenset[Pair]:
-    """Allowances that were asked and not told."""
+    """The allowances that could not be read."""
     return frozenset(
         pair for n, pair in enumerate(watched.pairs) if _uint(results, f"after-pair-{n}") is None
     )
 
 
 def _read_token(results: Results, n: int) -> tuple[int | None, bytes | None]:
-    """Decimals and symbol as the token answers."""
+    """The token's decimals and its undecoded symbol."""
     decimals, symbol = _uint(results, f"decimals-{n}"), results[f"symbol-{n}"]
     return decimals if decimals is not None and decimals < 256 else None, symbol.data if symbol.ok else None
 
 
 def _allowances(results: Results, wallet: Address, watched: WatchedAssets, now_s: int) -> list[Allowance]:
-    """Those that are more after than before, or last longer. What the wallet allows itself is none."""
-    found = []
+    """The allowances that rose or last longer, without those of the wallet to itself."""
+    raised = []
     for n, pair in enumerate(watched.pairs):
         before, after = (
             _read_allowance(results[f"{moment}-pair-{n}"], pair, now_s) for moment in ("before", "after")
@@ -244,38 +254,40 @@ def _allowances(results: Results, wallet: Address, watched: WatchedAssets, now_s
             continue
         if after > before and (after[0] > before[0] or pair.via == "permit2"):
             raw = None if pair.via in ("all", "operator") else after[0]
-            found.append(Allowance(pair.token, pair.spender, raw, pair.via))
-    return found
+            raised.append(Allowance(pair.token, pair.spender, raw, pair.via))
+    return raised
 
 
-def _read_allowance(found: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:
-    """How much, and until when. What Permit2 let somebody take until now is none any more."""
-    raw = abi.uint_at(found.data, 0) if found.ok else None
+def _read_allowance(step: StepResult, pair: Pair, now_s: int) -> tuple[int, int] | None:
+    """The amount, and its expiry in seconds since 1970 (0: none). An expired allowance at Permit2 is zero."""
+    raw = abi.uint_at(step.data, 0) if step.ok else None
     if raw is None:
         return None
     if pair.via == "item":
         return (1, 0) if raw == int(pair.spender, 16) else (0, 0)
     if pair.via != "permit2":
         return raw, 0
-    until_s = abi.uint_at(found.data, 1) or 0
+    until_s = abi.uint_at(step.data, 1) or 0
     return (raw, until_s) if until_s >= now_s else (0, 0)
 
 
 def _reads(
-    moment: str, own: WalletCalls, watched: WatchedAssets, setting: Setting, environment: Environment
+    moment: str, wallet_calls: WalletCalls, watched: WatchedAssets, setting: Setting, environment: Environment
 ) -> list[SimulatedStep]:
     reader, limit, permit2_at = environment.reader, _limit(setting), setting.contracts.permit2
     steps = [
-        SimulatedStep(f"{moment}-token-{n}", reader, _balance(token, own.wallet), limit)
+        SimulatedStep(f"{moment}-token-{n}", reader, _balance(token, wallet_calls.wallet), limit)
         for n, token in enumerate(watched.tokens)
     ]
     return steps + [
-        SimulatedStep(f"{moment}-pair-{n}", reader, pair.call(own.wallet, permit2_at), limit)
+        SimulatedStep(f"{moment}-pair-{n}", reader, pair.call(wallet_calls.wallet, permit2_at), limit)
         for n, pair in enumerate(watched.pairs)
     ]
 
 
-def _names(watched: WatchedAssets, setting: Setting, environment: Environment) -> list[SimulatedStep]:
+def _metadata_reads(
+    watched: WatchedAssets, setting: Setting, environment: Environment
+) -> list[SimulatedStep]:
     return [
         SimulatedStep(f"{name}-{n}", environment.reader, Call(token, head), _limit(setting))
         for n, token in enumerate(watched.tokens)
@@ -283,31 +295,38 @@ def _names(watched: WatchedAssets, setting: Setting, environment: Environment) -
     ]
 
 
-def _calls(own: WalletCalls) -> list[SimulatedStep]:
+def _call_steps(wallet_calls: WalletCalls) -> list[SimulatedStep]:
     return [
-        SimulatedStep(f"call-{n}", own.wallet, call, limit)
-        for n, (call, limit) in enumerate(zip(own.calls, own.gas_limits, strict=True))
+        SimulatedStep(f"call-{n}", wallet_calls.wallet, call, limit)
+        for n, (call, limit) in enumerate(zip(wallet_calls.calls, wallet_calls.gas_limits, strict=True))
     ]
 
 
 def _overridden_balances(
-    own: WalletCalls, policy: Policy, environment: Environment
+    wallet_calls: WalletCalls, policy: Policy, environment: Environment
 ) -> tuple[tuple[Address, int], ...]:
-    # Whom it is handed on to is no poorer: a token may spare those who hold next to nothing.
+    # The receiver of a transfer is no poorer than the wallet: a token may treat near-empty wallets
+    # differently.
     others = (
-        (environment.receiver, max(gas_float(policy, environment), own.later_wei or 0)),
+        (environment.receiver, max(gas_float(policy, environment), wallet_calls.later_wei or 0)),
         (environment.reader, WEI_PER_ETH),
     )
-    return others if own.wallet_wei is None else ((own.wallet, own.wallet_wei), *others)
+    return (
+        others
+        if wallet_calls.wallet_wei is None
+        else ((wallet_calls.wallet, wallet_calls.wallet_wei), *others)
+    )
 
 
-def _eth_read(label: str, own: WalletCalls, setting: Setting, environment: Environment) -> SimulatedStep:
-    call = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, own.wallet))
+def _eth_read(
+    label: str, wallet_calls: WalletCalls, setting: Setting, environment: Environment
+) -> SimulatedStep:
+    call = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, wallet_calls.wallet))
     return SimulatedStep(label, environment.reader, call, _limit(setting))
 
 
-def _balance(token: Address, of: Address) -> Call:
-    return Call(token, abi.call(erc20.BALANCE_OF, of))
+def _balance(token: Address, holder: Address) -> Call:
+    return Call(token, abi.call(erc20.BALANCE_OF, holder))
 
 
 def _limit(setting: Setting) -> int:
@@ -315,15 +334,15 @@ def _limit(setting: Setting) -> int:
 
 
 def _uint(results: Results, label: str) -> int | None:
-    found = results[label]
-    return abi.uint_at(found.data, 0) if found.ok else None
+    step = results[label]
+    return abi.uint_at(step.data, 0) if step.ok else None
 
 
-# --- what comes after ------------------------------------------------------------------------------
+# --- after the calls -------------------------------------------------------------------------------
 
 
 def after_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     out: VenuePlace,
     setting: Setting,
     environment: Environment,
@@ -331,65 +350,72 @@ def after_plan(
     held_raw: int,
     opening: tuple[Call, ...] = (),
 ) -> Plan:
-    """The calls, and later the sell on ``out`` of a share of what they brought. ``opening``: what anybody
-    may call in between to open that place, each in a block of its own. Dust that lies in the routers is
-    taken out of the way before: what a sell takes out of it was not the token's."""
-    first = _first_block(own, setting.policy, environment)
+    """The calls, and later the sell on ``out`` of a share of what they brought. ``opening``: calls that
+    anyone may make in between to open that venue, each in its own block. Dust in the routers is cleared
+    before the sell, which would otherwise count it as its output."""
+    first = _first_block(wallet_calls, setting.policy, environment)
     opened = _opening_blocks(opening, setting, environment)
     after, *rest = exit_blocks(out, setting, environment, probe, held_raw, bought_on=out, clear_first=True)
     sweep = out.file.plan_sweep(setting.contracts, environment.reader)
     limit = setting.policy.transfer_gas_limit
-    swept = (
+    sweep_steps = (
         ()
-        if sweep is None or sweep.to == own.wallet
+        if sweep is None or sweep.to == wallet_calls.wallet
         else (SimulatedStep("sweep", environment.reader, sweep, limit),)
     )
-    given = () if own.later_wei is None else ((own.wallet, own.later_wei),)
-    after = replace(after, steps=(*swept, *after.steps), balances=(*after.balances, *given))
+    after = replace(
+        after,
+        steps=(*sweep_steps, *after.steps),
+        balances=(*after.balances, *_later_balance(wallet_calls)),
+    )
     return Plan(environment, (first, *opened, after, *rest))
 
 
 def passed_on_plan(
-    own: WalletCalls,
+    wallet_calls: WalletCalls,
     setting: Setting,
     environment: Environment,
     held_raw: int,
     opening: tuple[Call, ...] = (),
 ) -> Plan:
-    """The calls, and what reaches another wallet of what they brought."""
-    handed = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, max(1, held_raw)))
+    """The calls, and later a transfer of what they brought to another wallet."""
+    transfer = erc20.plan_transfer(setting.token, environment.receiver, max(1, held_raw))
     steps = (
-        SimulatedStep("transfer", own.wallet, handed, setting.policy.transfer_gas_limit),
+        SimulatedStep("transfer", wallet_calls.wallet, transfer, setting.policy.transfer_gas_limit),
         token_read("handed-token", setting, environment, environment.receiver),
     )
-    first = _first_block(own, setting.policy, environment)
+    first = _first_block(wallet_calls, setting.policy, environment)
     opened = _opening_blocks(opening, setting, environment)
-    given = () if own.later_wei is None else ((own.wallet, own.later_wei),)
-    return Plan(environment, (first, *opened, PlannedBlock(setting.policy.later_s, steps, given)))
+    last = PlannedBlock(setting.policy.later_s, steps, _later_balance(wallet_calls))
+    return Plan(environment, (first, *opened, last))
+
+
+def _later_balance(wallet_calls: WalletCalls) -> tuple[tuple[Address, int], ...]:
+    return () if wallet_calls.later_wei is None else ((wallet_calls.wallet, wallet_calls.later_wei),)
 
 
 def first_failure(results: Results) -> tuple[str | None, int] | None:
-    """Reason and gas of the first of the wallet's calls that failed; None when all went through."""
-    for label, found in results.items():
-        if label.startswith(("first-", "call-")) and not found.ok:
-            return found.reason(), found.gas_used
+    """Reason and gas of the first of the wallet's calls that failed; None when all succeeded."""
+    for label, step in results.items():
+        if label.startswith(("first-", "call-")) and not step.ok:
+            return step.reason(), step.gas_used
     return None
 
 
 def own_gas(results: Results) -> int:
-    """What all of the wallet's calls took."""
-    return sum(found.gas_used for label, found in results.items() if label.startswith("call-"))
+    """The gas that the wallet's calls used in all."""
+    return sum(step.gas_used for label, step in results.items() if label.startswith("call-"))
 
 
-def _first_block(own: WalletCalls, policy: Policy, environment: Environment) -> PlannedBlock:
-    steps = (*_first_steps(own, policy), *_calls(own))
-    return PlannedBlock(_NEXT_BLOCK_S, steps, _overridden_balances(own, policy, environment))
+def _first_block(wallet_calls: WalletCalls, policy: Policy, environment: Environment) -> PlannedBlock:
+    steps = (*_first_steps(wallet_calls, policy), *_call_steps(wallet_calls))
+    return PlannedBlock(_NEXT_BLOCK_S, steps, _overridden_balances(wallet_calls, policy, environment))
 
 
-def _first_steps(own: WalletCalls, policy: Policy) -> list[SimulatedStep]:
+def _first_steps(wallet_calls: WalletCalls, policy: Policy) -> list[SimulatedStep]:
     return [
-        SimulatedStep(f"first-{n}", own.wallet, call, policy.buy_gas_limit)
-        for n, call in enumerate(own.first)
+        SimulatedStep(f"first-{n}", wallet_calls.wallet, call, policy.buy_gas_limit)
+        for n, call in enumerate(wallet_calls.first)
     ]
 
 

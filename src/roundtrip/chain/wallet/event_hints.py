@@ -1,4 +1,4 @@
-"""What the events of a wallet's own calls hint at: where else to look. Pure; balances decide."""
+"""Hints from the events of a wallet's calls: which balances and allowances to read. Pure; balances decide."""
 
 from dataclasses import dataclass
 
@@ -38,9 +38,9 @@ class _HintRawLog(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class Hints:
-    """Who emitted an event in the calls; who of them told of a transfer to the wallet, from it, and of items
-    of a collection from it; which of its allowances events speak of. ``unread``: there are events that could
-    not be read."""
+    """``emitters``: contracts that emitted an event in the calls. ``incoming``, ``outgoing``, ``items``:
+    those that reported a transfer to the wallet, from it, and of a collection's items from it. ``pairs``: the
+    wallet's allowances in events. ``unread``: whether some events could not be read."""
 
     emitters: tuple[Address, ...] = ()
     incoming: tuple[Address, ...] = ()
@@ -50,30 +50,30 @@ class Hints:
     unread: bool = False
 
 
-def read_hints(results: Results, own: WalletCalls, permit2_at: Address) -> Hints:
-    """What events of the calls hint at; balances decide."""
-    found: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}}
+def read_hints(results: Results, wallet_calls: WalletCalls, permit2_at: Address) -> Hints:
+    """Collects the hints from the events of the calls."""
+    contracts: dict[str, dict[Address, None]] = {"to": {}, "from": {}, "items": {}, "all": {}}
     pairs: dict[Pair, None] = {}
     unread = False
-    for n in range(len(own.calls)):
+    for n in range(len(wallet_calls.calls)):
         try:
             logs = msgspec.json.decode(results[f"call-{n}"].logs, type=list[_HintRawLog])
             for log in logs:
                 address, topics = parse_address(log.address), tuple(log.topics)
-                found["all"][address] = None
-                for way in _ways(topics, own.wallet):
-                    found[way][address] = None
-                pair = _pair(address, topics, own.wallet, permit2_at)
+                contracts["all"][address] = None
+                for direction in _directions(topics, wallet_calls.wallet):
+                    contracts[direction][address] = None
+                pair = _pair(address, topics, wallet_calls.wallet, permit2_at)
                 if pair is not None:
                     pairs[pair] = None
         except (msgspec.DecodeError, ValueError, RecursionError):
             unread = True
-    emitters, incoming, outgoing, items = (tuple(found[key]) for key in ("all", "to", "from", "items"))
+    emitters, incoming, outgoing, items = (tuple(contracts[key]) for key in ("all", "to", "from", "items"))
     return Hints(emitters, incoming, outgoing, items, tuple(pairs), unread)
 
 
-def _ways(topics: tuple[str, ...], wallet: Address) -> list[str]:
-    """Which way something went, as an event tells: to the wallet, from it, or items from it."""
+def _directions(topics: tuple[str, ...], wallet: Address) -> list[str]:
+    """The directions of a transfer event: to the wallet, from it, or items from it."""
     if not topics:
         return []
     if topics[0] in (TRANSFER_SINGLE, TRANSFER_BATCH):
@@ -83,7 +83,7 @@ def _ways(topics: tuple[str, ...], wallet: Address) -> list[str]:
     if topics[0] != erc20.TRANSFER_TOPIC:
         return []
     sides = ((1, "from"), (2, "to"))
-    return [way for index, way in sides if abi.topic_address(topics, index) == wallet]
+    return [direction for index, direction in sides if abi.topic_address(topics, index) == wallet]
 
 
 def _pair(address: Address, topics: tuple[str, ...], owner: Address, permit2_at: Address) -> Pair | None:

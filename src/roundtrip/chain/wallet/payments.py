@@ -1,42 +1,37 @@
-"""A payment: the tokens that a transaction moved, and whether that is final. A node is not believed.
+"""Reads a payment: the tokens that a transaction moved, and whether it is final. The node is not trusted.
 
-What is checked beside what ``transactions`` checks of a transaction and its receipt: its block is the chain's
-at that number, and so is the block that was called final, which is as high or higher; this is asked once
-finality was told, by one request, all of it answered by one node. The block has the transaction in its
-place, and its bloom all that the receipt's has. And the logs of the block, asked for apart, tell of the same
-transfers with the same amounts, which no bloom covers. What cannot be seen: a whole chain that was made up.
+The checks, beyond those of ``transactions``: the transaction's block is the chain's block at that number, and
+so is the finalized block, which is as high or higher. After finality both are read by one request, answered
+by one node. The block holds the transaction at its index, and its bloom includes the receipt's. The block's
+logs, requested separately, show the same transfers with the same amounts, which no bloom covers. Not
+detected: a wholly forged chain.
 """
 
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.blocks.bloom import address_bits, topic_bits
-from roundtrip.chain.blocks.spans import NodeLied
-from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, quantity
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.blocks.bloom import address_bits, log_bits, topic_bits
+from roundtrip.chain.blocks.spans import LOGS_IN_A_ROW, NodeLied
+from roundtrip.chain.rpc.client import Answer, Meter, RpcCall, RpcNode, quantity
+from roundtrip.chain.rpc.hex_fields import HexBytes, Quantity, Word
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.events import Transferred
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Log
 
-from .transactions import MinedTransaction, SentTransaction, read_transaction
+from .transactions import MinedTransaction, SentTransaction, decode_answer, read_transaction
 
 _MOST_NUMBER = 2**63
-_LOGS_IN_A_ROW = 1_000
-T = TypeVar("T")
-_Quantity = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{1,64}\Z")]
-_Word = Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{64}\Z")]
-_Bytes = Annotated[str, msgspec.Meta(pattern=r"\A0x([0-9a-fA-F]{2})*\Z")]
 
 
 @dataclass(frozen=True, slots=True)
 class Finalized:
-    """The newest block that is final."""
+    """The chain's finalized block."""
 
     number: int
     hash: str
@@ -45,8 +40,8 @@ class Finalized:
 
 @dataclass(frozen=True, slots=True)
 class MinedPayment:
-    """A transaction that is in a block. ``transfers``: of every token, with the log's index in the block.
-    ``bloom_bits``: what its logs set. ``finalized``: as it was known when the receipt was read."""
+    """A transaction in a block. ``place``: its index there. ``transfers``: of every token, with the log's
+    index in the block. ``bloom_bits``: set by its logs. ``finalized``: as of when the receipt was read."""
 
     sent: SentTransaction
     block_number: int
@@ -58,14 +53,14 @@ class MinedPayment:
     finalized: Finalized
 
     def is_final(self) -> bool:
-        """Whether its block is, if it is the chain's: that has to be confirmed."""
+        """Whether its block is final, provided that it is still the chain's: ``confirm`` checks that."""
         return self.block_number <= self.finalized.number
 
 
 class _PaymentHeader(msgspec.Struct):
-    number: _Quantity
-    hash: _Word
-    timestamp: _Quantity
+    number: Quantity
+    hash: Word
+    timestamp: Quantity
 
     def as_finalized(self) -> Finalized:
         return Finalized(int(self.number, 16), self.hash.lower(), int(self.timestamp, 16))
@@ -73,62 +68,62 @@ class _PaymentHeader(msgspec.Struct):
 
 class _PaymentBlock(_PaymentHeader, rename="camel"):
     logs_bloom: Annotated[str, msgspec.Meta(pattern=r"\A0x[0-9a-fA-F]{512}\Z")]
-    transactions: list[_Word]
+    transactions: list[Word]
 
 
 class _PaymentRawLog(msgspec.Struct, rename="camel"):
     address: str
     topics: Annotated[list[str], msgspec.Meta(max_length=4)]
-    data: _Bytes
-    block_hash: _Word
-    transaction_hash: _Word
-    log_index: _Quantity
+    data: HexBytes
+    block_hash: Word
+    transaction_hash: Word
+    log_index: Quantity
     removed: bool = False
 
 
-# --- asking ----------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------
 
 
 async def find(
     node: RpcNode, tx_hash: TxHash, chain_id: int, meter: Meter
 ) -> MinedPayment | SentTransaction | None:
-    """The transaction with the transfers that its receipt tells; as it was sent, while it is in no block;
-    None: the node knows of none. Raises NodeFault, and NodeLied where its answers contradict each other."""
-    own = Meter(), Meter()
-    found, finalized = await asyncio.gather(
-        read_transaction(node, tx_hash, chain_id, own[0]),
-        _read_finalized(node, own[1]),
+    """The transaction with its receipt's transfers; as it was sent, while it is in no block; None: the node
+    does not know it. Raises NodeFault, and NodeLied where the node's answers contradict each other."""
+    meters = Meter(), Meter()
+    transaction, finalized = await asyncio.gather(
+        read_transaction(node, tx_hash, chain_id, meters[0]),
+        _read_finalized(node, meters[1]),
         return_exceptions=True,
     )
-    meter.add(*own)
-    for one in (found, finalized):
-        if isinstance(one, BaseException):
-            raise one
-    assert not isinstance(found, BaseException)
+    meter.add(*meters)
+    for outcome in (transaction, finalized):
+        if isinstance(outcome, BaseException):
+            raise outcome
+    assert not isinstance(transaction, BaseException)
     assert not isinstance(finalized, BaseException)
-    if found is None:
+    if transaction is None:
         return None
-    sent, mined = found
-    return sent if mined is None else await _paying(sent, mined, finalized)
+    sent, mined = transaction
+    return sent if mined is None else await _as_payment(sent, mined, finalized)
 
 
 async def confirm(
-    node: RpcNode, paying: MinedPayment, token: Address, wallet: Address, chain_id: int, meter: Meter
+    node: RpcNode, payment: MinedPayment, token: Address, wallet: Address, chain_id: int, meter: Meter
 ) -> None:
-    """Returns where the transaction is in a final block of the chain, and the wallet's transfers of the token
-    in it are those that its receipt tells. Raises NodeFault where that is not so, or could not be found out;
-    ``paying`` is final by what it tells itself."""
-    assert paying.is_final()
+    """Returns when the transaction is in a final block of the chain and the wallet's transfers of the token
+    in it equal the receipt's. Raises NodeFault when that is not so, or cannot be checked. ``payment`` must be
+    final by its own fields."""
+    assert payment.is_final()
     calls = [
-        # Named here, so that nothing is asked beside.
+        # In this batch, so that the node pool adds no guard call of its own: see _of_one_node.
         RpcCall("eth_chainId", []),
-        RpcCall("eth_getBlockByNumber", [hex(paying.finalized.number), False]),
-        RpcCall("eth_getBlockByNumber", [hex(paying.block_number), False]),
+        RpcCall("eth_getBlockByNumber", [hex(payment.finalized.number), False]),
+        RpcCall("eth_getBlockByNumber", [hex(payment.block_number), False]),
         RpcCall(
             "eth_getLogs",
             [
                 {
-                    "blockHash": paying.block_hash,
+                    "blockHash": payment.block_hash,
                     "address": token,
                     "topics": [erc20.TRANSFER_TOPIC, "0x" + abi.word(wallet)],
                 }
@@ -138,104 +133,95 @@ async def confirm(
     chain, finalized, block, logs = await _of_one_node(node, calls, meter)
     if quantity(chain) != chain_id:
         raise NodeFault("it is of another chain")
-    # Finality told by a node that stands on this fork says nothing of another one.
-    if _decode(finalized, _PaymentHeader, "final block").as_finalized() != paying.finalized:
+    # The finalized block must still be the chain's: on another fork its finality proves nothing.
+    if decode_answer(finalized, _PaymentHeader, "final block").as_finalized() != payment.finalized:
         raise NodeLied("the block that was final is another one now")
-    _check_block(_decode(block, _PaymentBlock, "block"), paying)
-    if _told_by(_decode(logs, list[_PaymentRawLog], "logs"), paying, token, wallet) != [
-        (index, one) for index, one in paying.transfers if one.token == token and one.sender == wallet
-    ]:
+    _check_block(decode_answer(block, _PaymentBlock, "block"), payment)
+    block_transfers = _read_transfers(
+        decode_answer(logs, list[_PaymentRawLog], "logs"), payment, token, wallet
+    )
+    receipt_transfers = [
+        (index, transfer)
+        for index, transfer in payment.transfers
+        if transfer.token == token and transfer.sender == wallet
+    ]
+    if block_transfers != receipt_transfers:
         raise NodeLied("its receipt and its logs tell of other transfers")
 
 
 async def _read_finalized(node: RpcNode, meter: Meter) -> Finalized:
     (answer,) = await node.batch([RpcCall("eth_getBlockByNumber", ["finalized", False])], meter)
-    found = _decode(answer, _PaymentHeader, "final block").as_finalized()
-    if found.number >= _MOST_NUMBER:
+    finalized = decode_answer(answer, _PaymentHeader, "final block").as_finalized()
+    if finalized.number >= _MOST_NUMBER:
         raise NodeLied("the number of its final block is out of bounds")
-    return found
+    return finalized
 
 
-async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) -> list[msgspec.Raw | RpcError]:
-    """Of several nodes one that lags may leave out what it does not know, and another one fills that in:
-    together they would say what neither knows. Then more was sent than was asked."""
+async def _of_one_node(node: RpcNode, calls: Sequence[RpcCall], meter: Meter) -> list[Answer]:
+    """Sends the calls until one node has answered all of them. A node pool may fill the gaps of a lagging
+    node from another one, and the combined answer could be one that neither node gives; then more calls were
+    sent than were passed."""
     for _ in range(2):
-        own = Meter()
-        answers = await node.batch(calls, own)
-        meter.trips += own.trips
-        meter.calls += own.calls
-        meter.node_ms += own.node_ms
-        if own.calls <= len(calls):
+        attempt = Meter()
+        answers = await node.batch(calls, attempt)
+        meter.trips += attempt.trips
+        meter.calls += attempt.calls
+        meter.node_ms += attempt.node_ms
+        if attempt.calls <= len(calls):
             return answers
     raise NodeFault("it took several nodes to answer, and none of them all of it")
 
 
-# --- reading what came -----------------------------------------------------------------------------
+# --- answers ---------------------------------------------------------------------------------------
 
 
-async def _paying(sent: SentTransaction, mined: MinedTransaction, finalized: Finalized) -> MinedPayment:
+async def _as_payment(sent: SentTransaction, mined: MinedTransaction, finalized: Finalized) -> MinedPayment:
     assert sent.block is not None
     number, block_hash, place = sent.block
     transfers, bloom = [], 0
     for count, (index, log) in enumerate(mined.logs):
-        if count % _LOGS_IN_A_ROW == 0:
+        if count % LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
-        bloom |= _bits(log)
-        moved = _decode_transfer(log)
-        if moved is not None:
-            transfers.append((index, moved))
+        bloom |= log_bits(log)
+        transfer = _decode_transfer(log)
+        if transfer is not None:
+            transfers.append((index, transfer))
     return MinedPayment(sent, number, block_hash, place, mined.succeeded, tuple(transfers), bloom, finalized)
 
 
-def _bits(log: Log) -> int:
-    found = address_bits(log.address)[1]
-    for topic in log.topics:
-        found |= topic_bits(topic)[1]
-    return found
-
-
 def _decode_transfer(log: Log) -> Transferred | None:
-    """Only in exactly the form that ERC-20 gives it."""
+    """Decodes a Transfer, only in exactly ERC-20's form."""
     if not log.topics or log.topics[0] != erc20.TRANSFER_TOPIC or len(log.data) != abi.WORD:
         return None
     return erc20.decode_transfer(log)
 
 
-def _check_block(block: _PaymentBlock, paying: MinedPayment) -> None:
-    if (int(block.number, 16), block.hash.lower()) != (paying.block_number, paying.block_hash):
+def _check_block(block: _PaymentBlock, payment: MinedPayment) -> None:
+    if (int(block.number, 16), block.hash.lower()) != (payment.block_number, payment.block_hash):
         raise NodeLied("its block is not the chain's any more")
-    places = block.transactions
-    if not paying.place < len(places) or places[paying.place].lower() != paying.sent.hash:
+    hashes = block.transactions
+    if not payment.place < len(hashes) or hashes[payment.place].lower() != payment.sent.hash:
         raise NodeLied("its block does not have the transaction where it should be")
-    if paying.bloom_bits & ~int(block.logs_bloom, 16):
+    if payment.bloom_bits & ~int(block.logs_bloom, 16):
         raise NodeLied("its block's bloom does not have its receipt's logs")
 
 
-def _told_by(
-    logs: list[_PaymentRawLog], paying: MinedPayment, token: Address, wallet: Address
+def _read_transfers(
+    logs: list[_PaymentRawLog], payment: MinedPayment, token: Address, wallet: Address
 ) -> list[tuple[int, Transferred]]:
-    """The wallet's transfers of the token in this transaction, as the logs of its block have them."""
-    found = []
-    for one in logs:
-        if one.removed or one.block_hash.lower() != paying.block_hash:
+    """The wallet's transfers of the token in this transaction, from the logs of its block."""
+    transfers = []
+    for raw in logs:
+        if raw.removed or raw.block_hash.lower() != payment.block_hash:
             raise NodeLied("it gave logs of something else")
-        if one.transaction_hash.lower() != paying.sent.hash:
+        if raw.transaction_hash.lower() != payment.sent.hash:
             continue
         try:
-            topics = tuple(topic_bits(text)[0] for text in one.topics)
-            log = Log(address_bits(one.address)[0], topics, bytes.fromhex(one.data[2:]))
+            topics = tuple(topic_bits(text)[0] for text in raw.topics)
+            log = Log(address_bits(raw.address)[0], topics, bytes.fromhex(raw.data[2:]))
         except ValueError as error:
             raise NodeFault("it gave logs that cannot be read") from error
-        moved = _decode_transfer(log)
-        if moved is not None and moved.token == token and moved.sender == wallet:
-            found.append((int(one.log_index, 16), moved))
-    return sorted(found, key=lambda told: told[0])
-
-
-def _decode(answer: msgspec.Raw | RpcError, shape: type[T], what: str) -> T:
-    if isinstance(answer, RpcError):
-        raise NodeFault(f"it gave no {what} ({in_our_words(answer)})")
-    try:
-        return msgspec.json.decode(answer, type=shape)
-    except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise NodeFault(f"it gave a {what} that cannot be read") from error
+        transfer = _decode_transfer(log)
+        if transfer is not None and transfer.token == token and transfer.sender == wallet:
+            transfers.append((int(raw.log_index, 16), transfer))
+    return sorted(transfers, key=lambda indexed: indexed[0])

@@ -17,7 +17,7 @@ import asyncpg
 import structlog
 from structlog.contextvars import bind_contextvars
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.base.clock_age import age_s
 from roundtrip.domain.base.job_turns import Lane
 from roundtrip.domain.base.metrics import Measures
@@ -244,7 +244,7 @@ class Worker(Generic[C]):
                 raise NeverFinished(f"taken {job.tries - 1} times")
             async with contextlib.AsyncExitStack() as writing:
                 # Until its row is to be locked: then nobody else can take it, and renewing would wait for us.
-                async with beside(self._renewing(kind, job), "renewing"):
+                async with run_in_background(self._renewing(kind, job), "renewing"):
                     async with asyncio.timeout(kind.limit_s):
                         effect = await kind.handler(self._ctx, job)
                     acquiring = self._ctx.pool.acquire(timeout=_DATABASE_S)

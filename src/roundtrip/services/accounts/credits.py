@@ -8,7 +8,7 @@ from typing import Annotated
 
 import msgspec
 
-from roundtrip.chain.rpc.background import beside
+from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet import payments as chain_payments
 from roundtrip.chain.wallet.payments import MinedPayment
@@ -203,7 +203,7 @@ async def opening(ctx: Context, again_s: float = _TRY_AGAIN_S) -> AsyncIterator[
     if ctx.payments is None:
         yield
         return
-    async with beside(_open(ctx, ctx.payments, again_s), "payments"):
+    async with run_in_background(_open(ctx, ctx.payments, again_s), "payments"):
         yield
 
 

@@ -230,7 +230,7 @@ async def signed_in(
         [] if claim is None else _hashes(sign_in.good_texts(asker, wallet, secret, now_s, purpose, claim))
     )
     # By the wallet's own key first, which costs no trip: also of one that runs a contract's code (EIP-7702).
-    if any(signatures.signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):
+    if any(signatures.recover_signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):
         return wallet
     # A contract's approval may be public: it is worth something only to whoever holds the text's claim.
     if not claimed or not await _contract_accepts(ctx, wallet.address, claimed, signature, meter):
@@ -264,7 +264,7 @@ def _asker(ctx: Context) -> sign_in.SignInSite:
 
 
 def _hashes(texts: Sequence[str]) -> list[bytes]:
-    return [signatures.hash_of(text) for text in texts]
+    return [signatures.hash_text(text) for text in texts]
 
 
 async def _contract_accepts(

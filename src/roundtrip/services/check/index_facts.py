@@ -26,7 +26,7 @@ async def read_known_venues(
 ) -> KnownVenues:
     """What the venue index of this process knows. Once a token it is completed from the database with the
     pools from before this process started; where the database does not answer, it stays incomplete."""
-    if book is not None and book.wants(token):
+    if book is not None and book.needs_history(token):
         await _complete_from_database(book, pool, contracts, token)
     return known_venues(book, token)
 
@@ -51,7 +51,7 @@ async def _complete_from_database(
     except DATABASE_FAULTS:
         return
     venues = tuple(venue_of(known_pool, contracts) for known_pool in pools)
-    book.tell(token, venues, others, synced.block.number if synced.is_whole() else None)
+    book.add_history(token, venues, others, synced.block.number if synced.is_whole() else None)
 
 
 async def read_index_facts(

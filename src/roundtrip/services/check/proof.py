@@ -7,7 +7,7 @@ import structlog
 
 from roundtrip.chain.blocks.heads import read_header
 from roundtrip.chain.rpc.client import NO_ANSWER, RpcCall, RpcError
-from roundtrip.chain.rpc.errors import concern, in_our_words
+from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -59,4 +59,4 @@ async def _is_canonical(ctx: Context, block: ProofBlock) -> bool:
         return read_header(header).hash.lower() == block.hash
     if header is NO_ANSWER or concern(header) in ("behind", "pruned"):
         return False
-    raise NodeFault(f"it does not tell its block {block.number} ({in_our_words(header)})")
+    raise NodeFault(f"it does not tell its block {block.number} ({describe_error(header)})")

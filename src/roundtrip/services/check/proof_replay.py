@@ -78,8 +78,8 @@ async def _asked_again(claim: Claim, trusted: TrustedSetting) -> list[ProofFindi
         ]
     same = f"{comparing.calls} in {comparing.trip} trips are those that a check sends"
     requests = ProofFinding("requests", True, same)
-    if comparing.parted is not None:
-        requests = _requests(f"they part: {comparing.parted}", other_policy)
+    if comparing.difference is not None:
+        requests = _requests(f"they part: {comparing.difference}", other_policy)
     answers = _answers(claim.evidence, replayed, other_policy)
     if comparing.failed is None:
         return [requests, answers]

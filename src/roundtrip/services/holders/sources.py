@@ -11,7 +11,7 @@ from roundtrip.chain.holders.first_logs import first_logs
 from roundtrip.chain.holders.token_logs import Sources, VenueSides
 from roundtrip.chain.holders.views import entry_point_txs
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
-from roundtrip.chain.rpc.daily_budget import OwnBudget
+from roundtrip.chain.rpc.daily_budget import BudgetedNode
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.events import PoolPlace
 from roundtrip.domain.base.policy import Policy
@@ -169,15 +169,15 @@ def places(token: Address, venues: Mapping[str, VenueSides], contracts: Contract
     return NonWallets(frozenset(pools), frozenset(beside))
 
 
-def reading_node(ctx: Context) -> OwnBudget:
+def reading_node(ctx: Context) -> BudgetedNode:
     """The node, for what a read asks of it: all of that comes off the budget of reading."""
-    return OwnBudget(ctx.node, ctx.books.budget, ctx.now_s)
+    return BudgetedNode(ctx.node, ctx.books.budget, ctx.now_s)
 
 
-def near_node(ctx: Context) -> OwnBudget:
+def near_node(ctx: Context) -> BudgetedNode:
     """The node, for the little that is new: all of that comes off its own budget. Else nobody would be told
     of any token once somebody has spent the one of reading."""
-    return OwnBudget(ctx.node, reading_budget(0), ctx.now_s, counts_all=True)
+    return BudgetedNode(ctx.node, reading_budget(0), ctx.now_s, counts_all=True)
 
 
 # --- where it begins -------------------------------------------------------------------------------

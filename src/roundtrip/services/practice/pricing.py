@@ -6,7 +6,7 @@ from typing import Any
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, Meter, RpcCall, RpcError, hex_bytes
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot
 from roundtrip.chain.simulate.legs import cast
 from roundtrip.domain.base import names
@@ -214,7 +214,7 @@ async def _payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> 
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
-            raise NodeFault(f"it told no balance ({in_our_words(answer)})")
+            raise NodeFault(f"it told no balance ({describe_error(answer)})")
         raise CallerFault("would_fail", "The token does not tell what its pool holds of it.")
     return abi.uint_at(hex_bytes(answer), 0) or 0
 

@@ -7,7 +7,7 @@ import msgspec
 
 from roundtrip.chain.rpc.client import SORTS
 from roundtrip.chain.rpc.endpoints import Condition
-from roundtrip.chain.rpc.node_pool import Nodes
+from roundtrip.chain.rpc.node_pool import NodePool
 from roundtrip.domain.base.errors import RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Durations
 from roundtrip.domain.base.types import BlockRef
@@ -134,7 +134,7 @@ def _node(ctx: Context) -> tuple[NodeHealth, BlockRef | None]:
         head = ctx.heads.current().block
     except RoundtripError as error:
         why = error.message
-    states = ctx.node.state() if isinstance(ctx.node, Nodes) else ()
+    states = ctx.node.state() if isinstance(ctx.node, NodePool) else ()
     nodes = [OneNode(number, one.condition, one.why, list(one.lacks)) for number, one in enumerate(states, 1)]
     took = [_took(ctx, "node", sort, ("answered",), ("failed",)) for sort in SORTS]
     number = ctx.heads.last_number() if head is None else head.number

@@ -269,7 +269,9 @@ def _way(token: BroughtToken, trial: VenueTrial, closed: bool) -> SellWay:
     )
     if pool is None:
         return SellWay(trial, trial.place)
-    return SellWay(trial, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.opening_calls(run.token, factory))
+    return SellWay(
+        trial, VenuePlace(pool, BY_KIND[pool.kind]), launchpad.graduation_calls(run.token, factory)
+    )
 
 
 def _plan_runs(wallet_calls: WalletCalls, token: BroughtToken, way: SellWay) -> list[_SellBackRun]:

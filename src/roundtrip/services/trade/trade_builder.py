@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, RpcCall, RpcError, hex_bytes, quantity
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.legs import VenuePlace, route_to
 from roundtrip.chain.simulate.request import Plan, Results
 from roundtrip.chain.wallet import calls as wallet_calls
@@ -86,7 +86,7 @@ def read_holdings(answers: list[msgspec.Raw | RpcError], pairs: tuple[Pair, ...]
     if quantity(chain) != chain_id:
         raise NodeFault(f"it does not answer for chain {chain_id}")
     if isinstance(held, RpcError) and held.code != REVERTED:
-        raise NodeFault(f"it told no balance ({in_our_words(held)})")
+        raise NodeFault(f"it told no balance ({describe_error(held)})")
     words = [_words(answer) for answer in rest]
     allowed = {
         pair: (word[0], word[1] if pair.via == "permit2" else _FOR_EVER_S)

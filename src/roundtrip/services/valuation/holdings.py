@@ -6,7 +6,7 @@ from typing import TypedDict
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.rpc.client import REVERTED, Meter, RpcError
-from roundtrip.chain.rpc.errors import in_our_words
+from roundtrip.chain.rpc.errors import describe_error
 from roundtrip.chain.simulate.balance_slots import BalanceSlot, guess_calls, read_guesses
 from roundtrip.chain.simulate.legs import VenuePlace
 from roundtrip.domain.base.errors import NodeFault
@@ -151,5 +151,5 @@ async def slot_of(ctx: Context, head: ChainHead, token: Address, meter: Meter) -
         # What the token refuses to say is known; what the node did not is not.
         for answer in answers:
             if isinstance(answer, RpcError) and answer.code != REVERTED:
-                raise NodeFault(f"it told no balance ({in_our_words(answer)})")
+                raise NodeFault(f"it told no balance ({describe_error(answer)})")
     return slot

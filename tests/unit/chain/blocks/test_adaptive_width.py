@@ -20,24 +20,24 @@ def test_fast_answers_widen_to_the_most() -> None:
     width = Width()
     seen = [width.blocks]
     for _ in range(7):
-        width.took(width.blocks, FAST, 0)
+        width.note_answer(width.blocks, FAST, 0)
         seen.append(width.blocks)
     assert seen == [32, 64, 128, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS, MOST_BLOCKS]
 
 
 def test_a_slow_answer_halves_and_one_between_changes_nothing() -> None:
     width = Width()
-    width.took(FIRST_BLOCKS, 1.5 * TARGET_S, 0)
+    width.note_answer(FIRST_BLOCKS, 1.5 * TARGET_S, 0)
     assert width.blocks == FIRST_BLOCKS
-    width.took(FIRST_BLOCKS, SLOW, 0)
+    width.note_answer(FIRST_BLOCKS, SLOW, 0)
     assert width.blocks == FIRST_BLOCKS // 2
 
 
 def test_many_logs_keep_it_from_growing_and_more_halve_it() -> None:
     width = Width()
-    width.took(FIRST_BLOCKS, FAST, MOST_LOGS // 2 + 1)
+    width.note_answer(FIRST_BLOCKS, FAST, MOST_LOGS // 2 + 1)
     assert width.blocks == FIRST_BLOCKS
-    width.took(FIRST_BLOCKS, FAST, MOST_LOGS + 1)
+    width.note_answer(FIRST_BLOCKS, FAST, MOST_LOGS + 1)
     assert width.blocks == FIRST_BLOCKS // 2
 
 
@@ -50,7 +50,7 @@ def test_several_sent_together_that_fail_together_narrow_once() -> None:
 
 def test_an_answer_to_fewer_blocks_widens_nothing() -> None:
     width = Width()
-    width.took(1, FAST, 0)
+    width.note_answer(1, FAST, 0)
     assert width.blocks == FIRST_BLOCKS
 
 
@@ -61,10 +61,10 @@ def test_what_was_refused_is_tried_again_after_a_while_only() -> None:
             width.note_refusal(width.blocks)
             refused += 1
         else:
-            width.took(width.blocks, FAST, 0)
+            width.note_answer(width.blocks, FAST, 0)
     assert 2 <= refused <= 5
     for _ in range(20 * TAKEN_TO_FORGET):
-        width.took(width.blocks, FAST, 0)
+        width.note_answer(width.blocks, FAST, 0)
     assert width.blocks == MOST_BLOCKS, "a limit that is gone is forgotten"
 
 
@@ -73,7 +73,7 @@ def test_after_a_failure_that_was_no_refusal_it_widens_again_at_once() -> None:
     while width.blocks > 1:
         width.note_failure(width.blocks)
     for _ in range(11):
-        width.took(width.blocks, FAST, 0)
+        width.note_answer(width.blocks, FAST, 0)
     assert width.blocks == MOST_BLOCKS
 
 
@@ -81,7 +81,7 @@ def test_after_a_failure_that_was_no_refusal_it_widens_again_at_once() -> None:
 def test_it_settles_where_an_answer_takes_about_the_target(ms_a_block: float, logs_a_block: int) -> None:
     width = Width()
     for _ in range(60):
-        width.took(width.blocks, width.blocks * ms_a_block / 1000, width.blocks * logs_a_block)
+        width.note_answer(width.blocks, width.blocks * ms_a_block / 1000, width.blocks * logs_a_block)
     took_s, logs = width.blocks * ms_a_block / 1000, width.blocks * logs_a_block
     assert took_s <= 2 * TARGET_S
     assert logs <= MOST_LOGS
@@ -100,7 +100,7 @@ class Used(RuleBasedStateMachine):
     @rule(blocks=st.integers(1, MOST_BLOCKS), seconds=st.floats(0, 100), logs=st.integers(0, 10**6))
     def took(self, blocks: int, seconds: float, logs: int) -> None:
         before = self.width.blocks
-        self.width.took(blocks, seconds, logs)
+        self.width.note_answer(blocks, seconds, logs)
         assert self.width.blocks <= 2 * max(before, blocks)
 
     @rule(blocks=st.integers(1, MOST_BLOCKS))

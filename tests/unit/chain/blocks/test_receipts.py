@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.blocks.receipts import read_alone
+from roundtrip.chain.blocks.receipts import read_by_receipts
 from roundtrip.chain.blocks.spans import NodeLied, SpanRefused, asks_too_much, read_span
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
@@ -26,7 +26,7 @@ async def test_a_block_reads_by_its_receipts_as_by_its_logs() -> None:
     made = ScriptedChain(5, blocks=30, most_logs=40)
     for number in range(30):
         (plain,) = await read_span(made, number, number)
-        assert await read_alone(made, number) == plain
+        assert await read_by_receipts(made, number) == plain
 
 
 async def test_one_block_with_more_logs_than_are_given_does_not_stop_the_stream() -> None:
@@ -52,7 +52,7 @@ async def test_fewer_receipts_are_asked_for_until_they_are_given_and_then_more_a
             raise NodeAnswerTooLarge("its answer is too large to read")
 
     made.before = before
-    assert len((await read_alone(made, number)).entries) == 20
+    assert len((await read_by_receipts(made, number)).entries) == 20
     assert receipts_asked(made) == [16, 8, 4, 8, 4, 2, 1, 2, 1, 2, 4, 8]
 
 
@@ -75,7 +75,7 @@ async def test_only_where_fewer_receipts_may_help_are_fewer_asked_for(error: Any
 
     made.twist = twist
     with pytest.raises(NodeFault) as raised:
-        await read_alone(made, 2)
+        await read_by_receipts(made, 2)
     assert isinstance(raised.value, SpanRefused) == asks_too_much(raised.value) == narrower
     assert receipts_asked(made) == ([2, 1] if narrower else [2])
 
@@ -108,7 +108,7 @@ async def test_receipts_are_held_against_the_header(name: str) -> None:
     made = chain()
     made.twist = lambda calls, answers: change(answers) if calls[0].method == RECEIPT else None
     with pytest.raises(NodeLied, match=why):
-        await read_alone(made, 2)
+        await read_by_receipts(made, 2)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ async def test_what_cannot_be_read_is_a_fault_of_the_node(odd: Any, method: str)
 
     made.twist = twist
     with pytest.raises(NodeFault):
-        await read_alone(made, 2)
+        await read_by_receipts(made, 2)
 
 
 async def test_a_block_that_changes_meanwhile_is_a_fault() -> None:
@@ -136,9 +136,9 @@ async def test_a_block_that_changes_meanwhile_is_a_fault() -> None:
 
     made.before = before
     with pytest.raises(NodeFault):
-        await read_alone(made, 2)
+        await read_by_receipts(made, 2)
     with pytest.raises(NodeFault):
-        await read_alone(made, 99)
+        await read_by_receipts(made, 99)
 
 
 async def test_a_span_of_two_blocks_is_not_read_by_receipts() -> None:

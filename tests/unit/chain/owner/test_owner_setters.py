@@ -13,7 +13,7 @@ from vyper.compiler.input_bundle import FilesystemInputBundle
 from roundtrip.chain.owner import selectors as functions
 from roundtrip.chain.owner.known_setters import HOLDERS, KNOWN, UPGRADES
 from roundtrip.chain.owner.owner_setters import OwnerSetters, Setter, find
-from roundtrip.chain.owner.state_changing import changing
+from roundtrip.chain.owner.state_changing import find_changing
 from roundtrip.venues.abi import selector
 from unit.chain.bytecode import STOP, contract, reads, writes
 
@@ -183,8 +183,8 @@ def test_a_reader_that_dies_has_told_what_it_told(
         return
     with pytest.raises(functions.ArgumentsUnread) as short:
         functions.read(b"\0")
-    assert [one.selector for one in short.value.told] == selectors
-    assert all(one.arguments is None for one in short.value.told)
+    assert [one.selector for one in short.value.functions] == selectors
+    assert all(one.arguments is None for one in short.value.functions)
 
 
 def test_what_was_cut_short_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +203,7 @@ def test_what_was_cut_short_is_read_again(monkeypatch: pytest.MonkeyPatch) -> No
 @settings(deadline=None, max_examples=200)
 @given(st.binary(max_size=600))
 def test_no_bytes_break_the_walk_through_them(code: bytes) -> None:
-    assert changing(code, range(len(code))) <= set(range(len(code)))
+    assert find_changing(code, range(len(code))) <= set(range(len(code)))
 
 
 @settings(deadline=None, max_examples=12)
@@ -225,5 +225,5 @@ def test_what_only_reads_is_told_from_what_writes_through_calls_within() -> None
     code[0x0A:0x11] = bytes.fromhex("5b6011601456") + b"\x00"
     code[0x11:0x13] = bytes.fromhex("5b00")
     code[0x14:0x1B] = bytes.fromhex("5b600160005556")
-    assert changing(bytes(code), (0x01, 0x0A, 0x11)) == {0x0A}
+    assert find_changing(bytes(code), (0x01, 0x0A, 0x11)) == {0x0A}
     assert STOP == "00"

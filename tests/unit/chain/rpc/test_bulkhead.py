@@ -139,7 +139,7 @@ async def test_who_waits_too_long_is_told_whose_doing_it_is(caller: str, error: 
 
 async def test_many_callers_of_one_token_leave_places_to_other_tokens() -> None:
     work, done = bulkhead(Clock(), places=3, of_token=2), asyncio.Event()
-    work.is_found_plain("attacked")
+    work.mark_plain("attacked")
     started: list[tuple[str, str]] = []
 
     async def hold(caller: str, token: str) -> None:
@@ -172,7 +172,7 @@ async def test_of_a_token_that_nobody_knows_one_request_runs_before_others_follo
     assert started == ["a"]
     # What it used was no very much.
     await BoundedNode.of(node, bulkhead, "checks", "z", "other").batch(SIMULATION)
-    bulkhead.is_found_plain("new")
+    bulkhead.mark_plain("new")
     gate.set()
     await asyncio.gather(*tasks)
     gate.clear()
@@ -326,7 +326,7 @@ async def test_a_token_that_uses_very_much_gas_goes_on_in_the_lane_of_its_like()
 
 async def test_simulations_of_a_dear_token_are_sent_one_at_a_time_and_answered_in_order() -> None:
     bulkhead, node = Bulkhead(), ScriptedNode()
-    bulkhead.is_found_dear("loops")
+    bulkhead.mark_dear("loops")
     dear = BoundedNode.of(node, bulkhead, "checks", "someone", "loops")
     assert len(await dear.batch([*PLAIN, *PLAIN, *SIMULATION, *SIMULATION, *PLAIN])) == 5
     assert node.asked == ["eth_getBalance", "eth_simulateV1", "eth_simulateV1", "eth_getBalance"]

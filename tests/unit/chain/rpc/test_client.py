@@ -14,7 +14,6 @@ from roundtrip.chain.rpc.client import (
     NodeRefused,
     RpcCall,
     RpcError,
-    quantity,
 )
 from roundtrip.domain.base.errors import NodeFault
 from unit.chain.rpc_nodes import ALL, CALLS, Session, answer, node, shown
@@ -172,9 +171,3 @@ async def test_an_answer_past_the_size_is_not_read_to_its_end() -> None:
     with pytest.raises(NodeAnswerTooLarge):
         await node(session, most_answer_bytes=size - 1).batch(CALLS)
     assert session.response.closed
-
-
-async def test_a_single_call_is_a_batch_of_one() -> None:
-    session = Session([answer(0, "0x1237")])
-    assert quantity(await node(session).one("eth_chainId")) == 0x1237
-    assert session.asked == [[{"jsonrpc": "2.0", "id": 0, "method": "eth_chainId", "params": []}]]

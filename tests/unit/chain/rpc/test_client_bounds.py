@@ -11,7 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundtrip.chain.rpc.client import READ_METHODS, Budget, Meter, RpcError, hex_bytes, quantity, text
+from roundtrip.chain.rpc.client import (
+    READ_METHODS,
+    Budget,
+    Meter,
+    RpcCall,
+    RpcError,
+    hex_bytes,
+    quantity,
+    text,
+)
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from unit.chain.rpc_nodes import ALL, CALLS, DAY_S, Response, Session, answer, node, shown
 
@@ -26,7 +35,7 @@ async def test_what_does_more_than_read_is_refused_before_anything_goes_out(meth
     session = Session([answer(0, "0x1")])
     limited = node(session, budget=Budget(calls_per_day=5))
     with pytest.raises(ValueError, match=f"only reads from a node, and {method} is not in READ_METHODS"):
-        await limited.one(method, "0x00")
+        await limited.batch([RpcCall(method, ["0x00"])])
     with pytest.raises(ValueError, match="only reads"):
         await limited.batch([*CALLS, replace(CALLS[0], method=method)])
     assert (session.asked, limited.budget.spent) == ([], 0)
@@ -40,7 +49,7 @@ def test_a_call_cannot_become_another_one() -> None:
 @pytest.mark.parametrize("method", sorted(READ_METHODS))
 async def test_what_reads_goes_out_as_it_is(method: str) -> None:
     session = Session([answer(0, "0x1")])
-    await node(session).one(method)
+    await node(session).batch([RpcCall(method, [])])
     assert session.asked[0][0]["method"] == method
     reading = (
         "eth_(get|call|chainId|simulate|estimate|createAccessList|gasPrice|subscribe)|web3_clientVersion"

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.blocks.spans import ask
 from roundtrip.chain.rpc.client import Budget, Meter, RpcCall
-from roundtrip.chain.rpc.daily_budget import OwnBudget
+from roundtrip.chain.rpc.daily_budget import BudgetedNode
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from unit.chain.samples import raw
 
@@ -41,7 +41,7 @@ class Node:
 
 async def test_every_call_is_taken_off_its_own_budget_and_none_off_the_nodes() -> None:
     node, budget, meter = Node(), Budget(calls_per_day=10), Meter()
-    own = OwnBudget(node, budget, lambda: 5.0)
+    own = BudgetedNode(node, budget, lambda: 5.0)
     assert len(await own.batch([CALL, CALL], meter)) == 2
     assert len(await ask(own, [CALL])) == 1
     given = await own.batches([[CALL], [CALL, CALL, CALL], [CALL]], meter)
@@ -51,7 +51,7 @@ async def test_every_call_is_taken_off_its_own_budget_and_none_off_the_nodes() -
 
 
 async def test_when_it_is_spent_nothing_is_asked() -> None:
-    own = OwnBudget(Node(), Budget(calls_per_day=2), lambda: 5.0)
+    own = BudgetedNode(Node(), Budget(calls_per_day=2), lambda: 5.0)
     with pytest.raises(ServiceFull) as raised:
         await own.batches([[CALL, CALL], [CALL]], Meter())
     assert raised.value.code == "budget_spent"
@@ -61,11 +61,11 @@ async def test_when_it_is_spent_nothing_is_asked() -> None:
 
 async def test_where_it_has_none_of_its_own_the_node_pays() -> None:
     node = Node()
-    own = OwnBudget(node, Budget(), lambda: 5.0)
+    own = BudgetedNode(node, Budget(), lambda: 5.0)
     await own.batch([CALL, CALL])
     assert node.budget.spent == 2
     await own.batch([CALL], budgeted=False)
     assert node.budget.spent == 2
-    counting = OwnBudget(node, Budget(), lambda: 5.0, counts_all=True)
+    counting = BudgetedNode(node, Budget(), lambda: 5.0, counts_all=True)
     await counting.batch([CALL], budgeted=False)
     assert node.budget.spent == 3

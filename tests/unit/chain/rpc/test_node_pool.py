@@ -53,7 +53,7 @@ def test_after_its_rest_one_request_finds_out_whether_it_is_well() -> None:
 
 def test_a_node_that_is_told_to_wait_is_not_asked_at_all() -> None:
     (one,) = endpoints({})
-    one.told_to_wait("why", at(0), 30)
+    one.note_rate_limit("why", at(0), 30)
     assert chosen([one], at(1)) is None
     assert chosen([one], at(29), within_s=5.0) == (0, 1.0)
 
@@ -61,7 +61,7 @@ def test_a_node_that_is_told_to_wait_is_not_asked_at_all() -> None:
 @pytest.mark.parametrize(("told_s", "waits_s"), [(None, 1), (0, 1), (7, 7), (120, 120), (10**9, 120)])
 def test_retry_after_is_honoured_within_a_bound(told_s: int | None, waits_s: float) -> None:
     (one,) = endpoints({})
-    one.told_to_wait("why", at(5), told_s)
+    one.note_rate_limit("why", at(5), told_s)
     assert one.waits_until_s == 5 + waits_s
 
 
@@ -69,14 +69,14 @@ def test_being_told_to_wait_again_and_again_waits_longer() -> None:
     (one,) = endpoints({})
     waits: list[float] = []
     for _ in range(8):
-        one.told_to_wait("why", at(one.waits_until_s if waits else 0), None)
+        one.note_rate_limit("why", at(one.waits_until_s if waits else 0), None)
         waits.append(one.waits_until_s)
     assert waits == [1, 3, 7, 15, 31, 63, 123, 183]
 
 
 def test_who_lacks_a_method_is_asked_for_others_and_for_it_only_where_nobody_else_is_left() -> None:
     them = endpoints({}, {})
-    them[0].does_not_serve(SIMULATES, at(0))
+    them[0].note_unserved(SIMULATES, at(0))
     assert chosen(them, at(1)) == (0, 0)
     assert chosen(them, at(1), SIMULATIONS) == (1, 0)
     them[1].note_failure("why", at(1), 0)
@@ -87,7 +87,7 @@ def test_who_lacks_a_method_is_asked_for_others_and_for_it_only_where_nobody_els
 
 def test_who_speaks_another_dialect_is_never_asked_to_simulate() -> None:
     them = endpoints({}, {})
-    them[0].told_speech(False, at(0))
+    them[0].note_dialect(False, at(0))
     assert chosen(them, at(0), SIMULATIONS) == (1, 0)
     assert chosen(them, at(0), SIMULATIONS, asked=frozenset({1})) is None
     assert chosen(them, at(0), READS) == (0, 0)
@@ -96,7 +96,7 @@ def test_who_speaks_another_dialect_is_never_asked_to_simulate() -> None:
 
 def test_who_spoke_otherwise_once_is_heard_again() -> None:
     them = endpoints({}, {})
-    them[0].told_speech(False, at(0))
+    them[0].note_dialect(False, at(0))
     assert chosen(them, at(59), SIMULATIONS) == (1, 0)
     assert chosen(them, at(61), SIMULATIONS) == (0, 0)
     assert them[0].state(at(61)).condition == "ok"
@@ -104,22 +104,22 @@ def test_who_spoke_otherwise_once_is_heard_again() -> None:
 
 def test_a_node_of_another_chain_waits_and_comes_behind_all_others_then() -> None:
     them = endpoints({}, {})
-    them[0].told_other_chain("chain 1", at(0))
+    them[0].note_other_chain("chain 1", at(0))
     assert chosen(them, at(59), within_s=0.5) == (1, 0)
     assert chosen(them, at(61)) == (1, 0)
     assert chosen(them, at(61), asked=frozenset({1})) == (0, 0)
     assert them[0].chain_is_due(at(61))
-    them[0].told_chain(at(62))
+    them[0].note_chain(at(62))
     assert chosen(them, at(63)) == (0, 0)
 
 
 def test_the_chain_is_asked_at_first_and_every_half_minute_and_after_a_fault() -> None:
     (one,) = endpoints({})
     assert one.chain_is_due(at(0))
-    one.told_chain(at(0))
+    one.note_chain(at(0))
     assert not one.chain_is_due(at(29.9))
     assert one.chain_is_due(at(30))
-    one.told_chain(at(30))
+    one.note_chain(at(30))
     one.note_failure("why", at(31), 0)
     assert one.chain_is_due(at(31))
 
@@ -148,18 +148,18 @@ def test_a_spent_day_goes_to_the_next() -> None:
 def test_a_refused_batch_is_halved_once_for_all_that_were_under_way() -> None:
     (one,) = endpoints({})
     for _ in range(3):
-        one.refused_batch(48, at(0))
+        one.note_batch_refusal(48, at(0))
     assert one.calls_a_request(at(1)) == 24
-    one.refused_batch(24, at(1))
+    one.note_batch_refusal(24, at(1))
     assert one.calls_a_request(at(2)) == 12
-    one.refused_batch(1, at(2))
+    one.note_batch_refusal(1, at(2))
     assert one.calls_a_request(at(2)) == 1
 
 
 def test_it_grows_again_by_doubling_and_no_further_than_it_was_set() -> None:
     (one,) = endpoints({"calls_a_request": 40})
     assert one.calls_a_request(at(0)) == 40
-    one.refused_batch(40, at(0))
+    one.note_batch_refusal(40, at(0))
     assert [one.calls_a_request(at(s)) for s in (599, 600, 700, 1200)] == [20, 40, 40, 40]
 
 
@@ -192,13 +192,13 @@ def test_what_is_fast_is_never_hedged_at_once() -> None:
 
 def test_late_once_is_chance_and_three_times_a_fault() -> None:
     (one,) = endpoints({})
-    one.was_late("late", at(0), 0)
-    one.was_late("late", at(0), 0)
+    one.note_late("late", at(0), 0)
+    one.note_late("late", at(0), 0)
     one.note_answer(0.1, False)
-    one.was_late("late", at(0), 0)
-    one.was_late("late", at(0), 0)
+    one.note_late("late", at(0), 0)
+    one.note_late("late", at(0), 0)
     assert not one.rests(at(0))
-    one.was_late("late", at(0), 0)
+    one.note_late("late", at(0), 0)
     assert one.rests(at(0))
 
 
@@ -233,10 +233,10 @@ def test_of_a_url_only_the_host_is_shown() -> None:
 def test_every_condition_is_told() -> None:
     well, rests, waits, other, spent = endpoints({}, {}, {}, {}, {"calls_per_day": 1})
     rests.note_failure("it took too long", at(0), 0)
-    waits.told_to_wait("it limits its calls", at(0))
-    other.told_other_chain("it is of chain 1, not 4663", at(0))
+    waits.note_rate_limit("it limits its calls", at(0))
+    other.note_other_chain("it is of chain 1, not 4663", at(0))
     spent.take(1, at(0))
-    well.does_not_serve(SIMULATES, at(0))
+    well.note_unserved(SIMULATES, at(0))
     assert [(s.condition, s.why) for s in (e.state(at(0)) for e in (well, rests, waits, other, spent))] == [
         ("ok", ""),
         ("resting", "it took too long"),

@@ -36,7 +36,7 @@ def asking(calls: int = 2) -> RequestRace:
 def test_what_nobody_settled_is_the_first_ones_error() -> None:
     one = asking()
     one.settled[0] = raw("a")
-    one.said[1] = RpcError(-32000, "header not found")
+    one.node_errors[1] = RpcError(-32000, "header not found")
     one.note_fault(NodeFault("dead"))
     assert one.answers() == [raw("a"), RpcError(-32000, "header not found")]
 
@@ -57,7 +57,7 @@ def test_only_trips_one_after_another_count() -> None:
     for beside in (False, True, False):
         runner = Runner(0, [0], 0.0, 1.0, beside, [], [], False)
         runner.meter.trips, runner.meter.calls = 1, 5
-        one.over.append(runner)
+        one.finished.append(runner)
     meter = Meter()
     one.count(meter)
     assert (meter.trips, meter.calls) == (2, 15)
@@ -128,23 +128,23 @@ class Standing(RuleBasedStateMachine):
     def comes(self, one: NodeEndpoint, outcome: str, calls: int, now: Moment) -> None:
         if outcome == "answers":
             one.note_answer(0.1, False)
-            one.told_chain(now)
+            one.note_chain(now)
         elif outcome == "fails":
             one.note_failure("why", now, 0.5)
         elif outcome == "limits":
-            one.told_to_wait("why", now)
+            one.note_rate_limit("why", now)
         elif outcome == "retry":
-            one.told_to_wait("why", now, 20)
+            one.note_rate_limit("why", now, 20)
         elif outcome == "lacks":
-            one.does_not_serve(SIMULATES, now)
+            one.note_unserved(SIMULATES, now)
         elif outcome == "behind":
-            one.is_behind(now)
+            one.note_behind(now)
         elif outcome == "large":
-            one.refused_batch(calls, now)
+            one.note_batch_refusal(calls, now)
         elif outcome == "chain":
-            one.told_other_chain("why", now)
+            one.note_other_chain("why", now)
         else:
-            one.was_late("why", now, 0.0)
+            one.note_late("why", now, 0.0)
 
     @invariant()
     def rates_are_kept(self) -> None:

@@ -83,7 +83,7 @@ async def test_the_same_again_does_not_part() -> None:
     comparing = CallComparer(Scripted(), await kept())
     await asked(comparing)
     comparing.end()
-    assert (comparing.parted, comparing.calls, comparing.trip) == (None, 4, 2)
+    assert (comparing.difference, comparing.calls, comparing.trip) == (None, 4, 2)
 
 
 Change = Callable[[list[Any]], object]
@@ -121,5 +121,5 @@ async def test_every_change_is_found_and_nothing_of_it_is_sent(name: str) -> Non
     comparing = CallComparer(node, trips)
     await asked(comparing)
     comparing.end()
-    assert comparing.parted == told
+    assert comparing.difference == told
     assert node.reached == [[CODE, CHAIN], [SIMULATED], [CHAIN]]

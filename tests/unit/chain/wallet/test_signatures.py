@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
-from roundtrip.chain.wallet.signatures import contract_accepts, hash_of, signer
+from roundtrip.chain.wallet.signatures import contract_accepts, hash_text, recover_signer
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.abi import checksum_address
@@ -30,7 +30,7 @@ def signed(person: Person, text: str) -> bytes:
 
 @pytest.mark.parametrize("text", ["", "a", "a text\nof lines", "é \u202e 🤖", "x" * 5000])
 def test_the_hash_is_the_one_that_wallets_sign(text: str) -> None:
-    assert hash_of(text) == _hash_eip191_message(encode_defunct(text=text))
+    assert hash_text(text) == _hash_eip191_message(encode_defunct(text=text))
 
 
 def test_the_signer_is_found_with_either_way_to_write_v() -> None:
@@ -39,25 +39,25 @@ def test_the_signer_is_found_with_either_way_to_write_v() -> None:
         signature = signed(person, f"text {number}")
         assert signature[64] in (27, 28)
         for v in (signature[64], signature[64] - 27):
-            assert signer(hash_of(f"text {number}"), signature[:64] + bytes([v])) == person.address
-        assert signer(hash_of("another"), signature) != person.address
+            assert recover_signer(hash_text(f"text {number}"), signature[:64] + bytes([v])) == person.address
+        assert recover_signer(hash_text("another"), signature) != person.address
 
 
 @settings(max_examples=30)
 @given(st.binary(max_size=40), st.integers(1, ORDER - 1))
 def test_of_every_signature_only_the_low_half_counts(text: bytes, secret: int) -> None:
     account = Account.from_key(secret.to_bytes(32, "big"))
-    hashed = hash_of(text.hex())
+    hashed = hash_text(text.hex())
     signature = bytes(account.unsafe_sign_hash(hashed).signature)
     r, s, v = signature[:32], int.from_bytes(signature[32:64], "big"), signature[64]
     twin = r + (ORDER - s).to_bytes(32, "big") + bytes([27 + 28 - v])
     assert Account._recover_hash(hashed, signature=twin) == account.address
-    assert signer(hashed, signature) == account.address.lower()
-    assert signer(hashed, twin) is None
+    assert recover_signer(hashed, signature) == account.address.lower()
+    assert recover_signer(hashed, twin) is None
 
 
 def test_what_is_no_signature() -> None:
-    person, hashed = Person(), hash_of("text")
+    person, hashed = Person(), hash_text("text")
     good = signed(person, "text")
     r, s, v = good[:32], good[32:64], good[64:]
     zero, order, most = bytes(32), ORDER.to_bytes(32, "big"), b"\xff" * 32
@@ -66,13 +66,13 @@ def test_what_is_no_signature() -> None:
     wrong += [r + s + bytes([other]) for other in (2, 3, 26, 29, 30, 35, 36, 37, 128, 255)]
     # The compact form of EIP-2098: 64 bytes.
     wrong += [r + bytes([s[0] | (v[0] - 27) << 7]) + s[1:]]
-    assert [one.hex() for one in wrong if signer(hashed, one) is not None] == []
+    assert [one.hex() for one in wrong if recover_signer(hashed, one) is not None] == []
 
 
 @settings(max_examples=200)
 @given(st.binary(max_size=70) | st.binary(min_size=65, max_size=65))
 def test_no_bytes_break_it(signature: bytes) -> None:
-    found = signer(hash_of("text"), signature)
+    found = recover_signer(hash_text("text"), signature)
     assert found is None or len(found) == 42
 
 
