@@ -67,10 +67,10 @@ SLOW_MS = 1000
 PLACE_S = 0.5
 """So long a run keeps its place from others, and begins further messages."""
 LANES = (
-    Lane("urgent", places=16, of_owner=2, of_host=4, keeps_s=PLACE_S),
-    Lane("normal", places=64, of_owner=1, of_host=16, keeps_s=PLACE_S),
-    Lane("unproven", places=8, of_owner=2, of_host=2, keeps_s=PLACE_S),
-    Lane("slow", places=16, of_owner=1, of_host=4),
+    Lane("urgent", places=16, max_per_owner=2, max_per_host=4, hold_s=PLACE_S),
+    Lane("normal", places=64, max_per_owner=1, max_per_host=16, hold_s=PLACE_S),
+    Lane("unproven", places=8, max_per_owner=2, max_per_host=2, hold_s=PLACE_S),
+    Lane("slow", places=16, max_per_owner=1, max_per_host=4),
 )
 """Where channels wait for their turn: with a message of ``URGENT``; proven; not proven; and slow, whatever
 else."""
