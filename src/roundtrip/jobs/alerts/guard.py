@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import BAG
-from roundtrip.domain.watch.bag_guard import GUARD, drains_much, matters, sells_much, source_of
+from roundtrip.domain.watch.bag_guard import GUARD, drains_much, guard_source_id, matters, sells_much
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server import jobs
@@ -62,7 +62,7 @@ def _is_told(holder: BagHolder, happening: Happening) -> bool:
 
 
 def _source(holder: BagHolder, happening: Happening) -> AlertSource:
-    number = source_of(holder.token_number, happening.verb)
+    number = guard_source_id(holder.token_number, happening.verb)
     return AlertSource("bag_guard", number, holder.account_id, BAG, holder.from_number)
 
 

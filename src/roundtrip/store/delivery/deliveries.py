@@ -10,14 +10,14 @@ import asyncpg
 
 from roundtrip.domain.watch.alerts import Alert
 from roundtrip.domain.watch.channels import (
+    ACTIVE,
     IN_ORDER_TRIES,
     SLOW_MS,
-    TOLD,
     URGENT,
     DeliveryEvent,
     DeliveryState,
     delivery_after,
-    messages_of,
+    split_messages,
 )
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
@@ -81,7 +81,7 @@ async def wish_and_run(
         "SELECT id, account_id, kind FROM accounts.channel WHERE account_id = ANY ($1) AND state = ANY ($2)"
         " ORDER BY id",
         sorted({account_id for account_id, _ in groups}),
-        list(TOLD),
+        list(ACTIVE),
     )
     messages = [
         (
@@ -93,7 +93,7 @@ async def wish_and_run(
         for channel in found
         for (account_id, kind), ids in groups.items()
         if account_id == channel["account_id"]
-        for some in messages_of(len(ids), MOST_ROWS[channel["kind"]])
+        for some in split_messages(len(ids), MOST_ROWS[channel["kind"]])
     ]
     await connection.executemany(
         "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
@@ -246,7 +246,7 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
         " WHERE delivery.id = $1 AND channel.state = ANY ($2) AND delivery.id > channel.dropped_to"
         " FOR UPDATE OF delivery",
         delivery_id,
-        list(TOLD),
+        list(ACTIVE),
     )
     if row is None:
         return None

@@ -17,15 +17,15 @@ from roundtrip.domain.watch.bag_guard import (
     StoredLevel,
     VerdictTurn,
     after,
-    first_standing,
-    in_turn,
+    guard_source_id,
+    initial_standing,
     matters,
+    order_checks,
     sells_much,
-    source_of,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-HOUR_S = GUARD.again_s
+HOUR_S = GUARD.recovery_wait_s
 SUPPLY = 10**27
 PART = SUPPLY // 1000
 
@@ -38,7 +38,7 @@ def seen(level: str, at_s: float, **more: object) -> StoredLevel:
 
 
 def known(level: str = "ok") -> BagStanding:
-    found = first_standing(seen(level, 0))
+    found = initial_standing(seen(level, 0))
     assert found is not None
     return found
 
@@ -97,7 +97,7 @@ def test_what_could_not_be_found_out_changes_nothing() -> None:
     assert told(unknown, seen("unknown", 40), level="danger") == []
     assert told(seen("danger", 1), unknown) == []
     assert told(seen("danger", 1), unknown, seen("danger", 40)) == [("ok", "danger")]
-    assert first_standing(unknown) is None
+    assert initial_standing(unknown) is None
 
 
 def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once() -> None:
@@ -203,7 +203,7 @@ def test_a_pool_matters_by_its_trade_or_by_its_money(
 
 
 def test_sales_and_drains_of_a_token_count_apart() -> None:
-    assert len({source_of(number, verb) for number in (1, 2) for verb in ("selling", "draining")}) == 4
+    assert len({guard_source_id(number, verb) for number in (1, 2) for verb in ("selling", "draining")}) == 4
 
 
 def a_token(number: int) -> Address:
@@ -215,7 +215,7 @@ def test_accounts_take_turns_and_what_was_given_comes_last() -> None:
     held = [BagHolding(1, token, False) for token in many]
     held += [BagHolding(2, few[0], False), BagHolding(2, few[1], True), BagHolding(3, bare[0], True)]
     checked = {token: START + timedelta(seconds=place) for place, token in enumerate([*many[1:], *few])}
-    found = in_turn(held, [*many, few[0], few[1], bare[0]], checked, [many[19]])
+    found = order_checks(held, [*many, few[0], few[1], bare[0]], checked, [many[19]])
     # The one that waits for another check; of each the one that was never checked, or longest ago.
     assert found[:3] == [many[19], few[0], many[0]]
     assert found[3:-2] == many[1:19]
@@ -225,4 +225,4 @@ def test_accounts_take_turns_and_what_was_given_comes_last() -> None:
 def test_what_somebody_bought_is_no_gift() -> None:
     one, other = a_token(1), a_token(2)
     held = [BagHolding(1, one, True), BagHolding(2, one, False), BagHolding(3, other, True)]
-    assert in_turn(held, [other, one], {}, []) == [one, other]
+    assert order_checks(held, [other, one], {}, []) == [one, other]

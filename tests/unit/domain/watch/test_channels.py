@@ -30,7 +30,7 @@ from roundtrip.domain.watch.channels import (
     delivery_after,
     failing_since,
     failure,
-    messages_of,
+    split_messages,
     wait_s,
 )
 
@@ -165,7 +165,7 @@ def test_a_failure_after_a_long_quiet_is_the_first_again() -> None:
 
 @given(count=st.integers(0, 500), most=st.integers(1, 60))
 def test_messages_hold_every_row_once_in_order(count: int, most: int) -> None:
-    found = messages_of(count, most)
+    found = split_messages(count, most)
     assert [place for one in found for place in one] == list(range(count))
     assert all(0 < len(one) <= most for one in found)
     assert len(found) == -(-count // most)
