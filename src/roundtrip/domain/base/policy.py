@@ -85,8 +85,8 @@ class Policy:
     least_caught: int = 2
     """Fewer caught holders only give a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000
-    """Where at least this share of the holders cannot sell, or loses ``danger_loss_bps``, nobody who stays
-    can sell: the token cannot be sold."""
+    """The token cannot be sold where at least this share of the holders cannot sell, or loses
+    ``danger_loss_bps``: no lasting holder can."""
 
     most_venues: int = 8
     node_fault_ttl_ms: int = 2000

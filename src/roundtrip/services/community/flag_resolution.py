@@ -136,7 +136,7 @@ async def _drains(connection: Connection, flag: WaitingFlag, token_id: int, newe
         basis.deployer_raw,
         (0, 0) if sold is None else (sold.settled, sold.now),
     )
-    drained = flag_calls.drains(left)
+    drained = flag_calls.drain_cause(left)
     if drained is None:
         return _FlagProgress(flag, answered_s=min(newest_s, week.ends_s))
     assert drained == "liquidity" or sold is not None
@@ -190,7 +190,7 @@ async def _by_price(
     if flag.kind == "dead":
         event: flag_calls.Event | None = "proved" if flag_calls.is_dead(now) else None
     else:
-        event = flag_calls.runs(flag.state, flag.seen_s, now, ends_s)
+        event = flag_calls.run_event(flag.state, flag.seen_s, now, ends_s)
     if event in ("proved", "held"):
         moved = await _read_trades(ctx, connection, flag)
         if flag.kind == "dead" and not moved.fallen_by_others():

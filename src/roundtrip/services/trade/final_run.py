@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict import Judgement
-from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, find_exit
+from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, judge_exit
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Call, TradeTerms
 
@@ -63,7 +63,7 @@ async def final_run(
     if done.came_raw < min_raw:
         raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
     paid_wei = quote_in_wei(done.spent_raw, place.venue.quote, desk.opened.run.setting.market)
-    exits = [find_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
+    exits = [judge_exit(back.exit(paid_wei, tried.evidence), desk.ctx.policy) for back in sold]
     if exits and _is_dust(exits[0]):
         raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")
     return FinalRun(

@@ -36,7 +36,7 @@ from roundtrip.domain.trade.judge import (
     RunResult,
     TradeOutcome,
     WalletChanges,
-    find_exit,
+    judge_exit,
     judge_trade,
 )
 from roundtrip.services.check import environments
@@ -358,7 +358,7 @@ async def _run_as_sent(
     found = _exits(case, sold, _cost_wei(case, whole, real), checks)
     gaps = [(one, gap) for one, gap in looked if isinstance(gap, Missing)]
     found += tuple(
-        find_exit(Exit(one.asset, one.raw, (), False, gap=gap), case.ctx.policy) for one, gap in gaps
+        judge_exit(Exit(one.asset, one.raw, (), False, gap=gap), case.ctx.policy) for one, gap in gaps
     )
     if not received_tokens(case, real):
         found = ()
@@ -443,11 +443,11 @@ def _exits(
     """Each token with its share of the cost, by what it brings back: together they lose what all lost."""
     policy, shares = case.ctx.policy, [cost_wei] * len(sold)
     if len(sold) > 1 and cost_wei is not None:
-        backs_wei = [_back_wei(find_exit(one.exit(0), policy), one) for one in sold]
+        backs_wei = [_back_wei(judge_exit(one.exit(0), policy), one) for one in sold]
         whole_wei = sum(backs_wei)
         shares = [cost_wei * back // whole_wei if whole_wei else cost_wei for back in backs_wei]
     return tuple(
-        find_exit(one.exit(share, check), policy)
+        judge_exit(one.exit(share, check), policy)
         for one, share, check in zip(sold, shares, checks, strict=True)
     )
 
@@ -558,14 +558,14 @@ def _amounts(case: WalletCase, ran: RunResult, sign: int) -> list[AssetAmount]:
 
 
 def _amount(case: WalletCase, ran: RunResult, one: BalanceChange, sign: int) -> AssetAmount:
-    decimals, symbol = ran.told.get(one.asset, (None, None))
+    decimals, symbol = ran.metadata.get(one.asset, (None, None))
     return amount(one.raw * sign, one.asset, decimals, symbol_of(symbol), case.ctx.contracts)
 
 
 def _approvals(case: WalletCase, ran: RunResult) -> list[ApprovalAnswer]:
     found = []
     for one in ran.allowances:
-        decimals, _ = ran.told.get(one.token, (None, None))
+        decimals, _ = ran.metadata.get(one.token, (None, None))
         shown = None if one.raw is None or one.is_unlimited() else plain_decimal(one.raw, decimals or 0)
         found.append(ApprovalAnswer(one.token, one.spender, shown, one.is_unlimited()))
     return found

@@ -64,7 +64,7 @@ def test_what_cannot_be_is_illegal() -> None:
     with pytest.raises(IllegalPracticeMove):
         practice.sell(account, closed, 1, 1)
     with pytest.raises(IllegalPracticeMove):
-        practice.written_off(closed)
+        practice.write_off(closed)
 
 
 RAWS = st.integers(1, 2**200)
