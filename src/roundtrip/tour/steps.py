@@ -7,7 +7,7 @@ from typing import Any
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.actors import DUMPER, SNIPERS, TRADERS
-from roundtrip.devnet.demo.crowd import places, visitor
+from roundtrip.devnet.demo.crowd import choose_tokens, visitor
 from roundtrip.devnet.deploy import calldata
 from roundtrip.devnet.trading import POOL_FEE, actor_address
 from roundtrip.devnet.world import Built
@@ -62,7 +62,7 @@ def _address(token: Callable[[TourGround], str]) -> Callable[[TourGround], Argum
 
 
 def _crowded_token(ground: TourGround) -> str:
-    return places(ground.built).crowded.token
+    return choose_tokens(ground.built).crowded.token
 
 
 def _sniped_token(ground: TourGround) -> str:
