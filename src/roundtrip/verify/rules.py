@@ -127,8 +127,8 @@ def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFin
     floor = received.raw * (10_000 - head.slippage_bps) // 10_000 - ROUNDING_RAW
     if not max(floor, 1) <= trade.minimum.raw <= received.raw:
         report(
-            f"expect.minRaw is {trade.minimum.raw}: with slippageBps {head.slippage_bps} of {received.raw} it has "
-            f"to be {max(floor, 1)} to {received.raw}"
+            f"expect.minRaw is {trade.minimum.raw}: with slippageBps {head.slippage_bps} of {received.raw} "
+            f"it has to be {max(floor, 1)} to {received.raw}"
         )
 
 
