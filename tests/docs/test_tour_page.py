@@ -51,7 +51,7 @@ def test_every_tool_has_one_step_and_one_section() -> None:
 def test_a_tool_answers_and_has_something_to_show(walked: TourWalk, tool: str) -> None:
     (told,) = [one for one in walked.told if one.step.tool == tool]
     assert has_something(told.step, told.answer)
-    assert told.said
+    assert told.text
 
 
 @pytest.mark.parametrize("tool", TOOLS)

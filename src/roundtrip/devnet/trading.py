@@ -87,13 +87,13 @@ class DevnetTrader:
         if step.action == "buy":
             logs = wallet.receipt(self._buy(wallet, listed, step.amount))["logs"]
             return StepOutcome(sold_out=any(log["topics"][0] == _COMPLETED for log in logs))
-        held = self._balance(listed.token, wallet.account)
-        wallet.receipt(self._sell(wallet, listed, held * step.amount // 10_000))
+        balance_raw = self._balance(listed.token, wallet.account)
+        wallet.receipt(self._sell(wallet, listed, balance_raw * step.amount // 10_000))
         return StepOutcome()
 
     def _is_poor(self, name: str) -> bool:
-        held = self._chain.call("eth_getBalance", actor_address(name), "latest")
-        return int(held, 16) < REFILL_WEI // 4 + FLOOR_WEI
+        balance = self._chain.call("eth_getBalance", actor_address(name), "latest")
+        return int(balance, 16) < REFILL_WEI // 4 + FLOOR_WEI
 
     def _balance(self, token: str, account: str) -> int:
         call = {"to": token, "data": calldata("balanceOf(address)", account)}

@@ -19,15 +19,16 @@ local chain's eighth account ([how to have one](keys.md)).
 """
 
 
-def page(walked: Sequence[WalkedStep], known: Placeholders) -> str:
+def page(walked: Sequence[WalkedStep], placeholders: Placeholders) -> str:
     """The whole page."""
-    return "\n".join([_ABOUT, *(section(walked_step, known) for walked_step in walked)])
+    return "\n".join([_ABOUT, *(section(walked_step, placeholders) for walked_step in walked)])
 
 
-def section(walked: WalkedStep, known: Placeholders) -> str:
+def section(walked: WalkedStep, placeholders: Placeholders) -> str:
     """One step: its heading, the reason, the call and the answer."""
-    text = mask_text(mask_fields(walked.said, walked.answer, walked.step.varies), known)
-    answer = shorten(mask(walked.answer, known, walked.step.varies), mask_text(walked.said, known))
+    text = mask_text(mask_fields(walked.text, walked.answer, walked.step.varies), placeholders)
+    masked = mask(walked.answer, placeholders, walked.step.varies)
+    answer = shorten(masked, mask_text(walked.text, placeholders))
     return "\n".join(
         [
             heading(walked),
@@ -35,7 +36,7 @@ def section(walked: WalkedStep, known: Placeholders) -> str:
             walked.step.why,
             "",
             "```bash",
-            curl_command(walked, known),
+            curl_command(walked, placeholders),
             "```",
             "",
             *(["```text", text, "```", ""] if text else []),
@@ -51,8 +52,9 @@ def heading(walked: WalkedStep) -> str:
     return f"## {walked.tool.title}: `{walked.tool.name}`"
 
 
-def curl_command(walked: WalkedStep, known: Placeholders) -> str:
+def curl_command(walked: WalkedStep, placeholders: Placeholders) -> str:
     """The call as typed into a shell."""
     key = """ -H "x-api-key: $KEY\"""" if walked.tool.key else ""
-    body = one_line_json(request(walked.tool.name, mask(walked.arguments, known))).replace("'", "'\\''")
-    return f"curl -s {BASE_URL}/mcp -H 'content-type: application/json'{key} \\\n  -d '{body}'"
+    body = one_line_json(request(walked.tool.name, mask(walked.arguments, placeholders)))
+    quoted = body.replace("'", "'\\''")
+    return f"curl -s {BASE_URL}/mcp -H 'content-type: application/json'{key} \\\n  -d '{quoted}'"

@@ -40,13 +40,13 @@ def build_placeholders(built: Built, names: Mapping[str, str]) -> Placeholders:
     return Placeholders(int(state["block"]["number"], 16), built.head_s, hashes, names)
 
 
-def mask(value: Any, known: Placeholders, varies: Iterable[str] = (), name: str = "") -> Any:
+def mask(value: Any, placeholders: Placeholders, varies: Iterable[str] = (), name: str = "") -> Any:
     """The value with placeholders for what differs between runs: blocks and times after the built chain's,
     hashes that are not on it, secrets, and the fields named in ``varies``."""
     if isinstance(value, dict):
-        return {key: mask(item, known, varies, key) for key, item in value.items()}
+        return {key: mask(item, placeholders, varies, key) for key, item in value.items()}
     if isinstance(value, list):
-        return [mask(item, known, varies, name) for item in value]
+        return [mask(item, placeholders, varies, name) for item in value]
     if value is None or isinstance(value, bool):
         return value
     if name in _SECRETS:
@@ -54,21 +54,21 @@ def mask(value: Any, known: Placeholders, varies: Iterable[str] = (), name: str 
     if name in _ALWAYS or name in varies:
         return f"<{name}>"
     if isinstance(value, int) and name in _BLOCKS:
-        return "<block>" if value > known.head else value
-    return mask_text(value, known) if isinstance(value, str) else value
+        return "<block>" if value > placeholders.head else value
+    return mask_text(value, placeholders) if isinstance(value, str) else value
 
 
-def mask_text(text: str, known: Placeholders) -> str:
+def mask_text(text: str, placeholders: Placeholders) -> str:
     """The same for a text; also numbers in it that may be a block after the built chain's, and short spans of
     time."""
-    for original, placeholder in known.names.items():
+    for original, placeholder in placeholders.names.items():
         text = text.replace(original, placeholder)
-    text = _HASH.sub(lambda match: match[0] if match[0] in known.hashes else "<hash>", text)
-    text = _TIME.sub(lambda match: match[0] if _is_old(match[0], known) else "<time>", text)
+    text = _HASH.sub(lambda match: match[0] if match[0] in placeholders.hashes else "<hash>", text)
+    text = _TIME.sub(lambda match: match[0] if _is_old(match[0], placeholders) else "<time>", text)
     text = _AGES.sub("<time>", text)
     return re.sub(
         r"(?i)\b(blocks?) (\d{3,})\b",
-        lambda match: f"{match[1]} <block>" if int(match[2]) > known.head else match[0],
+        lambda match: f"{match[1]} <block>" if int(match[2]) > placeholders.head else match[0],
         text,
     )
 
@@ -82,27 +82,29 @@ def mask_fields(text: str, answer: Mapping[str, Any], varies: Iterable[str]) -> 
     return text
 
 
-def _is_old(written: str, known: Placeholders) -> bool:
+def _is_old(written: str, placeholders: Placeholders) -> bool:
     plain = written.removesuffix(" UTC").replace("Z", "+00:00")
     if not plain.endswith("+00:00"):
         plain += "+00:00"
     try:
-        return datetime.fromisoformat(plain).timestamp() <= known.head_s
+        return datetime.fromisoformat(plain).timestamp() <= placeholders.head_s
     except ValueError:
         return False
 
 
-def shorten(value: Any, said: str = "") -> Any:
+def shorten(value: Any, text_above: str = "") -> Any:
     """Lists are cut after two rows, texts after 160 characters, calldata after its selector. A ``text`` field
-    equal to ``said`` is left out."""
+    equal to ``text_above`` is left out."""
     if isinstance(value, dict):
         return {
-            name: item[:_MOST_DATA] + CUT if name == "data" and isinstance(item, str) else shorten(item, said)
+            name: item[:_MOST_DATA] + CUT
+            if name == "data" and isinstance(item, str)
+            else shorten(item, text_above)
             for name, item in value.items()
-            if name != "text" or item != said
+            if name != "text" or item != text_above
         }
     if isinstance(value, list):
-        rows = [shorten(item, said) for item in value[:_MOST_ROWS]]
+        rows = [shorten(item, text_above) for item in value[:_MOST_ROWS]]
         return [*rows, CUT] if len(value) > _MOST_ROWS else rows
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
         return value[:_MOST_CHARACTERS] + CUT

@@ -53,8 +53,8 @@ def _no_arguments(ground: TourGround) -> Arguments:
     return {}
 
 
-def _with_arguments(**given: Any) -> Callable[[TourGround], Arguments]:
-    return lambda ground: given
+def _with_arguments(**arguments: Any) -> Callable[[TourGround], Arguments]:
+    return lambda ground: arguments
 
 
 def _address(token: Callable[[TourGround], str]) -> Callable[[TourGround], Arguments]:
@@ -77,12 +77,12 @@ def _buy(ground: TourGround) -> Arguments:
     return {"from": ground.wallet, "to": router, "data": data, "value": str(_BUY_WEI)}
 
 
-def _trade_arguments(**more: Any) -> Callable[[TourGround], Arguments]:
-    return lambda ground: {"token": ground.built.tokens["plain"], "from": ground.wallet, **more}
+def _trade_arguments(**arguments: Any) -> Callable[[TourGround], Arguments]:
+    return lambda ground: {"token": ground.built.tokens["plain"], "from": ground.wallet, **arguments}
 
 
-def _practice_arguments(**more: Any) -> Callable[[TourGround], Arguments]:
-    return lambda ground: {"token": _crowded_token(ground), **more}
+def _practice_arguments(**arguments: Any) -> Callable[[TourGround], Arguments]:
+    return lambda ground: {"token": _crowded_token(ground), **arguments}
 
 
 def _rule(ground: TourGround) -> str:

@@ -28,13 +28,13 @@ class NothingToShow(CannotRun):
 
 @dataclass(frozen=True, slots=True)
 class WalkedStep:
-    """The result of a step. ``said``: the lines of the tool's text between the note about strangers and the
+    """The result of a step. ``text``: the lines of the tool's text between the note about strangers and the
     answer itself."""
 
     step: TourStep
     tool: AnyOperation
     arguments: Arguments
-    said: str
+    text: str
     answer: Answer
 
 
@@ -120,8 +120,8 @@ class _Caller:
         text = str(result["content"][0]["text"])
         if result["isError"]:
             return text, "", {}
-        _, *said, _ = text.split("\n")
-        return None, "\n".join(said), result["structuredContent"]
+        _, *lines, _ = text.split("\n")
+        return None, "\n".join(lines), result["structuredContent"]
 
 
 async def _take_step(
@@ -131,9 +131,9 @@ async def _take_step(
     the service is busy."""
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
     while True:
-        error, said, answer = await caller.call(tool, arguments)
+        error, text, answer = await caller.call(tool, arguments)
         if error is None and has_something(step, answer):
-            return WalkedStep(step, tool, arguments, said, answer)
+            return WalkedStep(step, tool, arguments, text, answer)
         is_busy = error is not None and error.startswith(("rate_limited", "busy"))
         if (tool.writes and not is_busy) or time.monotonic() > until_s:
             raise NothingToShow(f"{step.tool}: {error or f'nothing in {step.shows}'}")

@@ -53,10 +53,10 @@ def _no_constant(name: str) -> object:
     raise UnreadableClaim(f"The file has {name}, which is not JSON.")
 
 
-def mapping(value: object, what: str) -> dict[str, Any]:
+def mapping(value: object, label: str) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be an object.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be an object.")
     return value
 
 
@@ -77,48 +77,50 @@ def get(holder: dict[str, Any], name: str) -> object:
     return holder[name]
 
 
-def text(value: object, what: str) -> str:
+def text(value: object, label: str) -> str:
     """A string of limited length."""
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a text.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be a text.")
     return value
 
 
-def one_of(value: object, what: str, *allowed: str) -> str:
+def one_of(value: object, label: str, *allowed: str) -> str:
     """One of a few words."""
-    word = text(value, what)
+    word = text(value, label)
     if word not in allowed:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
     return word
 
 
-def boolean(value: object, what: str) -> bool:
+def boolean(value: object, label: str) -> bool:
     """True or false, and nothing that counts as them."""
     if not isinstance(value, bool):
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be true or false.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be true or false.")
     return value
 
 
-def integer(value: object, what: str) -> int:
+def integer(value: object, label: str) -> int:
     """A JSON integer from zero on, below 2**64."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a whole number of bearable size.")
+        raise UnreadableClaim(
+            f"{label} is {printable(value)}, and has to be a whole number of bearable size."
+        )
     return value
 
 
-def digits(value: object, what: str) -> int:
+def digits(value: object, label: str) -> int:
     """A whole number below 2**256 as a string of digits, without leading zeros."""
     if not isinstance(value, str) or _DIGITS.fullmatch(value) is None or int(value) >= 2**256:
         raise UnreadableClaim(
-            f"{what} is {printable(value)}, and has to be a whole number below 2**256, in digits."
+            f"{label} is {printable(value)}, and has to be a whole number below 2**256, in digits."
         )
     return int(value)
 
 
-def address(value: object, what: str) -> str:
+def address(value: object, label: str) -> str:
     """An address, in lower case."""
     if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be an address.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be an address.")
     return value.lower()
 
 
@@ -128,16 +130,16 @@ def is_reserved(address_text: str) -> bool:
     return int(address_text, 16) <= _RESERVED
 
 
-def hexadecimal(value: object, what: str) -> bytes:
+def hexadecimal(value: object, label: str) -> bytes:
     """Bytes as ``0x`` hex."""
     if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
         raise UnreadableClaim(
-            f"{what} is {printable(value)}, and has to be whole bytes in hex, not too many."
+            f"{label} is {printable(value)}, and has to be whole bytes in hex, not too many."
         )
     return bytes.fromhex(value[2:])
 
 
-def time_s(value: object, what: str) -> int:
+def time_s(value: object, label: str) -> int:
     """An ISO 8601 time with its zone, as whole seconds since 1970, rounded down."""
     seconds = None
     if isinstance(value, str) and _TIME.fullmatch(value) is not None:
@@ -147,13 +149,13 @@ def time_s(value: object, what: str) -> int:
             seconds = None
     if seconds is None or not 0 <= seconds < _MOST_TIME_S:
         raise UnreadableClaim(
-            f"{what} is {printable(value)}, and has to be a time with its zone, since 1970."
+            f"{label} is {printable(value)}, and has to be a time with its zone, since 1970."
         )
     return seconds
 
 
-def items(value: object, what: str) -> list[Any]:
+def items(value: object, label: str) -> list[Any]:
     """A JSON list."""
     if not isinstance(value, list):
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a list.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be a list.")
     return value

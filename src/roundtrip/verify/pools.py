@@ -7,7 +7,7 @@ from . import abi, routers
 from .network import TrustedNetwork
 from .prepared_trade import ETH, LAUNCHED, V3, PreparedStep, TradeToVerify
 from .report import plain
-from .routers import NOBODY, ExpectedCall, PoolKey
+from .routers import ZERO_ADDRESS, ExpectedCall, PoolKey
 
 DYNAMIC_FEE = 0x800000
 """As a pool's fee: its hook sets the fee, swap by swap."""
@@ -39,7 +39,7 @@ def _moneys(trade: TradeToVerify, network: TrustedNetwork) -> list[str]:
     shows which."""
     if trade.money != ETH:
         return [network.usdg]
-    return [network.weth] if trade.kind == V3 else [NOBODY, network.weth]
+    return [network.weth] if trade.kind == V3 else [ZERO_ADDRESS, network.weth]
 
 
 def doubts(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> list[str]:
@@ -69,7 +69,7 @@ def place(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> str:
 def describe_pool(trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey) -> str:
     """The pool in words."""
     fee = "a fee that its hook sets" if pool.fee == DYNAMIC_FEE else f"a fee of {plain(pool.fee, 4)} %"
-    money = {NOBODY: "eth", network.weth: "weth", network.usdg: "usdg"}[pool.money]
+    money = {ZERO_ADDRESS: "eth", network.weth: "weth", network.usdg: "usdg"}[pool.money]
     kind = {V3: "v3 pool", LAUNCHED: "launchpad's v4 pool"}.get(trade.kind, "v4 pool")
     hook = f" and the hook 0x{pool.hook:040x}" if pool.hook else ""
     return f"the {kind} {trade.at} of the token {trade.head.token} and {money} with {fee}{hook}"

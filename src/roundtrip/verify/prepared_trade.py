@@ -142,26 +142,26 @@ def _place(value: object, kind: str) -> str:
 
 def _amount(
     holder: dict[str, Any],
-    what: str,
+    label: str,
     amount: Literal["amount", "min"] = "amount",
     raw: Literal["raw", "minRaw"] = "raw",
 ) -> ClaimedAmount:
-    asset = json_reader.text(json_reader.get(holder, "asset"), f"{what}.asset")
+    asset = json_reader.text(json_reader.get(holder, "asset"), f"{label}.asset")
     return ClaimedAmount(
-        text=json_reader.text(json_reader.get(holder, amount), f"{what}.{amount}"),
-        raw=json_reader.digits(json_reader.get(holder, raw), f"{what}.{raw}"),
-        asset=asset if asset in MONEY_DECIMALS else json_reader.address(asset, f"{what}.asset"),
+        text=json_reader.text(json_reader.get(holder, amount), f"{label}.{amount}"),
+        raw=json_reader.digits(json_reader.get(holder, raw), f"{label}.{raw}"),
+        asset=asset if asset in MONEY_DECIMALS else json_reader.address(asset, f"{label}.asset"),
     )
 
 
 def _step(holder: dict[str, Any], at: int) -> PreparedStep:
-    what = f"step {at}:"
+    label = f"step {at}:"
     return PreparedStep(
-        n=json_reader.integer(json_reader.get(holder, "n"), f"{what} n"),
-        does=json_reader.text(json_reader.get(holder, "does"), f"{what} does"),
-        to=json_reader.address(json_reader.get(holder, "to"), f"{what} to"),
-        data=json_reader.hexadecimal(json_reader.get(holder, "data"), f"{what} data"),
-        value=json_reader.digits(json_reader.get(holder, "value"), f"{what} value"),
-        gas=json_reader.integer(json_reader.get(holder, "gas"), f"{what} gas"),
+        n=json_reader.integer(json_reader.get(holder, "n"), f"{label} n"),
+        does=json_reader.text(json_reader.get(holder, "does"), f"{label} does"),
+        to=json_reader.address(json_reader.get(holder, "to"), f"{label} to"),
+        data=json_reader.hexadecimal(json_reader.get(holder, "data"), f"{label} data"),
+        value=json_reader.digits(json_reader.get(holder, "value"), f"{label} value"),
+        gas=json_reader.integer(json_reader.get(holder, "gas"), f"{label} gas"),
         strange=tuple(name for name in holder if name not in _STEP),
     )

@@ -10,7 +10,7 @@ from .abi import WORD, Field, Fields, address, array, code, encode_fields, kecca
 from .network import TrustedNetwork
 from .prepared_trade import CURVE, ETH, TradeToVerify
 
-NOBODY = "0x" + "0" * 40
+ZERO_ADDRESS = "0x" + "0" * 40
 """The zero address: eth itself, or no hook."""
 CALLER = "0x" + "1".rjust(40, "0")
 """What both routers read as their caller."""
@@ -182,7 +182,7 @@ def _v4_buy(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: P
     if trade.money != ETH:
         return [(V4_SWAP, body)]
     rest = (
-        address("the swept money", NOBODY),
+        address("the swept money", ZERO_ADDRESS),
         address("the recipient of the rest", CALLER),
         number("the minimum of the rest", 0),
     )
@@ -211,8 +211,8 @@ def _take_all(asset: str, minimum: int) -> Fields:
     return (address("what is taken out", asset), number("the minimum taken out", minimum))
 
 
-def _unwrap(what: str, minimum: int) -> Fields:
-    return (address(f"the recipient of {what}", CALLER), number(f"the minimum of {what}", minimum))
+def _unwrap(label: str, minimum: int) -> Fields:
+    return (address(f"the recipient of {label}", CALLER), number(f"the minimum of {label}", minimum))
 
 
 def _v4_actions(actions: Commands) -> Fields:

@@ -94,14 +94,14 @@ def _check_head(head: TradeHead, network: TrustedNetwork, order: TradeOrder, res
         report(f"slippageBps is {head.slippage_bps}, and has to be 1 to {MOST_SLIPPAGE_BPS}")
     wallet = None if order.wallet is None else json_reader.address(order.wallet, "the wallet you asked for")
     token = None if order.token is None else json_reader.address(order.token, "the token you asked for")
-    for what, requested, claimed in (
+    for label, requested, claimed in (
         ("from", wallet, head.wallet),
         ("the token", token, head.token),
         ("side", order.side, head.side),
         ("slippageBps", order.slippage_bps, head.slippage_bps),
     ):
         if requested is not None and requested != claimed:
-            report(f"{what} is {claimed}, and you asked for {printable(requested)}")
+            report(f"{label} is {claimed}, and you asked for {printable(requested)}")
 
 
 def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFindings) -> None:
@@ -119,9 +119,9 @@ def _check_claims(trade: TradeToVerify, network: TrustedNetwork, result: RuleFin
     known = network.contracts() | {head.token, head.wallet}
     if trade.kind == CURVE and (trade.at in known or json_reader.is_reserved(trade.at)):
         report(f"venue.at is {trade.at}, which is no curve")
-    for what, amount in (("spend.amount", paid), ("expect.amount", received), ("expect.min", trade.minimum)):
+    for label, amount in (("spend.amount", paid), ("expect.amount", received), ("expect.min", trade.minimum)):
         if base_units(amount.text, trade.decimals_of(amount.asset)) != amount.raw:
-            report(f"{what} is {printable(amount.text)}, and in base units it is said to be {amount.raw}")
+            report(f"{label} is {printable(amount.text)}, and in base units it is said to be {amount.raw}")
     if not 0 < paid.raw < (MOST_VAULT_RAW if trade.in_vault else MOST_RAW):
         report(f"spend.raw is {paid.raw}, which is no amount to spend")
     floor = received.raw * (10_000 - head.slippage_bps) // 10_000 - ROUNDING_RAW

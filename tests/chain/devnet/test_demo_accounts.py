@@ -87,7 +87,7 @@ async def test_the_crowd_comes_out_of_many_purses_and_some_win(
     ]
     assert all(held)
     assert max(held[:WINNERS]) < min(held[WINNERS:])
-    left, leaver = crowd.tokens.left.token, actor_address(crowd.tokens.leaver)
+    left, leaver = crowd.tokens.dumped.token, actor_address(crowd.tokens.dumper)
     assert held_by(rpc, left, leaver) > 0
     crowd.sell_deployers_tokens()
     assert held_by(rpc, left, leaver) == 0

@@ -31,11 +31,11 @@ def visitor(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrowdTokens:
-    """The crowd's tokens: ``crowded``, one with a pool, and ``left``, one whose deployer ``leaver`` sells."""
+    """The crowd's tokens: ``crowded``, one with a pool, and ``dumped``, one whose deployer ``dumper`` sells."""
 
     crowded: TradedToken
-    left: TradedToken
-    leaver: str
+    dumped: TradedToken
+    dumper: str
 
 
 def choose_tokens(built: Built) -> CrowdTokens:
@@ -44,12 +44,12 @@ def choose_tokens(built: Built) -> CrowdTokens:
     newest_first = ActorMarket.unpack(built.market).tokens[::-1]
     graduated = (listed for listed in newest_first if listed.kind == "graduated")
     crowded = max(graduated, key=lambda listed: len(listed.stakes))
-    left = next(
+    dumped = next(
         listed
         for listed in newest_first
         if listed.kind == "curve" and listed.quote == "eth" and set(listed.stakes) & set(LAUNCHERS)
     )
-    return CrowdTokens(crowded, left, next(holder for holder in left.stakes if holder in LAUNCHERS))
+    return CrowdTokens(crowded, dumped, next(holder for holder in dumped.stakes if holder in LAUNCHERS))
 
 
 class DemoCrowd:
@@ -78,11 +78,11 @@ class DemoCrowd:
         self._await_all([self._buy(number, _COME_BACK_WEI) for number in first])
 
     def sell_deployers_tokens(self) -> None:
-        """The deployer of ``tokens.left`` sells all that he bought of it; does nothing where he has sold."""
-        left, seller = self.tokens.left, self._sender(actor_address(self.tokens.leaver))
-        held = self._balance(left.token, seller.account)
-        if held:
-            seller.receipt(curve_sell(seller, CurveToken(left.token, left.curve, ZERO), held))
+        """The deployer of ``tokens.dumped`` sells all that he bought of it; does nothing where he has sold."""
+        dumped, seller = self.tokens.dumped, self._sender(actor_address(self.tokens.dumper))
+        balance_raw = self._balance(dumped.token, seller.account)
+        if balance_raw:
+            seller.receipt(curve_sell(seller, CurveToken(dumped.token, dumped.curve, ZERO), balance_raw))
 
     def _send_gifts(self) -> list[str]:
         for name in GIVERS:
@@ -102,8 +102,8 @@ class DemoCrowd:
     def _sell(self, number: int) -> None:
         contracts, token = self._built.contracts, self.tokens.crowded.token
         seller = self._sender(visitor(number))
-        held = self._balance(token, seller.account)
-        seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, held))
+        balance_raw = self._balance(token, seller.account)
+        seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, balance_raw))
 
     def _sender(self, account: str, waits: bool = True) -> ContractDeployer:
         if self._over.is_set():

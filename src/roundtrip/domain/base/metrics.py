@@ -89,13 +89,13 @@ class Measures:
     _counts: dict[tuple[str, tuple[str, ...]], int] = field(default_factory=dict)
     _gauges: dict[tuple[str, str], Callable[[], int | None]] = field(default_factory=dict)
 
-    def observe(self, what: str, name: str, ended: str, took_s: float) -> None:
+    def observe(self, metric: str, name: str, ended: str, took_s: float) -> None:
         """Adds a duration."""
-        self.of(what, name, ended).observe(took_s)
+        self.of(metric, name, ended).observe(took_s)
 
-    def of(self, what: str, name: str, ended: str) -> Durations:
+    def of(self, metric: str, name: str, ended: str) -> Durations:
         """The durations of a label so far."""
-        label = (what, name, ended)
+        label = (metric, name, ended)
         durations = self._by_label.get(label)
         if durations is None:
             durations = self._by_label[label] = Durations()
@@ -105,27 +105,27 @@ class Measures:
         """All durations, by label."""
         yield from sorted(self._by_label.items())
 
-    def count(self, what: str, *labels: str, by: int = 1) -> None:
+    def count(self, metric: str, *labels: str, by: int = 1) -> None:
         """Counts an event. ``labels``: from closed sets, and always the same number of them for one
-        ``what``."""
-        key = (what, labels)
+        ``metric``."""
+        key = (metric, labels)
         self._counts[key] = self._counts.get(key, 0) + by
 
     def counts(self) -> Iterator[tuple[str, tuple[str, ...], int]]:
         """Each event, its labels, how often it occurred since the process began."""
-        yield from ((what, labels, count) for (what, labels), count in sorted(self._counts.items()))
+        yield from ((metric, labels, count) for (metric, labels), count in sorted(self._counts.items()))
 
-    def watch(self, what: str, of: str, read: Callable[[], int | None]) -> None:
+    def watch(self, metric: str, label: str, read: Callable[[], int | None]) -> None:
         """Registers a gauge: ``read`` returns its value when it is read, or None: unknown. A second gauge of
         the same name and label replaces the first."""
-        self._gauges[what, of] = read
+        self._gauges[metric, label] = read
 
     def read_gauges(self) -> Iterator[tuple[str, str, int]]:
         """Each gauge: its name, its label, its value."""
-        for (what, of), read in sorted(self._gauges.items()):
+        for (metric, label), read in sorted(self._gauges.items()):
             value = read()
             if value is not None:
-                yield what, of, value
+                yield metric, label, value
 
     def span(self, what: str, name: str, is_root: bool = False) -> AbstractContextManager[TraceSpan]:
         """A span around a unit of work. Without a tracer it costs next to nothing."""

@@ -69,11 +69,11 @@ def public_marks(marks: Iterable[WalletMark], purses: WalletOrigins[Address], at
         if not purses.is_kin(mark.by, mark.wallet):
             by_wallet.setdefault(mark.wallet, []).append(mark)
     public = []
-    for wallet, own in by_wallet.items():
-        by_key = _count_people(own, _key_of_name, purses, at_s)
-        by_mark = _count_people(own, lambda given: given.mark, purses, at_s)
+    for wallet, own_marks in by_wallet.items():
+        by_key = _count_people(own_marks, _key_of_name, purses, at_s)
+        by_mark = _count_people(own_marks, lambda given: given.mark, purses, at_s)
         if by_key or by_mark:
-            names = tuple(MarkCount(_usual_spelling(own, key), people) for key, people in by_key)
+            names = tuple(MarkCount(_usual_spelling(own_marks, key), people) for key, people in by_key)
             public.append(PublicMarks(wallet, names, tuple(MarkCount(*counted) for counted in by_mark)))
     return sorted(public, key=lambda shown: (-shown.people, shown.wallet))
 

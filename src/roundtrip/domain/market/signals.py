@@ -106,11 +106,11 @@ def is_traded_in(place: Turnover, everywhere: Iterable[Turnover]) -> bool:
     return whole > 0 and part * BPS >= PLACE_BPS * whole
 
 
-def interleave(kinds: Iterable[Sequence[T]], most: int) -> list[T]:
-    """The first ``most`` items, taken in turn from each kind, whose largest come first: many of one kind
+def interleave(kinds: Iterable[Sequence[T]], limit: int) -> list[T]:
+    """The first ``limit`` items, taken in turn from each kind, whose largest come first: many of one kind
     leave room for the others."""
     rows = itertools.zip_longest(*kinds)
-    return [item for row in rows for item in row if item is not None][:most]
+    return [item for row in rows for item in row if item is not None][:limit]
 
 
 def size(facts: SignalFacts) -> tuple[int, int]:

@@ -266,14 +266,14 @@ def tax_bps(left_raw: int, reached_raw: int) -> int:
 
 def score_claim(
     claim: VerdictClaim,
-    reals: Sequence[RealTrade],
-    turned: Sequence[LaterCheck] = (),
+    trades: Sequence[RealTrade],
+    later_checks: Sequence[LaterCheck] = (),
     failed: Sequence[FailedSell] = (),
 ) -> VerdictScore:
-    """The score of a verdict. ``reals``: in the order of the chain, of plain wallets only. Trades of another
+    """The score of a verdict. ``trades``: in the order of the chain, of plain wallets only. Trades of another
     size or time are left out here. Pure and deterministic."""
     relevant = [
-        trade for trade in reals if claim.from_s <= trade.at_s <= claim.until_s and _fits(claim, trade)
+        trade for trade in trades if claim.from_s <= trade.at_s <= claim.until_s and _fits(claim, trade)
     ]
     if claim.claim == "nothing":
         return VerdictScore("undecided", "silent")
@@ -281,9 +281,9 @@ def score_claim(
         sell for sell in failed if claim.from_s <= sell.at_s <= claim.until_s and claim.fits(sell.token_raw)
     ]
     if claim.claim in ("sells", "costs"):
-        return _score_sellable(claim, [trade for trade in relevant if not trade.buys], turned, failures)
+        return _score_sellable(claim, [trade for trade in relevant if not trade.buys], later_checks, failures)
     if claim.claim in ("stuck", "held"):
-        return _score_stuck(claim, [trade for trade in relevant if not trade.buys], turned)
+        return _score_stuck(claim, [trade for trade in relevant if not trade.buys], later_checks)
     if claim.claim == "no_buy":
         relevant = [trade for trade in relevant if trade.buys]
     # A place that was opened or filled later does not contradict it.
@@ -302,7 +302,7 @@ def _fits(claim: VerdictClaim, trade: RealTrade) -> bool:
 def _score_sellable(
     claim: VerdictClaim,
     sells: Sequence[RealTrade],
-    turned: Sequence[LaterCheck],
+    later_checks: Sequence[LaterCheck],
     failed: Sequence[FailedSell],
 ) -> VerdictScore:
     """A claim that it can be sold: contradictions come first."""
@@ -318,7 +318,7 @@ def _score_sellable(
     if costly:
         return _decided_by("wrong", "cost", costly[0])
     good = [sell for sell in own_sells if sell.cost_bps is not None and not _is_costly(claim, sell)]
-    stuck_check = next((check for check in turned if check.stuck and check.at_s <= claim.until_s), None)
+    stuck_check = next((check for check in later_checks if check.stuck and check.at_s <= claim.until_s), None)
     if stuck_check is not None and not any(sell.block_number >= stuck_check.block_number for sell in good):
         return VerdictScore("wrong", "turned", stuck_check.block_number, stuck_check.at_s)
     if claim.claim == "costs":
@@ -333,7 +333,7 @@ def _is_costly(claim: VerdictClaim, sell: RealTrade) -> bool:
 
 
 def _score_stuck(
-    claim: VerdictClaim, sells: Sequence[RealTrade], turned: Sequence[LaterCheck]
+    claim: VerdictClaim, sells: Sequence[RealTrade], later_checks: Sequence[LaterCheck]
 ) -> VerdictScore:
     """A claim that it cannot be sold. A claim about its holders is tested by their sells alone."""
     contradicting = [
@@ -344,7 +344,7 @@ def _score_stuck(
     if contradicting:
         first = contradicting[0]
         has_changed = first.new_place or any(
-            not check.stuck and check.block_number <= first.block_number for check in turned
+            not check.stuck and check.block_number <= first.block_number for check in later_checks
         )
         return _decided_by("wrong", "changed" if has_changed else "sold", first)
     # The absence of sells proves nothing, and failed sells of an unsellable token are not reported.

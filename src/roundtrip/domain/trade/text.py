@@ -50,7 +50,7 @@ def _without_token(outcome: TradeOutcome, ran: RunResult) -> str:
 
 
 def opening(
-    allowances: tuple[Allowance, ...], known: frozenset[Address], items: tuple[Address, ...] = ()
+    allowances: tuple[Allowance, ...], known_spenders: frozenset[Address], items: tuple[Address, ...] = ()
 ) -> str:
     """Items of collections that leave, and allowances without a limit or to a spender with unknown code; the
     start of the text."""
@@ -63,7 +63,7 @@ def opening(
             sentences.append(f"It lets {spender} take an item of the collection {token} from you.")
         elif allowance.is_unlimited():
             sentences.append(f"It lets {spender} take all you have, and will have, of {token}.")
-        elif spender not in known:
+        elif spender not in known_spenders:
             sentences.append(f"It lets {spender}, whose code is not known here, take some of your {token}.")
     return " ".join(sentences)
 

@@ -88,7 +88,7 @@ def weight_bps(others: int) -> int:
 def money_score(money: Money) -> int:
     """Of 100."""
     families = FAMILIES if money.kind == "same_funder" else DIRECT_FAMILIES
-    base = next((score for most, score in families if money.family <= most), 0)
+    base = next((score for max_family, score in families if money.family <= max_family), 0)
     if not base or money.apart_s is None:
         return base
     return base + next((extra for within_s, extra in CLOSE_FUNDINGS if money.apart_s <= within_s), 0)

@@ -124,9 +124,9 @@ def wait_s(failures: int, drawn: float, retry_after_s: float | None = None) -> f
     return wait if retry_after_s is None else max(wait, min(retry_after_s, float(WAITS_S[-1])))
 
 
-def split_messages(count: int, most: int) -> list[range]:
-    """Ranges of so many rows, for messages of at most ``most`` rows."""
-    return [range(first, min(first + most, count)) for first in range(0, count, most)]
+def split_messages(count: int, max_rows: int) -> list[range]:
+    """Ranges of so many rows, for messages of at most ``max_rows`` rows."""
+    return [range(first, min(first + max_rows, count)) for first in range(0, count, max_rows)]
 
 
 def answers_ms(before: int, took_ms: int) -> int:
