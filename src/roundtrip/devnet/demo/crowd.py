@@ -31,7 +31,8 @@ def visitor(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrowdTokens:
-    """The crowd's tokens: ``crowded``, one with a pool, and ``dumped``, one whose deployer ``dumper`` sells."""
+    """The crowd's tokens: ``crowded``, one with a pool, and ``dumped``, one that its deployer ``dumper``
+    sells."""
 
     crowded: TradedToken
     dumped: TradedToken
@@ -78,7 +79,8 @@ class DemoCrowd:
         self._await_all([self._buy(number, _COME_BACK_WEI) for number in first])
 
     def sell_deployers_tokens(self) -> None:
-        """The deployer of ``tokens.dumped`` sells all that he bought of it; does nothing where he has sold."""
+        """The deployer of ``tokens.dumped`` sells all of it that he bought; does nothing where he has
+        sold."""
         dumped, seller = self.tokens.dumped, self._sender(actor_address(self.tokens.dumper))
         balance_raw = self._balance(dumped.token, seller.account)
         if balance_raw:
