@@ -31,7 +31,7 @@ class LaunchStory:
     """One launch: its quote, its creator's tax, and its progress.
 
     ``buys_bps``: buys on the curve, net of fees, in hundredths of a percent of the graduation threshold.
-    ``left_raw``: one more buy leaves so much of the threshold, raw and net; 0 sells out. ``phase``: curve,
+    ``left_raw``: what one more buy leaves of the threshold, raw and net; 0 sells out. ``phase``: curve,
     swept, pooled or rescued, the launchpad's numbers 0, 1, 2 and 3.
     """
 

@@ -21,7 +21,7 @@ TOKEN_LAUNCHED = keccak(
 ).hex()
 POOL_FEE_PIPS = 10_000
 LIMITED_BLOCKS = 2
-"""For so many blocks after the launch block a wallet may hold at most a twentieth of the supply."""
+"""Blocks after the launch block in which a wallet may hold at most a twentieth of the supply."""
 
 _SWAP = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 

@@ -16,9 +16,9 @@ from roundtrip.devnet.trading import REFILL_WEI, actor_address
 from roundtrip.devnet.world import Built
 
 GIVERS = (*TRADERS, *LAUNCHERS, *SNIPERS, SERIAL, DUMPER)
-"""The actors that pay one visitor each: so many purses."""
+"""The actors that pay one visitor each, so each visitor has a purse of its own."""
 WINNERS = 3
-"""So many visitors buy first and sell out."""
+"""The number of visitors that buy first and sell out."""
 _GIFT_WEI = 2 * 10**18
 _BUY_WEI, _COME_BACK_WEI = 10**17, 3 * 10**16
 _GAS = 1_500_000

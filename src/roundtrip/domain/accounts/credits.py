@@ -30,5 +30,5 @@ class CreditPayment:
 
 
 def calls_for(amount_raw: int, calls_per_usdg: int) -> int:
-    """Whole calls that so many base units of usdg buy, rounded down."""
+    """Whole calls that ``amount_raw`` base units of usdg buy, rounded down."""
     return amount_raw * calls_per_usdg // USDG_UNITS

@@ -69,8 +69,8 @@ class LiquidityMoved(NamedTuple):
 
 
 class CurveTraded(NamedTuple):
-    """A buy or a sell on a launchpad's curve ``at``. ``wallet``: the caller. ``quote_raw``: what was paid,
-    fees included, or what was paid out, fees deducted; ``fee_raw`` and ``tax_raw`` are of it."""
+    """A buy or a sell on a launchpad's curve ``at``. ``wallet``: the caller. ``quote_raw``: the amount paid,
+    fees included, or paid out, after fees; ``fee_raw`` and ``tax_raw`` are parts of it."""
 
     at: str
     buys: bool
@@ -263,8 +263,8 @@ class Deed(NamedTuple):
 
 
 class Price(NamedTuple):
-    """The price of a quote at the end of a block: usdg raw for 10^18 raw of it, according to the pool ``at``,
-    which had ``depth_raw`` of usdg in range; 0: no price. For eth it is weth's."""
+    """The price of a quote at the end of a block: ``usdg_raw`` for 10^18 raw of it, according to the pool
+    ``at``, which had ``depth_raw`` of usdg in range; 0: no price. The price of eth is weth's."""
 
     quote: Address
     block_number: int

@@ -12,7 +12,7 @@ from typing import Protocol
 BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of a Prometheus histogram."""
 NEWEST = 512
-"""So many durations of each label are kept one by one."""
+"""Durations of each label that are kept individually."""
 
 
 @dataclass(slots=True)

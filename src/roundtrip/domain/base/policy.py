@@ -65,7 +65,8 @@ class Policy:
     high_creator_tax_bps: int = 500
     serial_launches: int = 5
     serial_graduated_divisor: int = 5
-    """A deployer of at least ``serial_launches`` is serial when fewer than one in so many graduated."""
+    """A deployer of at least ``serial_launches`` is serial when fewer than 1/``serial_graduated_divisor`` of
+    them graduated."""
     closed_long_s: int = 3600
     """The text mentions a launch that is closed for longer without a pool."""
 

@@ -18,7 +18,7 @@ class VenueTraits:
     """What all venues of a kind share, so that other code need not branch on the kind.
 
     ``label``: its name in a sentence. ``described``: its name at the first mention. ``preposition``: a trade
-    is on a curve, and in a pool. ``is_launchpad``: the launchpad's own code; its fees are the launchpad's
+    is on a curve, but in a pool. ``is_launchpad``: the launchpad's own code; its fees are the launchpad's
     terms, not a toll. ``is_contract``: each venue emits its own logs; otherwise one contract holds all of the
     kind. ``takes_hooks``: the creator of a pool may attach a contract that acts in swaps. ``by_router``: a
     wallet sells through a router that it approves.
@@ -110,7 +110,7 @@ class Venue:
 
     @property
     def traits(self) -> VenueTraits:
-        """What it shares with all of its kind."""
+        """The traits of its kind."""
         return TRAITS[self.kind]
 
     @property

@@ -39,13 +39,13 @@ WEEK_S = 7 * DAY_S
 MOST_OPEN, MOST_A_DAY = 10, 5
 """Open flags of an account, and flags that it makes in a day of UTC."""
 RUNS_WEI = 3 * 10**17
-"""What 0.1 eth bought sells for that much."""
+"""A token runs when what 0.1 eth bought sells for this."""
 DEAD_WEI = 10**16
-"""It sells for no more: it is down 90 %."""
+"""A token is dead when it sells for no more: it is down 90 %."""
 APART_S = 600
-"""Between the two readings that prove a run: a momentary pump is none."""
+"""The least time between the two readings that prove a run: a momentary pump is none."""
 SETTLED_S = 600
-"""Facts count once they are so old: newer ones may be reorged out, or reversed."""
+"""The age from which facts count: newer ones may be reorged out, or reversed."""
 CROWD = 3
 """The fewest purses that bought a token that runs: an account that pumps it alone moves no other money."""
 OWN_DIVISOR = 10
@@ -194,8 +194,8 @@ class FlagScore:
 
     @property
     def is_ahead(self) -> bool | None:
-        """Whether it is right more often than chance, by more than luck alone gives for so many flags in one
-        case of six or fewer; None: the base rate is unknown."""
+        """Whether it is right more often than chance, by a lead that luck alone gives for this number of
+        flags in one case of six or fewer; None: the base rate is unknown."""
         if not self.drawn:
             return None
         chance = self.by_chance * self.decided // self.drawn

@@ -7,8 +7,8 @@ from roundtrip.domain.base.types import BlockRef
 _TEN = 10
 HOUR_S, DAY_S = 3600, 86_400
 BEHIND_S = 10
-"""A node counts as behind when its newest block is more than this, or a hundred blocks of a real chain, older
-than the last indexed one."""
+"""The index may be this much older than the newest block, a hundred blocks of a real chain, and the node this
+much older than the index, before it counts as behind."""
 _BEHIND_BLOCKS = 100
 LEAST_COVERED_S = 60
 """A rate per minute needs at least a minute."""
@@ -36,7 +36,7 @@ def covered_s(window_s: int, now_s: int, followed_from_s: int) -> int:
 
 
 def per_minute(count: int, seconds: int) -> float | None:
-    """So many in so many seconds, as a rate; None where the time is too short."""
+    """``count`` in ``seconds`` as a rate per minute; None where the time is too short."""
     return round(count * 60 / seconds, 1) if seconds >= LEAST_COVERED_S else None
 
 

@@ -22,9 +22,9 @@ W = TypeVar("W", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Fairness:
-    """``young_s``: a wallet is old if it existed for so long before the start. ``most_funded``: a funder that
-    was the first to pay more wallets is an exchange, which says nothing about their owners. ``least_buyers``:
-    a token is fair to its winners with so many purses; it has to be ``young_s`` old, too."""
+    """``young_s``: the least age of an old wallet at the start. ``most_funded``: a funder that was the first
+    to pay more wallets is an exchange, which says nothing about their owners. ``least_buyers``: the least
+    number of purses for a token that is fair to its winners; it has to be ``young_s`` old, too."""
 
     young_s: int = 86_400
     least_buyers: int = 20
@@ -58,7 +58,7 @@ class WalletOrigins(Generic[W]):
         return None if origin is None else origin.funder
 
     def is_exchange(self, funder: W) -> bool:
-        """Whether it funded so many wallets that they may be anyone's."""
+        """Whether it was the first to pay so many wallets that they may be anyone's."""
         return self.funded.get(funder, 0) > self.fairness.most_funded
 
     def is_old(self, wallet: W, began_s: int) -> bool:

@@ -17,19 +17,19 @@ ROWS = 20
 CROWD = 3
 """The fewest purses: one actor with twenty wallets is no crowd."""
 SHARED_PURSE = 10
-"""Of wallets that may all belong to one person, young ones of an exchange or without a known payer, so many
+"""Of wallets that may all belong to one person, young ones of an exchange or without a known payer, this many
 count as one. New users have young wallets, paid by exchanges and bridges, and on a new index every wallet is
 young: without them the board would be empty. A false crowd then costs thirty paid wallets, and is noise:
 every listed token can be sold to the launchpad's contracts, or was sold in a check."""
 MOST_OF_A_SORT = 30
-"""So many tokens each of those shown without a proof, with one, and held back are examined closely: a flood
-of one sort does not push out another."""
+"""Tokens that are examined closely, each of those shown without a proof, with one, and held back: a flood of
+one sort does not push out another."""
 PROVEN_FOR_S = 3600
 """How long a sell that went through counts: an owner or a hook can switch selling off later."""
 CHECKED_EVERY_S = 600
 """The board does not check a token again within this time, whatever the result was."""
 MOST_CHECKED = 30
-"""Of the tokens to check, so many with most money: more than the board has rows."""
+"""Tokens to check, those with most money: more than the board has rows."""
 
 SELLS = frozenset({"ok", "toll_pool", "thin_pool", "high_fees", "heavy_fees"})
 """Verdict codes that include a simulated sell that went through."""

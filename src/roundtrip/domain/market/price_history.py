@@ -24,7 +24,7 @@ def usdg_in_range(sqrt_price_x96: int, liquidity: int, usdg_is_low: bool) -> int
 
 
 def worth_usdg(quote_raw: int, usdg_raw: int) -> int:
-    """The value of so much of a quote at its price, in usdg raw, which are millionths of a dollar."""
+    """The value of ``quote_raw`` at the quote's price, in usdg raw, which are millionths of a dollar."""
     return quote_raw * usdg_raw // WEI_PER_ETH
 
 
@@ -34,5 +34,5 @@ def capped_usdg(quote_raw: int, usdg_raw: int) -> int:
 
 
 def worth_wei(micro_usd: int, eth_usdg_raw: int) -> int:
-    """The eth that so many millionths of a dollar buy at this price of eth."""
+    """The eth that ``micro_usd`` millionths of a dollar buy at this price of eth."""
     return micro_usd * WEI_PER_ETH // eth_usdg_raw

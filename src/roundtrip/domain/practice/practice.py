@@ -19,12 +19,12 @@ LEAST_WEI = WEI_PER_ETH // 1000
 """The smallest buy, and the smallest sell of a part. An account with less and no holdings can do nothing, and
 gets a gift."""
 AT_ONCE_S = 600
-"""Trades of one token within so long of each other are priced as one."""
+"""Trades of one token within this time of each other are priced as one."""
 MOST_POSITIONS = 50
 """Open ones of one account: all of them are valued in one round trip."""
 WEEK_S = 7 * 86_400
 GIVEN_UP_S = WEEK_S
-"""What as a whole could not be sold, and not so long after either, counts as unsellable."""
+"""A position that could not be sold as a whole, and still cannot after this time, counts as unsellable."""
 _FIRST_MONDAY_S = 4 * 86_400
 """1970 began on a Thursday."""
 

@@ -46,7 +46,7 @@ format."""
 SIZE = 2
 """Sells of half to twice a tried size speak about that size."""
 SETTLED_S = 600
-"""Sells count once they are so old: newer ones may be reorged out."""
+"""The age from which sells count: newer ones may be reorged out."""
 HOUR_S = 3600
 """Of a token and a code only the first verdict an hour is scored, so that frequent requests carry no extra
 weight."""
@@ -72,10 +72,10 @@ PROVABLE = ("ok",)
 @dataclass(frozen=True, slots=True)
 class VerdictClaim:
     """What a verdict claims, as far as trades can test it. ``sizes_raw``: amounts of the token that were
-    tried; for ``no_buy`` and ``no_market`` ``sizes_wei``, what was offered for it. ``until_s``: the last
-    second of the chain that it covers. ``places``: where it was tried, or where it sells best. ``paid``: so
-    much wei bought so much of the token. ``line_bps``: a loss from which a sell contradicts the claim; None:
-    there is no such limit. ``waits``: it was said to sell later, and not at once."""
+    tried; for ``no_buy`` and ``no_market`` ``sizes_wei``, the amounts offered for it. ``until_s``: the last
+    second of the chain that it covers. ``places``: where it was tried, or where it sells best. ``paid``: wei,
+    and the amount of the token that they bought. ``line_bps``: a loss from which a sell contradicts the
+    claim; None: there is no such limit. ``waits``: it was said to sell later, and not at once."""
 
     code: str
     claim: Claim
@@ -225,8 +225,7 @@ class LaterCheck:
 
 @dataclass(frozen=True, slots=True)
 class FailedSell:
-    """A plain wallet's sell that is known to have failed through no fault of its own: so much of the
-    token."""
+    """A plain wallet's sell of ``token_raw`` that is known to have failed through no fault of its own."""
 
     block_number: int
     at_s: int

@@ -47,7 +47,7 @@ FAMILIES = ((10, 40), (100, 25), (EXCHANGE_WALLETS, 15))
 DIRECT_FAMILIES = ((10, 70), (100, 45), (EXCHANGE_WALLETS, 25))
 """The same where one of the two is the funder."""
 CLOSE_FUNDINGS = ((600, 25), (3600, 10))
-"""Extra points where both were funded within so many seconds: one person's wallets are made in one go."""
+"""Seconds between the two fundings, at most, and extra points: one person's wallets are made in one go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,12 @@ class SameTokens:
 
 
 def is_exchange(family: int) -> bool:
-    """Whether a funder of so many wallets counts as an exchange."""
+    """Whether a funder of ``family`` wallets counts as an exchange."""
     return family > EXCHANGE_WALLETS
 
 
 def weight_bps(others: int) -> int:
-    """The weight of a shared token that so many other wallets bought in that moment, the compared one
+    """The weight of a shared token that ``others`` other wallets bought in that moment, the compared one
     included."""
     return BPS // max(1, others)
 

@@ -16,19 +16,20 @@ from .rules import Happening
 class Guard:
     """Every threshold of the bag guard.
 
-    ``sold_ppm``: of the supply; holders are alerted each time the deployer's total sales pass another
-    multiple of it, so many small sales alert as often as one large one. ``drained_ppm``: of a pool's
-    liquidity, in one transaction; ``drained_wei``: the value that alerts where the share is unknown;
-    ``least_drained_wei``: less alerts no holder, whatever its share. ``pool_money_ppm``: of the money in a
-    token's pools; a pool with so much matters, whether it is traded in or not. ``given_ppm``: of the supply;
-    a wallet that never bought a token holds it only from so much on, because anyone can send tokens to
-    anyone. ``most_held``, ``most_given``: tokens of one wallet that are guarded by checks: the newest that it
-    bought, and the newest that it was given.
+    ``sold_ppm``: of the supply; each time the deployer's total sales pass another multiple of it, holders are
+    alerted, so that many small sales alert as often as one large one. ``drained_ppm``: of a pool's liquidity,
+    in one transaction; ``drained_wei``: the value that alerts where the share is unknown;
+    ``least_drained_wei``: a lower value never alerts, whatever its share. ``pool_money_ppm``: of the money in
+    a token's pools; a pool with this share matters even if it is not traded in. ``given_ppm``: of the supply;
+    a wallet that never bought a token counts as a holder only from this share on, because anyone can send
+    tokens to anyone. ``most_held``, ``most_given``: tokens of one wallet that are guarded by checks: the
+    newest that it bought, and the newest that it was given.
 
-    ``confirmed_s``: between two checks that agree. ``recovery_wait_s``: after an alert about a token's
-    verdict, the wait before an alert that it is better. ``checked_every_s``: the greatest age of a held
-    token's newest check; ``event_every_s``: between two checks for events. ``most_waiting``: checks that may
-    wait or run when more are enqueued; ``most_of_events``: beside them, checks for events.
+    ``confirmed_s``: the least time between two checks that agree. ``recovery_wait_s``: after an alert about a
+    token's verdict, the wait before an alert that it is better. ``checked_every_s``: the greatest age of a
+    held token's newest check; ``event_every_s``: the least time between two checks for events.
+    ``most_waiting``: checks that may wait or run when more are enqueued; ``most_of_events``: in addition,
+    checks for events.
     """
 
     sold_ppm: int = 1_000

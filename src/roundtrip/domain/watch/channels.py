@@ -56,9 +56,9 @@ IN_ORDER_TRIES = 2
 """A delivery that failed more often goes behind the others, so that a permanent failure does not block
 them."""
 OFF_AFTER_S = 3 * 86_400
-"""A channel that has only failed for so long is switched off."""
+"""A channel is switched off after this time with nothing but failures."""
 QUIET = timedelta(days=1)
-"""Failures no longer count where nothing was tried for so long although it could have been."""
+"""Older failures no longer count after this time without a try that was possible."""
 
 URGENT = ("bag_guard", "service")
 """Kinds of messages that are sent before others."""
@@ -117,15 +117,15 @@ def failing_since(since: datetime | None, rests_until: datetime | None, now: dat
 
 
 def wait_s(failures: int, drawn: float, retry_after_s: float | None = None) -> float:
-    """The wait after so many failures in a row; after more than ``WAITS_S`` has, its last. ``drawn``, 0 to 1,
-    varies it by a quarter either way. ``retry_after_s``: what the target asked for; the wait is at least
-    that, but at most the longest wait."""
+    """The wait after a number of failures in a row; after the last of ``WAITS_S`` it stays the same.
+    ``drawn``, 0 to 1, varies it by a quarter either way. ``retry_after_s``: what the target asked for; the
+    wait is at least that, but at most the longest wait."""
     wait = WAITS_S[min(failures, len(WAITS_S)) - 1] * (0.75 + drawn / 2)
     return wait if retry_after_s is None else max(wait, min(retry_after_s, float(WAITS_S[-1])))
 
 
 def split_messages(count: int, max_rows: int) -> list[range]:
-    """Ranges of so many rows, for messages of at most ``max_rows`` rows."""
+    """Ranges of ``count`` rows, for messages of at most ``max_rows`` rows."""
     return [range(first, min(first + max_rows, count)) for first in range(0, count, max_rows)]
 
 
@@ -142,8 +142,8 @@ def host_of(shown: str) -> str:
 
 
 def rows_that_fit(sizes: Sequence[int], room: int) -> int:
-    """How many of these messages, from the first on, may be sent in one run with room for so many rows: none,
-    one, or as many as ``TURN_ROWS`` rows allow."""
+    """How many of these messages, from the first on, one run may send with room for ``room`` rows: none, one,
+    or as many as ``TURN_ROWS`` rows allow."""
     count = rows = 0
     for size in sizes:
         if rows + size > room or (count and rows + size > TURN_ROWS):

@@ -28,7 +28,7 @@ class AlertSource:
 
 
 _FOLLOWER_COST = 4
-"""Looking up a follower's rules takes as long as scanning so many rules."""
+"""The cost of looking up a follower's rules, in scanned rules."""
 _Ranked = tuple[int, int, AlertSource]
 """Sorted by threshold, then by id."""
 
