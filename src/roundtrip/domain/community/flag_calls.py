@@ -56,7 +56,7 @@ class IllegalFlagMove(Exception):
     """The event is not possible in this state; nothing was changed."""
 
 
-def after(state: State, event: Event) -> State:
+def next_state(state: State, event: Event) -> State:
     """The state of a flag after the event. Raises IllegalFlagMove."""
     new_state = LIFE.get((state, event))
     if new_state is None:

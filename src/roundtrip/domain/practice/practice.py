@@ -86,7 +86,7 @@ class PracticeTrade:
     profit_wei: int | None
 
 
-def after(state: State, event: Event) -> State:
+def next_state(state: State, event: Event) -> State:
     """The state of a position after the event. Raises IllegalPracticeMove."""
     new_state = LIFE.get((state, event))
     if new_state is None:
@@ -105,7 +105,7 @@ def buy(
         raise IllegalPracticeMove(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
     if token_raw <= 0:
         raise IllegalPracticeMove("a buy brings something")
-    state = after(position.state, "bought")
+    state = next_state(position.state, "bought")
     return (
         replace(account, eth_wei=account.eth_wei - eth_wei),
         replace(
@@ -128,7 +128,7 @@ def sell(
     if eth_wei < 0:
         raise IllegalPracticeMove("a sell takes nothing")
     is_all = token_raw == position.held_raw
-    state = after(position.state, "sold_all" if is_all else "sold_part")
+    state = next_state(position.state, "sold_all" if is_all else "sold_part")
     cost_wei = position.cost_wei * token_raw // position.held_raw
     return (
         replace(account, eth_wei=account.eth_wei + eth_wei),
@@ -148,7 +148,7 @@ def set_apart(account: PracticePurse, trade: PracticeTrade) -> PracticePurse:
 
 def write_off(position: PracticePosition) -> tuple[PracticePosition, PracticeTrade]:
     """Gives up all of the position for nothing. Raises IllegalPracticeMove."""
-    state = after(position.state, "written_off")
+    state = next_state(position.state, "written_off")
     return (
         PracticePosition(position.token, state),
         PracticeTrade(

@@ -79,7 +79,7 @@ class PoolMoney(NamedTuple):
     wei: int | None
 
 
-def matters(pool: PoolMoney, everywhere: Collection[PoolMoney], guard: Guard = GUARD) -> bool:
+def pool_matters(pool: PoolMoney, everywhere: Collection[PoolMoney], guard: Guard = GUARD) -> bool:
     """Whether a pool is one in which its token can be sold: a good part of the day's trade was in it, or it
     has a good part of the money. ``everywhere``: all pools, this one included. Where the money of this pool,
     or of one that is traded in, is unknown, only the trade decides; and where nothing was traded, a pool with
@@ -199,19 +199,21 @@ def initial_standing(check: StoredLevel) -> BagStanding | None:
     return BagStanding(check.level, check.code, check.policy_version, check.id)
 
 
-def after(
+def apply_checks(
     standing: BagStanding, checks: Iterable[StoredLevel], guard: Guard = GUARD
 ) -> tuple[BagStanding, list[VerdictTurn]]:
     """The standing after ``checks``, the oldest first, and the changes to report."""
     changes = []
     for check in checks:
-        standing, change = _after(standing, check, guard)
+        standing, change = _apply_check(standing, check, guard)
         if change is not None:
             changes.append(change)
     return standing, changes
 
 
-def _after(standing: BagStanding, check: StoredLevel, guard: Guard) -> tuple[BagStanding, VerdictTurn | None]:
+def _apply_check(
+    standing: BagStanding, check: StoredLevel, guard: Guard
+) -> tuple[BagStanding, VerdictTurn | None]:
     standing = replace(standing, seen_id=max(standing.seen_id, check.id))
     if check.level not in _RANK:
         return standing, None

@@ -86,7 +86,7 @@ class IllegalChannelMove(Exception):
     """The event is not possible in this state; nothing was changed."""
 
 
-def after(state: State, event: Event) -> State:
+def next_state(state: State, event: Event) -> State:
     """The state of a channel after the event. Raises IllegalChannelMove."""
     new_state = LIFE.get((state, event))
     if new_state is None:
@@ -94,7 +94,7 @@ def after(state: State, event: Event) -> State:
     return new_state
 
 
-def delivery_after(state: DeliveryState, event: DeliveryEvent) -> DeliveryState:
+def next_delivery_state(state: DeliveryState, event: DeliveryEvent) -> DeliveryState:
     """The state of a delivery after the event. Raises IllegalChannelMove."""
     new_state = DELIVERY_LIFE.get((state, event))
     if new_state is None:
@@ -129,7 +129,7 @@ def split_messages(count: int, max_rows: int) -> list[range]:
     return [range(first, min(first + max_rows, count)) for first in range(0, count, max_rows)]
 
 
-def answers_ms(before: int, took_ms: int) -> int:
+def smooth_answer_ms(before: int, took_ms: int) -> int:
     """A target's usual answer time, after one answer: a longer one counts at once, a shorter one by a
     quarter."""
     return max(took_ms, (3 * before + took_ms) // 4)

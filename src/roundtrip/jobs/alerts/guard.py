@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import BAG
-from roundtrip.domain.watch.bag_guard import GUARD, drains_much, guard_source_id, matters, sells_much
+from roundtrip.domain.watch.bag_guard import GUARD, drains_much, guard_source_id, pool_matters, sells_much
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server import jobs
@@ -31,7 +31,7 @@ async def holders_to_alert(
     drained = [place for place in told if found[place].verb == "draining"]
     weighed = await bag_pools.weigh_drains(connection, contracts, [found[place] for place in drained])
     for place, one in zip(drained, weighed, strict=True):
-        if one is not None and not matters(*one):
+        if one is not None and not pool_matters(*one):
             del told[place]
     return told
 

@@ -18,7 +18,7 @@ from roundtrip.domain.watch.bag_guard import (
     BagHolding,
     BagStanding,
     VerdictTurn,
-    after,
+    apply_checks,
     guard_source_id,
     initial_standing,
     order_checks,
@@ -92,7 +92,7 @@ async def _looked_at(
             if first is not None:
                 standing[token] = first
             continue
-        standing[token], changes = after(before[token], seen)
+        standing[token], changes = apply_checks(before[token], seen)
         if changes:
             # Of several at once, after a while without this job, how it came out.
             turned[token] = VerdictTurn(changes[0].then_level, changes[0].then_code, changes[-1].now)

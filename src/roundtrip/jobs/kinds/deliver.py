@@ -19,9 +19,9 @@ from roundtrip.domain.watch.channels import (
     SLOW_MS,
     DeliveryEvent,
     Event,
-    answers_ms,
     failing_since,
     failure,
+    smooth_answer_ms,
     wait_s,
 )
 from roundtrip.jobs.engine.worker import Effect, nothing
@@ -173,7 +173,7 @@ async def _record_answers(
     if replies:
         took_ms = channel.answers_ms
         for reply in replies:
-            took_ms = answers_ms(took_ms, reply.took_ms)
+            took_ms = smooth_answer_ms(took_ms, reply.took_ms)
         proven_at = now if any(one.proves for one in sent) else None
         await channels.record_answer_time(connection, channel.id, took_ms, proven_at)
 

@@ -16,7 +16,7 @@ from roundtrip.domain.watch.channels import (
     URGENT,
     DeliveryEvent,
     DeliveryState,
-    delivery_after,
+    next_delivery_state,
     split_messages,
 )
 from roundtrip.store.server import jobs
@@ -171,7 +171,7 @@ async def finish_run(
 ) -> bool:
     """What one run made of it. False: somebody else wrote meanwhile what became of it, and nothing is
     changed. ``again_at``: where it is tried again."""
-    state = delivery_after("waiting", event)
+    state = next_delivery_state("waiting", event)
     done = await connection.fetchval(
         "UPDATE accounts.delivery SET state = $3, tries = tries + $4, next_at = coalesce($5, next_at),"
         " ended_at = CASE WHEN $3 <> 'waiting' THEN $6::timestamptz END"
@@ -217,7 +217,7 @@ async def drop(connection: Connection, channel_id: int, now: datetime, up_to: in
     done: str = await connection.execute(
         "UPDATE accounts.delivery SET state = $2, ended_at = $3 WHERE id IN (SELECT id FROM accounts.delivery"
         " WHERE channel_id = $1 AND state = 'waiting' AND id <= $4 ORDER BY id LIMIT $5)",
-        channel_id, delivery_after("waiting", "dropped"), now, 2**63 - 1 if up_to is None else up_to,
+        channel_id, next_delivery_state("waiting", "dropped"), now, 2**63 - 1 if up_to is None else up_to,
         MOST_DROPPED,
     )  # fmt: skip
     return int(done.split()[1]) == MOST_DROPPED
@@ -253,7 +253,7 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
     before: DeliveryState = row["state"]
     await connection.execute(
         "UPDATE accounts.delivery SET state = $2, tries = 0, next_at = $3, ended_at = NULL WHERE id = $1",
-        delivery_id, delivery_after(before, "resent"), now,
+        delivery_id, next_delivery_state(before, "resent"), now,
     )  # fmt: skip
     await jobs.enqueue(connection, JOB, str(row["channel_id"]), run_at=now)
     return before

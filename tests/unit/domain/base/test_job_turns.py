@@ -11,9 +11,9 @@ from roundtrip.domain.watch.channels import (
     LANES,
     MOST_AT_ONCE,
     TURN_ROWS,
-    answers_ms,
     host_of,
     rows_that_fit,
+    smooth_answer_ms,
 )
 
 LANE = Lane("some", places=8, max_per_owner=2, max_per_host=3)
@@ -136,10 +136,10 @@ def test_the_lanes() -> None:
 
 
 def test_a_target_is_slow_after_one_slow_answer_and_quick_again_after_several() -> None:
-    assert [answers_ms(0, 80), answers_ms(80, 9_500)] == [80, 9_500]
+    assert [smooth_answer_ms(0, 80), smooth_answer_ms(80, 9_500)] == [80, 9_500]
     took_ms, quick = 9_500, 0
     while took_ms > 1000:
-        took_ms, quick = answers_ms(took_ms, 50), quick + 1
+        took_ms, quick = smooth_answer_ms(took_ms, 50), quick + 1
     assert quick == 8
 
 

@@ -24,10 +24,10 @@ from roundtrip.domain.community.flag_calls import (
     IllegalFlagMove,
     State,
     TradedSinceFlag,
-    after,
     drain_cause,
     gone_bps,
     is_dead,
+    next_state,
     quiet_since_s,
     run_event,
 )
@@ -54,9 +54,9 @@ class Life(RuleBasedStateMachine):
         )
         if not legal:
             with pytest.raises(IllegalFlagMove):
-                after(self.state, event)
+                next_state(self.state, event)
             return
-        self.state = after(self.state, event)
+        self.state = next_state(self.state, event)
         if event in ("fits", "fell"):
             self.high = event == "fits"
         else:
@@ -117,7 +117,7 @@ def test_a_moment_proves_nothing(prices: list[tuple[int, int]]) -> None:
         high_s = None if wei < RUNS_WEI else (at_s if high_s is None else high_s)
         event = run_event(state, seen_s, FlagReading(1, at_s, wei), WEEK.ends_s)
         if event is not None:
-            state = after(state, event)
+            state = next_state(state, event)
         seen_s = at_s if event == "fits" else (None if event == "fell" else seen_s)
         assert (state == "proved") == (high_s is not None and at_s - high_s >= APART_S)
         if state == "proved":

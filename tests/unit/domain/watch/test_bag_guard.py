@@ -16,11 +16,11 @@ from roundtrip.domain.watch.bag_guard import (
     PoolMoney,
     StoredLevel,
     VerdictTurn,
-    after,
+    apply_checks,
     guard_source_id,
     initial_standing,
-    matters,
     order_checks,
+    pool_matters,
     sells_much,
 )
 
@@ -44,7 +44,7 @@ def known(level: str = "ok") -> BagStanding:
 
 
 def told(*checks: StoredLevel, level: str = "ok") -> list[tuple[str, str]]:
-    _, turned = after(known(level), checks)
+    _, turned = apply_checks(known(level), checks)
     return [(one.then_level, one.now.level) for one in turned]
 
 
@@ -114,7 +114,7 @@ def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once
 
 def test_a_token_that_flaps_is_told_of_three_times_an_hour_at_most() -> None:
     checks = [seen(("ok", "danger", "warn")[n // 3 % 3], 15 * n) for n in range(4 * 240)]
-    _, turned = after(known(), checks)
+    _, turned = apply_checks(known(), checks)
     for one in turned:
         within = [o for o in turned if timedelta(0) <= o.now.at - one.now.at < timedelta(seconds=HOUR_S)]
         assert len(within) <= 3
@@ -123,7 +123,7 @@ def test_a_token_that_flaps_is_told_of_three_times_an_hour_at_most() -> None:
 
 def test_another_policy_is_no_change_of_the_token() -> None:
     other = [seen("danger", at_s, policy_version="v2") for at_s in (1, 20, 40)]
-    standing, turned = after(known(), other)
+    standing, turned = apply_checks(known(), other)
     assert turned == []
     assert (standing.level, standing.policy_version) == ("danger", "v2")
 
@@ -145,7 +145,7 @@ def test_a_clock_that_was_put_back_keeps_nobody_from_being_told(ahead_s: int) ->
 
 
 def test_what_was_told_names_both_codes() -> None:
-    standing, turned = after(known(), [seen("danger", 1), last := seen("danger", 20)])
+    standing, turned = apply_checks(known(), [seen("danger", 1), last := seen("danger", 20)])
     assert turned == [VerdictTurn("ok", "ok_code", last)]
     assert (standing.level, standing.code, standing.seen_id) == ("danger", "danger_code", last.id)
     assert (standing.next_level, standing.next_at, standing.told_at) == (None, None, last.at)
@@ -162,9 +162,9 @@ def test_it_does_not_matter_in_how_many_runs_checks_are_looked_at(
     for level, wait_s, deep in given_checks:
         at_s += wait_s
         checks.append(seen(level, at_s, deep=deep))
-    at_once = after(known(), checks)
-    standing, first = after(known(), checks[:cut])
-    end, second = after(standing, checks[cut:])
+    at_once = apply_checks(known(), checks)
+    standing, first = apply_checks(known(), checks[:cut])
+    end, second = apply_checks(standing, checks[cut:])
     assert (end, first + second) == at_once
     for one in at_once[1]:
         assert one.then_level != one.now.level
@@ -199,7 +199,7 @@ def place(wei: int | None, trades: int = 0, traded_wei: int = 0) -> PoolMoney:
 def test_a_pool_matters_by_its_trade_or_by_its_money(
     own: PoolMoney, others: list[PoolMoney], it_does: bool
 ) -> None:
-    assert matters(own, [own, *others]) is it_does
+    assert pool_matters(own, [own, *others]) is it_does
 
 
 def test_sales_and_drains_of_a_token_count_apart() -> None:
