@@ -197,7 +197,7 @@ class Crowd:
     def launch(self) -> dict[str, str]:
         """A launch by one of the wallets, which nobody trades."""
         self.launches += 1
-        wish = LaunchRequest(f"Crowd {self.launches}", f"CR{self.launches}", salt=self.launches).wish()
+        wish = LaunchRequest(f"Crowd {self.launches}", f"CR{self.launches}", salt=self.launches).as_tuple()
         data = calldata(LAUNCH, wish, 0, ZERO, [])
         launched = {"to": self.built.contracts["launchpadFactory"], "data": data, "gas": hex(_LAUNCH_GAS)}
         sender = self.wallets[(self.turn + WALLETS // 2) % WALLETS]

@@ -180,7 +180,7 @@ def put_tokens(rpc_url: str, built: world.Built) -> tuple[list[str], str]:
             story = Story(f"bench{number}", "", "", pools=(pools[number % len(pools)],))
             found.append(put_token(deployer, built.contracts, story, source))
         eight = put_token(deployer, built.contracts, Story("eight", "", "", pools=EIGHT_VENUES), source)
-        deployer.settle()
+        deployer.check_receipts()
     return found, eight
 
 

@@ -104,7 +104,7 @@ def _launched(chain: SyncRpc, built: world.Built, wallets: int) -> tuple[str, st
     deployer.send(weth, calldata("deposit()"), _MONEY_WEI)
     deployer.send(weth, calldata("transfer(address,uint256)", token, _MONEY_WEI))
     deployer.send(token, calldata("open_market(address,address)", pool, weth))
-    deployer.settle()
+    deployer.check_receipts()
     return token, pool
 
 

@@ -12,8 +12,8 @@ import pytest
 from roundtrip.api.operations.catalog import tools
 from roundtrip.cli.tour import TourWalk, demo, place_for, walked_on
 from roundtrip.devnet.world import Built, DevnetFolders
-from roundtrip.tour.page import call, heading
-from roundtrip.tour.redact import fits, shape, shorten, stable
+from roundtrip.tour.page import curl_command, heading
+from roundtrip.tour.redact import mask, shape, shapes_agree, shorten
 from roundtrip.tour.steps import STEPS
 from roundtrip.tour.walk import has_something
 
@@ -51,7 +51,7 @@ def test_every_tool_has_one_step_and_one_section() -> None:
 def test_a_tool_answers_and_has_something_to_show(walked: TourWalk, tool: str) -> None:
     (told,) = [one for one in walked.told if one.step.tool == tool]
     assert has_something(told.step, told.answer)
-    assert told.said
+    assert told.text
 
 
 @pytest.mark.parametrize("tool", TOOLS)
@@ -59,14 +59,14 @@ def test_the_page_has_the_call_and_an_answer_of_its_shape(walked: TourWalk, tool
     (told,) = [one for one in walked.told if one.step.tool == tool]
     section = sections()[tool]
     assert section.startswith(f"{heading(told)}\n\n{told.step.why}\n")
-    assert f"```bash\n{call(told, walked.known)}\n```" in section
+    assert f"```bash\n{curl_command(told, walked.known)}\n```" in section
     (written,) = re.findall(r"(?ms)^```json\n(.*?)^```$", section)
     answer = msgspec.json.decode(written)
     said = re.findall(r"(?ms)^```text\n(.*?)^```$", section)
     assert said
     # What is said above stands in no answer again.
-    fresh = shorten(stable(told.answer, walked.known, told.step.varies))
-    assert fits(_without_said(shape(answer)), _without_said(shape(fresh)))
+    fresh = shorten(mask(told.answer, walked.known, told.step.varies))
+    assert shapes_agree(_without_said(shape(answer)), _without_said(shape(fresh)))
 
 
 def _without_said(found: object) -> object:

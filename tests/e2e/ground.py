@@ -13,7 +13,7 @@ from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.cli import tour
 from roundtrip.devnet import world
 from roundtrip.devnet.actors import LAUNCHERS
-from roundtrip.devnet.demo.crowd import CrowdTokens, places, visitor
+from roundtrip.devnet.demo.crowd import CrowdTokens, choose_tokens, visitor
 from roundtrip.devnet.deploy import ZERO, ContractDeployer
 from roundtrip.devnet.launchpad import CurveToken, LaunchRequest, curve_buy, launch_and_buy, pool_key, v4_swap
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -99,7 +99,7 @@ async def standing(at: world.DevnetFolders, built: world.Built) -> AsyncIterator
             )
             strange, transaction = await asyncio.to_thread(_launch_strange, rpc_url, built)
             await _until_named(url, strange)
-            yield Ground(url, rpc_url, built, places(built), strange, transaction)
+            yield Ground(url, rpc_url, built, choose_tokens(built), strange, transaction)
 
 
 def _launch_strange(rpc_url: str, built: world.Built) -> tuple[dict[str, CurveToken], str]:

@@ -72,7 +72,7 @@ class Parties:
         code = compile_contract(PROJECT / "contracts" / story.source)
         token = put_token(self.owner, self.contracts, story, code, hooks)
         self.give(token, self.stranger.account, 10**8 * 10**18)
-        self.owner.settle()
+        self.owner.check_receipts()
         return token
 
     def put_v4(self, token: str, plan: PoolPlan) -> None:
@@ -80,7 +80,7 @@ class Parties:
         supply_raw = 10**9 * ETH
         amounts = {token: supply_raw * plan.supply_bps // 10_000, ZERO: plan.quote_milli * ETH // 1000}
         v4_pool(self.owner, self.contracts, amounts, plan.fee_pips, True, ZERO, plan.tick_spacing)
-        self.owner.settle()
+        self.owner.check_receipts()
 
     def give(self, token: str, to: str, amount_raw: int) -> None:
         """So much of a token that the owner has."""
@@ -126,7 +126,7 @@ class Parties:
         pair = encode(["address", "address"], [ZERO, market.token])
         steps_taken = encode(["bytes", "bytes[]"], [bytes([_MINT, _SETTLE_PAIR]), [position, pair]])
         who.send(manager, calldata("modifyLiquidities(bytes,uint256)", steps_taken, 2**40))
-        who.settle()
+        who.check_receipts()
 
     def eth_alone(self, money: str, per_eth_raw: int, eth: int) -> None:
         """A standard v3 pool of the stranger's with weth alone in it, at an absurd price of that money:
@@ -136,7 +136,7 @@ class Parties:
         who.send(weth, calldata("approve(address,uint256)", self.contracts["v3PositionManager"], MAX))
         amounts = {money: per_eth_raw * eth, weth: eth * ETH}
         v3_pool(who, self.contracts, amounts, 3000, fill=True, only=weth)
-        who.settle()
+        who.check_receipts()
 
 
 def pass_time(rpc: SyncRpc, seconds: int) -> None:

@@ -109,7 +109,7 @@ async def crowded_over(
     """On the chain of ``rpc``, with an index of its own; nobody has counted winners yet."""
     crowd = DemoCrowd(rpc, built, threading.Event())
     crowd.run_crowd()
-    token = crowd.places.crowded.token
+    token = crowd.tokens.crowded.token
     async with (
         copied(server_url, like_url) as url,
         asyncpg.create_pool(url, min_size=1, max_size=6) as pool,

@@ -73,7 +73,7 @@ class Stage(Actors):
 
     def launch_act(self, who: str, salt: int, exempt: Sequence[str] = ()) -> tuple["Held", Act]:
         """A launch that is still to be sent, and the token and curve that it will make."""
-        data = calldata(LAUNCH, LaunchRequest("Held", "HELD", salt=salt).wish(), 0, ZERO, list(exempt))
+        data = calldata(LAUNCH, LaunchRequest("Held", "HELD", salt=salt).as_tuple(), 0, ZERO, list(exempt))
         factory = self.contracts["launchpadFactory"]
         call = {"from": who, "to": factory, "data": data, "value": hex(LAUNCH_FEE_WEI)}
         told = self.rpc.call("eth_call", call, "latest", {who: {"balance": hex(ETH)}})
@@ -262,7 +262,7 @@ class Held:
                 stage.send(who, asset, calldata("approve(address,uint256)", manager, amount))
             v3_pool(own, contracts, {self.token: amount_raw, weth: wei}, place.fee_pips, True)
             self.knows_pool_of(place)
-        own.settle()
+        own.check_receipts()
         self.note(who, "pooled", before - self.balance(who), stage.number())
 
     def knows_pool_of(self, place: Place) -> None:

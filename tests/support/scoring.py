@@ -45,7 +45,7 @@ class Scoring:
         spent = calldata("approve(address,uint256)", contracts["v3PositionManager"], 20 * ETH)
         me.send(contracts["weth"], spent)
         token = put_token(me, contracts, Story("score", "", source, "Score", "SCORE"), code_of(source))
-        me.settle()
+        me.check_receipts()
         return token
 
     def wallet(self, seed: str) -> Wallet:

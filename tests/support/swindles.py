@@ -269,7 +269,7 @@ class Swindles:
         for asset in (weth, token):
             self.who.send(asset, calldata("approve(address,uint256)", manager, MAX))
         v3_pool(self.who, self.contracts, {token: 7 * 10**26, weth: 20 * ETH}, 3000, fill=True)
-        self.who.settle()
+        self.who.check_receipts()
         return token
 
     def dust_pool(self, token: str, raw: int, tokens_per_eth: int) -> None:
@@ -287,7 +287,7 @@ class Swindles:
         put = (raw, 0) if token == low else (0, raw)
         mint = "mint((address,address,uint24,int24,int24,uint256,uint256,uint256,uint256,address,uint256))"
         who.send(manager, calldata(mint, (low, high, 10_000, bottom, top, *put, 0, 0, who.account, 2**40)))
-        who.settle()
+        who.check_receipts()
 
     def do(self, to: str, signature: str, *values: object, wei: int = 0) -> None:
         """Sent by the stranger, and goes through."""

@@ -132,5 +132,5 @@ def put(rpc: SyncRpc, contracts: dict[str, str], animal: Animal) -> str:
     token = put_token(deployer, contracts, story, compile_contract(PROJECT / "contracts" / story.source))
     for signature, values in animal.calls:
         deployer.send(token, calldata(signature, *values))
-    deployer.settle()
+    deployer.check_receipts()
     return token

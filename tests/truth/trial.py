@@ -122,7 +122,7 @@ def _deployed(rpc: SyncRpc, built: Built, case: Case) -> tuple[str, str]:
     if any(pool.hook for pool in case.pools):
         manager = built.contracts["v4PoolManager"]
         bypass = deployer.create(_code("past_the_pool"), ["address"], [manager]).lower()
-    deployer.settle()
+    deployer.check_receipts()
     now_s = int(rpc.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
     rpc.call("evm_mine", hex(now_s + SETTLED_S))
     return token, bypass

@@ -122,7 +122,7 @@ def _designations(name: str) -> Iterator[str]:
 
 async def _watch(stage: DemoStage) -> None:
     """They follow who will win, and have a rule."""
-    token = stage.crowd.places.crowded.token
+    token = stage.crowd.tokens.crowded.token
     for account in stage.accounts.values():
         for number in range(2):
             wanted = FollowParams(address=visitor(number), name=f"Visitor{number}")
@@ -132,7 +132,7 @@ async def _watch(stage: DemoStage) -> None:
 
 async def _crowd(stage: DemoStage) -> None:
     """Visitors come, and some of them win."""
-    if not await asyncio.to_thread(stage.crowd.has_come):
+    if not await asyncio.to_thread(stage.crowd.has_run):
         await asyncio.to_thread(stage.crowd.run_crowd)
 
 
@@ -172,14 +172,14 @@ async def _flag(stage: DemoStage) -> None:
 async def _practise(stage: DemoStage) -> None:
     """They buy before the crowd comes."""
     for name, account in stage.accounts.items():
-        wanted = PracticeBuyParams(stage.crowd.places.crowded.token, "0.3")
+        wanted = PracticeBuyParams(stage.crowd.tokens.crowded.token, "0.3")
         await practice_buy(stage.ctx, wanted, account, _once(stage, f"{name} buys"))
     await mark_as_agent(stage.ctx, AgentParams(name="Early bird"), stage.accounts[CAST[0]])
 
 
 async def _take_profit(stage: DemoStage) -> None:
     """They sell in three parts what the crowd made dearer; the last keeps some."""
-    token = stage.crowd.places.crowded.token
+    token = stage.crowd.tokens.crowded.token
     for number, (name, account) in enumerate(stage.accounts.items()):
         parts = (20, 50, 100) if number + 1 < len(CAST) else (10, 20, 30)
         for percent in parts:
@@ -205,13 +205,13 @@ async def _mark(stage: DemoStage) -> None:
         await public_names.count(connection, made_before, stands.block.timestamp_s)
     with contextlib.suppress(CallerFault):
         # It may be said already.
-        wanted = FlagParams(stage.crowd.places.crowded.token, "runs")
+        wanted = FlagParams(stage.crowd.tokens.crowded.token, "runs")
         await flag_token(stage.ctx, wanted, stage.accounts[CAST[1]])
 
 
 async def _deployer_leaves(stage: DemoStage) -> None:
     """A deployer sells all he bought of a token."""
-    await asyncio.to_thread(stage.crowd.deployer_leaves)
+    await asyncio.to_thread(stage.crowd.sell_deployers_tokens)
 
 
 ACTS: tuple[tuple[str, Callable[[DemoStage], Awaitable[None]]], ...] = (

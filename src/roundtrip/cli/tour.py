@@ -23,7 +23,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.node import free_port
 from roundtrip.tour.page import page
-from roundtrip.tour.redact import Placeholders, words
+from roundtrip.tour.redact import Placeholders, build_placeholders
 from roundtrip.tour.steps import TourGround
 from roundtrip.tour.walk import ServiceUrls, WalkedStep, walk
 
@@ -108,11 +108,11 @@ async def walked_on(running: RunningDemo, built: world.Built, tell: Callable[[st
     wallet = DemoWallet(built, WALLET)
     ground = TourGround(built, wallet.address, running.receiver_url)
     told, key = await walk(running.place, wallet, ground, tell)
-    account = re.search(r"mite-\w+", str(ground.came["my_mite"]))
+    account = re.search(r"mite-\w+", str(ground.answers["my_mite"]))
     names = {running.receiver_url: RECEIVER, running.receiver_url.split("//")[1]: RECEIVER.split("//")[1]}
     if account:
         names[account[0]] = "<mite>"
-    return TourWalk(told, words(built, names), key)
+    return TourWalk(told, build_placeholders(built, names), key)
 
 
 @contextlib.contextmanager

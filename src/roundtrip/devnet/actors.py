@@ -1,7 +1,7 @@
-"""Who trades on the local chain, and what they decide: seeded, and without a chain.
+"""The actors that trade on the local chain, and their decisions: seeded, and without a chain.
 
-``choose`` decides a turn, somebody else performs its steps, ``record`` writes down what came of each.
-Whoever gives the same random numbers and the same outcomes gets the same steps.
+``choose`` decides a turn, ``DevnetTrader`` performs its steps, ``record`` records the outcome of each. The
+same random numbers and outcomes give the same steps.
 """
 
 from dataclasses import asdict, dataclass, field
@@ -30,7 +30,7 @@ _LIVE_LAUNCH_PERCENT = 6
 
 @dataclass(frozen=True, slots=True)
 class PlannedLaunch:
-    """A launch. Buyers stop at ``cap_raw`` of the quote; one past the threshold lets it graduate."""
+    """A launch. Buyers stop at ``cap_raw`` of the quote; a cap above the threshold lets it graduate."""
 
     name: str
     symbol: str
@@ -41,19 +41,19 @@ class PlannedLaunch:
 
 @dataclass(frozen=True, slots=True)
 class ActorStep:
-    """One deed. ``token``: its place in the market, for a launch the one it will take. ``amount``: of a buy,
+    """One action. ``token``: its index in the market, for a launch the one it will get. ``amount``: of a buy,
     or of a launch's own first buy, the quote raw; of a sell the share in hundredths of a percent."""
 
-    who: str
-    what: Literal["launch", "buy", "sell", "graduate"]
+    actor: str
+    action: Literal["launch", "buy", "sell", "graduate"]
     token: int
     amount: int = 0
-    wish: PlannedLaunch | None = None
+    launch: PlannedLaunch | None = None
 
 
 @dataclass(slots=True)
 class TradedToken:
-    """A token that actors trade. ``stakes``: who holds it, with the quote they put in, raw."""
+    """A token that actors trade. ``stakes``: the quote that each holder put in, raw."""
 
     kind: Kind
     quote: str
@@ -65,7 +65,7 @@ class TradedToken:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What came of a step: a launch's addresses; whether a buy was the curve's last."""
+    """The outcome of a step: a launch's addresses; whether a buy was the curve's last."""
 
     token: str = ""
     curve: str = ""
@@ -74,19 +74,19 @@ class StepOutcome:
 
 @dataclass(slots=True)
 class ActorMarket:
-    """All that actors know: the tokens, the turns played and the steps that somebody has in mind."""
+    """The actors' shared state: the tokens, the turns played, and the planned steps by turn."""
 
     tokens: list[TradedToken] = field(default_factory=list)
     turn: int = 0
     later: list[tuple[int, ActorStep]] = field(default_factory=list)
 
     def pack(self) -> dict[str, Any]:
-        """As JSON holds it."""
+        """As JSON values."""
         return asdict(self)
 
     @classmethod
     def unpack(cls, packed: dict[str, Any]) -> "ActorMarket":
-        """The inverse of ``packed``, sharing nothing with it. Nobody ever has a launch in mind."""
+        """The inverse of ``pack``, sharing nothing with its input. Planned steps are never launches."""
         later = [(turn, ActorStep(**step)) for turn, step in packed["later"]]
         tokens = [TradedToken(**{**token, "stakes": dict(token["stakes"])}) for token in packed["tokens"]]
         return cls(tokens, packed["turn"], later)
@@ -109,7 +109,7 @@ def choose(market: ActorMarket, rng: Random, role: Role | None = None) -> list[A
 
 
 def live_role(rng: Random) -> Role | None:
-    """Whether a turn on the running chain is a launch, and whose."""
+    """The launcher's role where a turn on the running chain is a launch, else None."""
     if rng.randrange(100) >= _LIVE_LAUNCH_PERCENT:
         return None
     roles: tuple[Role, ...] = ("plain", "plain", "plain", "hot", "hot", "serial", "dumper")
@@ -117,52 +117,53 @@ def live_role(rng: Random) -> Role | None:
 
 
 def record(market: ActorMarket, step: ActorStep, outcome: StepOutcome) -> None:
-    """Writes down a step that went through."""
-    if step.what == "launch":
-        assert step.wish is not None
-        listed = TradedToken("curve", step.wish.quote, step.wish.cap_raw, outcome.token, outcome.curve)
+    """Records a step that went through."""
+    if step.action == "launch":
+        assert step.launch is not None
+        listed = TradedToken("curve", step.launch.quote, step.launch.cap_raw, outcome.token, outcome.curve)
         market.tokens.append(listed)
     listed, stakes = market.tokens[step.token], market.tokens[step.token].stakes
-    if step.what == "graduate":
+    if step.action == "graduate":
         listed.kind = "graduated"
-    elif step.what == "sell":
-        stakes[step.who] -= stakes[step.who] * step.amount // 10_000
+    elif step.action == "sell":
+        stakes[step.actor] -= stakes[step.actor] * step.amount // 10_000
         if step.amount == 10_000:
-            del stakes[step.who]
+            del stakes[step.actor]
     elif step.amount:
-        stakes[step.who] = stakes.get(step.who, 0) + step.amount
+        stakes[step.actor] = stakes.get(step.actor, 0) + step.amount
         listed.kind = "sold_out" if outcome.sold_out else listed.kind
 
 
 def give_up(market: ActorMarket, step: ActorStep) -> None:
-    """A step that the chain refused: nobody tries that token again."""
+    """Marks the token of a step that the chain refused: no actor tries it again."""
     if step.token < len(market.tokens):
         market.tokens[step.token].kind = "dead"
 
 
 def _can(market: ActorMarket, step: ActorStep) -> bool:
-    """Whether a sell that was planned earlier still makes sense."""
+    """Whether a sell that was planned earlier is still possible."""
     if step.token >= len(market.tokens):
         return False
     listed = market.tokens[step.token]
-    return listed.kind not in ("sold_out", "dead") and step.who in listed.stakes
+    return listed.kind not in ("sold_out", "dead") and step.actor in listed.stakes
 
 
 def _launch(market: ActorMarket, rng: Random, role: Role) -> list[ActorStep]:
-    number, who = len(market.tokens), {"serial": SERIAL, "dumper": DUMPER}.get(role) or rng.choice(LAUNCHERS)
+    number = len(market.tokens)
+    launcher = {"serial": SERIAL, "dumper": DUMPER}.get(role) or rng.choice(LAUNCHERS)
     quote = "usdg" if role == "plain" and rng.randrange(5) == 0 else "eth"
     first, second = rng.choice(_FIRST), rng.choice(_SECOND)
     threshold = (USDG_TERMS if quote == "usdg" else NATIVE_TERMS)[1]
     cap_bps = {"hot": 20_000, "serial": 600}.get(role) or rng.choice(_CAPS_BPS)
     tax_bps = rng.choice((0, 0, 0, 100, 300))
     symbol = (first[:2] + second[:3]).upper()
-    wish = PlannedLaunch(f"{first} {second}", symbol, quote, tax_bps, threshold * cap_bps // 10_000)
-    own = _amount(rng, _LARGE_MILLI[2:], quote) if role == "dumper" else 0
+    plan = PlannedLaunch(f"{first} {second}", symbol, quote, tax_bps, threshold * cap_bps // 10_000)
+    first_buy_raw = _amount(rng, _LARGE_MILLI[2:], quote) if role == "dumper" else 0
     if role in ("plain", "hot") and quote == "eth" and rng.randrange(2):
-        own = _amount(rng, _SMALL_MILLI, quote)
-    steps = [ActorStep(who, "launch", number, own, wish)]
+        first_buy_raw = _amount(rng, _SMALL_MILLI, quote)
+    steps = [ActorStep(launcher, "launch", number, first_buy_raw, plan)]
     if role == "dumper":
-        market.later.append((market.turn + rng.randrange(8, 14), ActorStep(who, "sell", number, 10_000)))
+        market.later.append((market.turn + rng.randrange(8, 14), ActorStep(launcher, "sell", number, 10_000)))
     if role in ("plain", "hot") and quote == "eth" and rng.randrange(100) < 40:
         for sniper in SNIPERS:
             steps.append(ActorStep(sniper, "buy", number, _amount(rng, _SMALL_MILLI[4:], quote)))
@@ -179,19 +180,20 @@ def _trade(market: ActorMarket, rng: Random) -> list[ActorStep]:
     (number,) = rng.choices(range(len(weights)), weights)
     listed = market.tokens[number]
     hot = _is_hot(listed)
-    # Snipers and dumpers have their own plans.
-    sellers = [who for who in listed.stakes if who in TRADERS]
+    # Snipers and dumpers sell as planned.
+    sellers = [trader for trader in listed.stakes if trader in TRADERS]
     sell_percent = 8 if hot else _SELL_PERCENT[listed.kind]
     if sellers and (_is_full(listed) or rng.randrange(100) < sell_percent):
         return [ActorStep(rng.choice(sellers), "sell", number, rng.choice((2500, 5000, 10_000, 10_000)))]
     if _is_full(listed):
         return []
-    who = rng.choice(TRADERS)
-    return [ActorStep(who, "buy", number, _amount(rng, _LARGE_MILLI if hot else _SMALL_MILLI, listed.quote))]
+    trader = rng.choice(TRADERS)
+    amount = _amount(rng, _LARGE_MILLI if hot else _SMALL_MILLI, listed.quote)
+    return [ActorStep(trader, "buy", number, amount)]
 
 
 def _interest(market: ActorMarket, number: int) -> int:
-    """How much a token draws: the young, the hot, and those with a pool."""
+    """The weight of a token: young, hot, and pooled tokens draw more."""
     listed = market.tokens[number]
     if listed.kind in ("sold_out", "dead") or (_is_full(listed) and not listed.stakes):
         return 0
@@ -210,6 +212,6 @@ def _is_full(listed: TradedToken) -> bool:
 
 
 def _amount(rng: Random, milli_eth: tuple[int, ...], quote: str) -> int:
-    """A sum of money around one of these thousandths of an eth, raw in the quote."""
+    """An amount around one of these thousandths of an eth, raw in the quote."""
     wei = rng.choice(milli_eth) * 10**15 * rng.randrange(900, 1101) // 1000
     return wei * ETH_PRICE_USDG // 10**12 if quote == "usdg" else wei

@@ -16,7 +16,7 @@ from roundtrip.domain.base.errors import CannotRun
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A published package, its integrity (SRI, sha512), and the bytecode wanted from it by name."""
+    """A published package, its integrity (SRI, sha512), and the bytecode to take from it by name."""
 
     name: str
     version: str
@@ -86,30 +86,30 @@ PACKAGES = (
 
 
 class ArtifactError(CannotRun):
-    """A package could not be fetched, or is not the one that was pinned."""
+    """A package could not be fetched, or differs from its pin."""
 
 
 def fetch(directory: Path, say: Callable[[str], None]) -> dict[str, str]:
     """Creation bytecode (``0x`` hex) by contract name, fetched into ``directory`` on first use.
 
-    Raises ArtifactError when a package cannot be had or its hash differs.
+    Raises ArtifactError: a package is unavailable or its hash differs.
     """
     bundle = directory / f"bytecode-{pins_digest()}.json"
     if not bundle.exists():
         directory.mkdir(parents=True, exist_ok=True)
-        found: dict[str, str] = {}
+        bytecode: dict[str, str] = {}
         for number, package in enumerate(PACKAGES, 1):
             say(f"fetching contracts {number}/{len(PACKAGES)}: {package.name} {package.version}")
-            found |= _fetch_package(package)
+            bytecode |= _fetch_package(package)
         partial = bundle.with_suffix(".partial")
-        partial.write_text(json.dumps(found, sort_keys=True))
+        partial.write_text(json.dumps(bytecode, sort_keys=True))
         partial.replace(bundle)
     loaded: dict[str, str] = json.loads(bundle.read_text())
     return loaded
 
 
 def pins_digest() -> str:
-    """A short hash over every pin: a changed pin is another bundle."""
+    """A short hash of every pin: a changed pin gives another bundle."""
     return hashlib.sha256(repr(PACKAGES).encode()).hexdigest()[:16]
 
 
@@ -140,12 +140,12 @@ def _read(archive: tarfile.TarFile, path: str) -> str:
 def _bytecode(text: str, path: str) -> str:
     if path.endswith(".json"):
         code = json.loads(text)["bytecode"]
-        found = code["object"] if isinstance(code, dict) else code
+        digits = code["object"] if isinstance(code, dict) else code
     elif path.endswith(".sol"):
-        found = _match(r'hex"([0-9a-f]+)"', text, path)
+        digits = _match(r'hex"([0-9a-f]+)"', text, path)
     else:
-        found = _match(r"multicall3Bytecode\s*=\s*'0x([0-9a-f]+)'", text, path)
-    code_hex = "0x" + str(found).removeprefix("0x")
+        digits = _match(r"multicall3Bytecode\s*=\s*'0x([0-9a-f]+)'", text, path)
+    code_hex = "0x" + str(digits).removeprefix("0x")
     if not re.fullmatch(r"0x([0-9a-f]{2})+", code_hex):
         raise ArtifactError(f"{path} holds no linked bytecode")
     return code_hex

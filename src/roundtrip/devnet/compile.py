@@ -7,7 +7,7 @@ from vyper.compiler.input_bundle import FilesystemInputBundle
 
 
 def compile_contract(source: Path) -> str:
-    """Creation bytecode (``0x`` hex) of one source file; its imports lie beside it."""
+    """Creation bytecode (``0x`` hex) of one source file, with imports from the same folder."""
     bundle = FilesystemInputBundle([source.parent])
     output = compile_from_file_input(
         bundle.load_file(source.name), input_bundle=bundle, output_formats=["bytecode"]

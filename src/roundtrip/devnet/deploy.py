@@ -1,4 +1,4 @@
-"""Puts the exchange contracts and the sample tokens on a fresh local chain."""
+"""Deploys the exchange contracts and the sample tokens on a fresh local chain."""
 
 import time
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ ZERO = "0x" + "0" * 40
 PERMIT2 = "0x000000000022d473030f116ddee9f6b43ac78ba3"
 MULTICALL3 = "0xca11bde05977b3631167028862be2a173976ca11"
 COINBASE = "0xa4b000000000000000000073657175656e636572"
-"""Nitro's sequencer, the coinbase that contracts meet on the real chain."""
+"""Nitro's sequencer, the coinbase that contracts see on the real chain."""
 V2_INIT_CODE_HASH = "96e8ac4277198ff8b6f785478aa9a39f403cb768dd02cbee326c3e7da348845f"
 
 ETH_PRICE_USDG = 3500
@@ -32,7 +32,7 @@ _MINT = "mint((address,address,uint24,int24,int24,uint256,uint256,uint256,uint25
 MAX = 2**256 - 1
 _GAS = 12_000_000
 _FEES = {"maxFeePerGas": hex(20 * 10**9), "maxPriorityFeePerGas": hex(10**9)}
-"""Given, because what the node would fill in depends on how fast it is asked: builds would differ."""
+"""Explicit, because the node's defaults depend on the timing of requests, and builds would differ."""
 
 
 class DeployError(Exception):
@@ -40,7 +40,7 @@ class DeployError(Exception):
 
 
 def await_receipt(chain: SyncRpc, transaction: str, wait_s: float = 10.0) -> dict[str, Any]:
-    """The receipt, once the node has mined the transaction. Raises DeployError when it does not."""
+    """The receipt, once the node has mined the transaction. Raises DeployError: it was not mined in time."""
     deadline, pause_s = time.monotonic() + wait_s, 0.001
     while time.monotonic() < deadline:
         receipt: dict[str, Any] | None = chain.call("eth_getTransactionReceipt", transaction)
@@ -77,9 +77,9 @@ class ContractDeployer:
     sent: list[str] = field(default_factory=list)
 
     def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
-        """The transaction's hash, once it is mined; failures are noticed by ``settle``.
+        """Sends a transaction and returns its hash once it is mined; ``check_receipts`` detects failures.
 
-        Waiting keeps builds the same: of two that are sent fast, the node may put both in one block.
+        Waiting makes builds reproducible: of two transactions sent fast, the node may put both in one block.
         """
         transaction = {"from": self.account, "data": data, "gas": hex(self.gas), "value": hex(value_wei)}
         transaction |= _FEES
@@ -90,25 +90,25 @@ class ContractDeployer:
         return self.sent[-1]
 
     def create(self, code: str, types: list[str] | None = None, values: list[Any] | None = None) -> str:
-        """Deploys ``code`` with constructor arguments and gives its address. Raises DeployError."""
+        """Deploys ``code`` with constructor arguments and returns its address. Raises DeployError."""
         receipt = self.receipt(self.send(None, code + encode(types or [], values or []).hex()))
         return str(receipt["contractAddress"])
 
     def receipt(self, transaction: str) -> dict[str, Any]:
-        """The receipt of a transaction that went through. Raises DeployError."""
+        """The receipt of a transaction that succeeded. Raises DeployError."""
         receipt = await_receipt(self.chain, transaction)
         if receipt["status"] != "0x1":
             raise DeployError(f"set-up transaction {len(self.sent)} failed")
         return receipt
 
-    def settle(self) -> None:
+    def check_receipts(self) -> None:
         """Checks every transaction sent so far. Raises DeployError."""
         for sent in reversed(self.sent):
             self.receipt(sent)
         self.sent.clear()
 
 
-def exchange(deployer: ContractDeployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
+def deploy_exchange(deployer: ContractDeployer, bytecode: dict[str, str], sources: Path) -> dict[str, str]:
     """The exchange's contracts by name. ``bytecode`` by name, ``sources``: the folder of our contracts."""
     create, account = deployer.create, deployer.account
     chain = deployer.chain
@@ -134,7 +134,7 @@ def exchange(deployer: ContractDeployer, bytecode: dict[str, str], sources: Path
         ["(address,address,address,address,bytes32,bytes32,address,address,address,address)"],
         [(PERMIT2, weth, ZERO, v3, *hashes, v4, positions, v4_positions, ZERO)],
     )
-    found = {
+    addresses = {
         "weth": weth,
         "usdg": usdg,
         "multicall3": MULTICALL3,
@@ -149,11 +149,11 @@ def exchange(deployer: ContractDeployer, bytecode: dict[str, str], sources: Path
         "v4Quoter": create(bytecode["V4Quoter"], ["address"], [v4]),
         "universalRouter": universal,
     }
-    return {name: address.lower() for name, address in found.items()}
+    return {name: address.lower() for name, address in addresses.items()}
 
 
-def price_of_eth(deployer: ContractDeployer, contracts: dict[str, str]) -> None:
-    """A deep weth/usdg pool, so that eth has a price and usdg can be bought."""
+def create_eth_pool(deployer: ContractDeployer, contracts: dict[str, str]) -> None:
+    """Creates a deep weth/usdg pool, so that eth has a price and usdg can be bought."""
     weth, usdg = contracts["weth"], contracts["usdg"]
     deployer.send(weth, calldata("deposit()"), 5000 * _UNIT["weth"])
     for token in (weth, usdg):
@@ -170,7 +170,7 @@ def put_token(
     code: str,
     hooks: Mapping[str, str] | None = None,
 ) -> str:
-    """Deploys a story's token with its pools filled, and gives its address. ``hooks`` by name and quote."""
+    """Deploys a story's token, fills its pools, and returns its address. ``hooks`` by name and quote."""
     supply = SUPPLY_TOKENS * 10**story.decimals
     types, values = _constructor(story, supply)
     token = deployer.create(code, types, values).lower()
@@ -219,9 +219,9 @@ def v3_pool(
     fill: bool,
     only: str | None = None,
 ) -> None:
-    """A v3 pool at the price that ``amounts`` (by token) make, with them in it over the full range.
+    """Creates a v3 pool at the price given by ``amounts`` (by token), and deposits them over the full range.
 
-    ``only``: this token alone is put in, over the prices at which the pool would sell it.
+    ``only``: only this token is deposited, over the prices at which the pool would sell it.
     """
     low, high = sorted(amounts, key=lambda address: int(address, 16))
     sqrt_price_x96 = isqrt((amounts[high] << 192) // amounts[low])
@@ -237,8 +237,20 @@ def v3_pool(
         # A spacing further than needed, because the tick comes from a rounded logarithm.
         tick = int(log(amounts[high] / amounts[low], 1.0001)) // spacing * spacing
         bottom, top = (tick + 2 * spacing, edge) if only == low else (-edge, tick - spacing)
-    put = {token: amount if only in (None, token) else 0 for token, amount in amounts.items()}
-    position = (low, high, fee_pips, bottom, top, put[low], put[high], 0, 0, deployer.account, _DEADLINE)
+    deposits = {token: amount if only in (None, token) else 0 for token, amount in amounts.items()}
+    position = (
+        low,
+        high,
+        fee_pips,
+        bottom,
+        top,
+        deposits[low],
+        deposits[high],
+        0,
+        0,
+        deployer.account,
+        _DEADLINE,
+    )
     deployer.send(manager, calldata(_MINT, position))
 
 
@@ -255,8 +267,8 @@ def v4_pool(
     hook: str = ZERO,
     tick_spacing: int | None = None,
 ) -> None:
-    """A v4 pool at the price that ``amounts`` (by currency, zero for eth) make, with them in it over the
-    full range."""
+    """Creates a v4 pool at the price given by ``amounts`` (by currency, zero for eth), and deposits them over
+    the full range."""
     low, high = sorted(amounts, key=lambda address: int(address, 16))
     sqrt_price_x96 = isqrt((amounts[high] << 192) // amounts[low])
     spacing = tick_spacing or _TICK_SPACING[fee_pips]
@@ -268,12 +280,12 @@ def v4_pool(
     for currency in (low, high):
         if currency != ZERO:
             deployer.send(currency, calldata("approve(address,uint256)", PERMIT2, MAX))
-            allowed = calldata(
+            approve = calldata(
                 "approve(address,address,uint160,uint48)", currency, manager, 2**160 - 1, _DEADLINE
             )
-            deployer.send(PERMIT2, allowed)
+            deployer.send(PERMIT2, approve)
     edge = _MAX_TICK // spacing * spacing
-    # Over the full range what lies in a pool is the liquidity times the root of the price, and its inverse.
+    # Over the full range a pool holds the liquidity times the root of the price, and times its inverse.
     liquidity = min(amounts[high] * 2**96 // sqrt_price_x96, amounts[low] * sqrt_price_x96 // 2**96)
     position = encode(
         [_KEY, "int24", "int24", "uint256", "uint128", "uint128", "address", "bytes"],

@@ -26,7 +26,7 @@ SEED = 4663
 HISTORY_S = 9 * 86_400
 TURNS = 560
 ROLES: tuple[Role, ...] = ("plain",) * 18 + ("hot",) * 5 + ("serial",) * 6 + ("dumper",)
-"""Whose launches the history has; the turns between them are trades."""
+"""The launches of the history; the turns between them are trades."""
 _USDG_RAW = 40_000 * 10**6
 
 TRADED: tuple[Story, ...] = tuple(
@@ -38,11 +38,12 @@ TRADED: tuple[Story, ...] = tuple(
         "ember": (PoolPlan("eth", POOL_FEE, 10_000, version=4),),
     }.items()
 )
-"""Tokens with pools from the first day on. The samples' own pools are left alone."""
+"""Tokens with pools from the first day on. Actors do not trade in the samples' own pools."""
 
 
 def schedule(rng: Random, turns: int = TURNS) -> list[tuple[int, Role | None]]:
-    """When every turn begins, in seconds from the history's start, and whose launch it is if it is one."""
+    """The start of every turn, in seconds from the history's start, and the launcher's role if it is a
+    launch."""
     roles = list(ROLES)
     rng.shuffle(roles)
     launches = {number * turns // len(roles): role for number, role in enumerate(roles)}
@@ -61,19 +62,19 @@ def replay(
     """Plays the history; the chain's clock ends nine days later. ``accounts``: the node's own; ``sources``:
     the folder of our contracts.
 
-    Raises DeployError when a step fails.
+    Raises DeployError: a step failed.
     """
     chain, rng, market = deployer.chain, Random(SEED), ActorMarket()  # noqa: S311
-    desk = DevnetTrader(chain, contracts, accounts)
+    trader = DevnetTrader(chain, contracts, accounts)
     _put_pools(deployer, contracts, sources, market)
-    _fund(desk)
+    _fund(trader)
     start_s = int(chain.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16) + 1
     for number, (at_s, role) in enumerate(schedule(rng)):
         if number % 100 == 0:
             say(f"playing nine days of trading, {number}/{TURNS}")
         chain.call("evm_setNextBlockTimestamp", start_s + at_s)
         for step in choose(market, rng, role):
-            record(market, step, desk.perform(market, step))
+            record(market, step, trader.perform(market, step))
     chain.call("evm_setNextBlockTimestamp", start_s + HISTORY_S)
     chain.call("evm_mine")
     return market
@@ -89,11 +90,11 @@ def _put_pools(
         market.tokens.append(
             TradedToken("pool_v4" if pool.version == 4 else "pool_v3", pool.quote, token=token)
         )
-    deployer.settle()
+    deployer.check_receipts()
 
 
-def _fund(desk: DevnetTrader) -> None:
+def _fund(trader: DevnetTrader) -> None:
     for name in (*TRADERS, *LAUNCHERS, SERIAL, DUMPER, FUNDER, *SNIPERS):
-        desk.fund(name)
+        trader.fund(name)
     for name in TRADERS:
-        desk.give_usdg(name, _USDG_RAW)
+        trader.give_usdg(name, _USDG_RAW)

@@ -16,10 +16,10 @@ FLAGS = {
     "fee_jump": 0x0080,
     "allow_list": 0x0080,
 }
-"""What v4 reads off the last 14 bits of a hook's address, by the hook's file name."""
+"""The permissions that v4 reads from the last 14 bits of a hook's address, by the hook's file name."""
 
 ODD_TIER = (2500, 50)
-"""A v3 fee in pips, with its tick spacing, that only the factory's owner can make known."""
+"""A v3 fee in pips with its tick spacing, which only the factory's owner can enable."""
 
 _PLAIN = "tokens/plain.vy"
 
@@ -28,7 +28,9 @@ def _hook_pool(stem: str, fee_pips: int = 3000, dynamic: bool = False) -> PoolPl
     return PoolPlan("eth", fee_pips, version=4, hook=stem, dynamic_fee=dynamic)
 
 
-def _beside(stem: str, hooked_pips: int, fair_pips: int, hooked_milli: int = 20_000) -> tuple[PoolPlan, ...]:
+def _with_fair_pool(
+    stem: str, hooked_pips: int, fair_pips: int, hooked_milli: int = 20_000
+) -> tuple[PoolPlan, ...]:
     """A hooked v4 pool and a fair v3 pool at the same price."""
     return (
         PoolPlan("eth", hooked_pips, hooked_milli, hooked_milli // 8, version=4, hook=stem),
@@ -59,19 +61,19 @@ HOOKED: tuple[Story, ...] = (
     ),
     Story(
         "hook_bait", "A deep, cheap pool that refuses sales, beside a fair one.", _PLAIN,
-        "Bait", "BAIT", pools=_beside("revert_on_sell", 100, 3000, 40_000),
+        "Bait", "BAIT", pools=_with_fair_pool("revert_on_sell", 100, 3000, 40_000),
     ),
     Story(
         "hook_slightly_cheaper", "Honest; its hooked pool is cheaper than the fair one by half a percent.",
-        _PLAIN, "Nudge", "NUDG", pools=_beside("harmless", 500, 3000),
+        _PLAIN, "Nudge", "NUDG", pools=_with_fair_pool("harmless", 500, 3000),
     ),
     Story(
         "hook_much_cheaper", "Honest; its hooked pool is cheaper than the fair one by two percent.",
-        _PLAIN, "Bargain", "BARG", pools=_beside("harmless", 500, 10_000),
+        _PLAIN, "Bargain", "BARG", pools=_with_fair_pool("harmless", 500, 10_000),
     ),
     Story(
         "toll_beside_fair", "A pool whose hook keeps a tenth both ways, beside a fair one.", _PLAIN,
-        "Fork", "FORK", pools=_beside("tenth_by_delta", 3000, 3000),
+        "Fork", "FORK", pools=_with_fair_pool("tenth_by_delta", 3000, 3000),
     ),
     Story(
         "taxed_v4_hooked", "A tenth of every sell goes to the owner, in a pool with a counting hook.",
@@ -94,18 +96,18 @@ HOOKED: tuple[Story, ...] = (
 
 
 def deploy_hooks(deployer: ContractDeployer, contracts: dict[str, str], sources: Path) -> dict[str, str]:
-    """The hooks that the stories need, by file name and quote. ``sources``: the folder of our contracts.
+    """Deploys the hooks of the stories, by file name and quote. ``sources``: the folder of our contracts.
 
-    Also makes the unusual v3 fee tier known. Raises DeployError.
+    Also enables the unusual v3 fee tier. Raises DeployError.
     """
     deployer.send(contracts["v3Factory"], calldata("enableFeeAmount(uint24,int24)", *ODD_TIER))
     folder = sources / "zoo/hooks"
     helper = deployer.create(compile_contract(folder / "create2_deployer.vy"))
     needed = sorted({(pool.hook, pool.quote) for story in HOOKED for pool in story.pools if pool.hook})
     code = {stem: compile_contract(folder / f"{stem}.vy") for stem in sorted({stem for stem, _ in needed})}
-    made = {}
+    hooks = {}
     for stem, quote in needed:
-        # The last argument is who owns the list, or who collects the tenth.
+        # The last argument is the owner of the list, or the collector of the tenth.
         extra = [deployer.account] if stem in ("allow_list", "tenth_by_delta") else []
         arguments = [contracts["v4PoolManager"], contracts.get(quote, ZERO), *extra]
         initial = bytes.fromhex(code[stem][2:]) + encode(["address"] * len(arguments), arguments)
@@ -113,5 +115,5 @@ def deploy_hooks(deployer: ContractDeployer, contracts: dict[str, str], sources:
         deployer.receipt(deployer.send(helper, calldata("create(bytes,bytes32)", initial, salt)))
         if deployer.chain.call("eth_getCode", address, "latest") == "0x":
             raise DeployError(f"the hook {stem} is not where its salt should have put it")
-        made[f"{stem}_{quote}"] = address
-    return made
+        hooks[f"{stem}_{quote}"] = address
+    return hooks

@@ -1,4 +1,4 @@
-"""The launchpad's sample tokens: each stands in one phase of a launch, reached by real transactions."""
+"""The launchpad's sample tokens: each is in one phase of a launch, reached by real transactions."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,11 +28,11 @@ LAUNCHER, BUYERS = 5, (6, 7, 8)
 
 @dataclass(frozen=True, slots=True)
 class LaunchStory:
-    """One launch: against what, what its creator takes, and how far it has come.
+    """One launch: its quote, its creator's tax, and its progress.
 
     ``buys_bps``: buys on the curve, net of fees, in hundredths of a percent of the graduation threshold.
-    ``left_raw``: one more buy leaves so much of the threshold, raw and net; 0 sells out.
-    ``phase``: curve, swept, pooled or rescued, as the launchpad's own numbers 0, 1, 2 and 3.
+    ``left_raw``: what one more buy leaves of the threshold, raw and net; 0 sells out. ``phase``: curve,
+    swept, pooled or rescued, the launchpad's numbers 0, 1, 2 and 3.
     """
 
     key: str
@@ -90,7 +90,7 @@ LAUNCHES: tuple[LaunchStory, ...] = (
 
 
 def deploy_share(deployer: ContractDeployer, contracts: dict[str, str], sources: Path) -> str:
-    """A quote besides eth and usdg: a plain token with a deep usdg pool, approved by the launchpad."""
+    """A quote other than eth and usdg: a plain token with a deep usdg pool, approved by the launchpad."""
     code = compile_contract(sources / "tokens/plain.vy")
     types, supply_raw = ["string", "string", "uint256"], 10**7 * 10**18
     share = deployer.create(code, types, ["Share", "SHR", supply_raw]).lower()
@@ -103,45 +103,45 @@ def deploy_share(deployer: ContractDeployer, contracts: dict[str, str], sources:
     return share
 
 
-def put_launches(
+def launch_stories(
     deployer: ContractDeployer, contracts: dict[str, str], accounts: list[str]
 ) -> dict[str, str]:
-    """Launches every story's token and takes it where its story stands; addresses by key.
+    """Launches every story's token and takes it to its phase; addresses by key.
 
     ``contracts`` with the launchpad's and the share; ``accounts``: the node's own. Raises DeployError.
     """
     launcher = ContractDeployer(deployer.chain, accounts[LAUNCHER])
     buyers = [ContractDeployer(deployer.chain, accounts[number]) for number in BUYERS]
     _fund(deployer, contracts, buyers)
-    # All launches before any buy: by then the tax on the first three seconds is over for each.
+    # All launches come before any buy, so that the tax on the first three seconds is over for each.
     launched = [_launch(launcher, contracts, story) for story in LAUNCHES]
-    for story, made in zip(LAUNCHES, launched, strict=True):
+    for story, curve in zip(LAUNCHES, launched, strict=True):
         for buyer, amount_raw in zip(buyers * 2, _buys(story), strict=False):
-            curve_buy(buyer, made, amount_raw)
+            curve_buy(buyer, curve, amount_raw)
         for buyer in buyers:
-            buyer.settle()
-        _finish(deployer, contracts, story, made)
-    return {story.key: made.token for story, made in zip(LAUNCHES, launched, strict=True)}
+            buyer.check_receipts()
+        _finish(deployer, contracts, story, curve)
+    return {story.key: curve.token for story, curve in zip(LAUNCHES, launched, strict=True)}
 
 
 def _fund(deployer: ContractDeployer, contracts: dict[str, str], buyers: list[ContractDeployer]) -> None:
-    """Every buyer gets enough of the quotes that are no eth to sell out two launches alone."""
+    """Gives every buyer enough of the quotes other than eth to sell out two launches alone."""
     for buyer in buyers:
         for quote in ("usdg", "share"):
             amount_raw = 4 * TERMS[quote][1]
             transfer = calldata("transfer(address,uint256)", buyer.account, amount_raw)
             deployer.send(contracts[quote], transfer)
-    deployer.settle()
+    deployer.check_receipts()
 
 
 def _launch(launcher: ContractDeployer, contracts: dict[str, str], story: LaunchStory) -> CurveToken:
     quote = contracts.get(story.quote, ZERO)
-    asked = LaunchRequest(story.name, story.symbol, quote, creator_tax_bps=story.creator_tax_bps)
-    return launch(launcher, contracts, asked)
+    request = LaunchRequest(story.name, story.symbol, quote, creator_tax_bps=story.creator_tax_bps)
+    return launch(launcher, contracts, request)
 
 
 def _buys(story: LaunchStory) -> list[int]:
-    """What each buy sends, raw. A buy that sells out sends twice what is left and gets the rest back."""
+    """The amount of each buy, raw. The buy that sells out sends twice what is left and gets the rest back."""
     threshold = TERMS[story.quote][1]
     kept_bps = 10_000 - _CURVE_FEE_BPS - story.creator_tax_bps
     nets = [threshold * bps // 10_000 for bps in story.buys_bps]
@@ -152,12 +152,12 @@ def _buys(story: LaunchStory) -> list[int]:
 
 
 def _finish(
-    deployer: ContractDeployer, contracts: dict[str, str], story: LaunchStory, made: CurveToken
+    deployer: ContractDeployer, contracts: dict[str, str], story: LaunchStory, launched: CurveToken
 ) -> None:
     factory = contracts["launchpadFactory"]
     if story.phase == "pooled":
-        graduate(deployer, contracts, made.token)
+        graduate(deployer, contracts, launched.token)
     elif story.phase in ("swept", "rescued"):
         function = "graduate(address)" if story.phase == "swept" else "forceSweep(address)"
-        deployer.receipt(deployer.send(factory, calldata(function, made.token)))
-    deployer.settle()
+        deployer.receipt(deployer.send(factory, calldata(function, launched.token)))
+    deployer.check_receipts()

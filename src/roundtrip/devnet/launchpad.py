@@ -1,7 +1,7 @@
-"""Puts our launchpad on the local chain, and launches, buys and graduates there.
+"""Deploys the launchpad on the local chain; launches, buys and graduates there.
 
-Interface and sums follow the public descriptions of the launchpad of chain 4663: a bonding curve for every
-token, then a v4 pool whose hook takes a fee. Amounts are raw integers, shares hundredths of a percent.
+Interface and formulas follow the public descriptions of the launchpad of chain 4663: a bonding curve for
+every token, then a v4 pool whose hook takes a fee. Amounts are raw integers, shares hundredths of a percent.
 """
 
 import contextlib
@@ -19,18 +19,18 @@ from roundtrip.venues.abi import keccak
 from .compile import compile_contract
 from .deploy import ZERO, ContractDeployer, DeployError, calldata
 
-WISH = (
+LAUNCH_TUPLE = (
     "(string,string,string,string,(string,string,string,string,string),address,uint16,bool,bytes32,bytes32)"
 )
-LAUNCH = f"launchToken({WISH},uint256,address,address[])"
-LAUNCH_AND_BUY = f"launchAndBuy({WISH},uint256,address,uint256,uint256,address,address[])"
+LAUNCH = f"launchToken({LAUNCH_TUPLE},uint256,address,address[])"
+LAUNCH_AND_BUY = f"launchAndBuy({LAUNCH_TUPLE},uint256,address,uint256,uint256,address,address[])"
 TOKEN_LAUNCHED = keccak(b"TokenLaunched(address,address,address,address,uint256,uint256)").hex()
 
 LAUNCH_FEE_WEI = 5 * 10**14
 POOL_FEE = 0
 TICK_SPACING = 200
 HOOK_FLAGS = 0x2044
-"""beforeInitialize, afterSwap, afterSwapReturnsDelta: v4 reads them off the address's last 14 bits."""
+"""beforeInitialize, afterSwap, afterSwapReturnsDelta: v4 reads them from the address's last 14 bits."""
 _ALL_FLAGS = 0x3FFF
 
 NATIVE_TERMS = (168 * 10**16, 420 * 10**16)
@@ -41,16 +41,16 @@ USDG_TERMS = (3_236 * 10**6, 8_090 * 10**6)
 _V4_SWAP, _SWAP_SETTLE_TAKE = bytes([0x10]), bytes([0x06, 0x0C, 0x0F])
 _SINGLE = "((address,address,uint24,int24,address),bool,uint128,uint128,uint256,bytes)"
 _ANY_PRICE = 0x140
-"""Router 2.1.1 reads this word as a price bound per hop, times 1e36: next to nothing. The published 2.1.0
-has no such field: it reads the same word as the offset of the empty hook data, which lies just there."""
+"""Router 2.1.1 reads this word as a price bound per hop, times 1e36: next to nothing. The published 2.1.0 has
+no such field: it reads the same word as the offset of the empty hook data, which is exactly there."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """What a launch asks for. ``quote``: an approved token, or the zero address for native eth.
+    """The parameters of a launch. ``quote``: an approved token, or the zero address for native eth.
 
-    ``creator`` None: the launcher. Nobody but launcher, creator and ``exempt`` escapes the snipe tax of
-    the first three seconds. The same launcher, salt, name and symbol cannot launch twice.
+    ``creator`` None: the launcher. Only launcher, creator and ``exempt`` escape the snipe tax of the first
+    three seconds. The same launcher, salt, name and symbol cannot launch twice.
     """
 
     name: str
@@ -62,7 +62,7 @@ class LaunchRequest:
     exempt: tuple[str, ...] = ()
     salt: int = 0
 
-    def wish(self) -> tuple[Any, ...]:
+    def as_tuple(self) -> tuple[Any, ...]:
         """The launchpad's own structure: empty texts, no expectation of the terms."""
         socials = ("",) * 5
         creator = self.creator or ZERO
@@ -72,7 +72,7 @@ class LaunchRequest:
 
 @dataclass(frozen=True, slots=True)
 class CurveToken:
-    """A token on its curve. ``quote`` as in ``Launch``."""
+    """A token on its curve. ``quote`` as in ``LaunchRequest``."""
 
     token: str
     curve: str
@@ -99,14 +99,15 @@ def deploy_launchpad(deployer: ContractDeployer, contracts: dict[str, str], sour
     approve_quote(deployer, factory, ZERO, *NATIVE_TERMS)
     if "usdg" in contracts:
         approve_quote(deployer, factory, contracts["usdg"], *USDG_TERMS)
-    deployer.settle()
-    found = {"Factory": factory, "Hook": hook, "Router": router, "Locker": locker, "Escrow": escrow}
-    return {f"launchpad{part}": address.lower() for part, address in found.items()}
+    deployer.check_receipts()
+    addresses = {"Factory": factory, "Hook": hook, "Router": router, "Locker": locker, "Escrow": escrow}
+    return {f"launchpad{part}": address.lower() for part, address in addresses.items()}
 
 
 @contextlib.contextmanager
 def without_collector() -> Iterator[None]:
-    """The compiler makes millions of small objects: walking them again and again is a third of its time."""
+    """Runs the block without garbage collection: the compiler makes millions of small objects, and scanning
+    them repeatedly is a third of its time."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -146,29 +147,30 @@ def mine_salt(creator: str, code: bytes, flags: int = HOOK_FLAGS) -> tuple[bytes
 def approve_quote(
     deployer: ContractDeployer, factory: str, quote: str, phantom_raw: int, threshold_raw: int
 ) -> None:
-    """Lets tokens launch against ``quote``. Only the launchpad's deployer can."""
+    """Lets tokens launch against ``quote``. Only the launchpad's deployer can do that."""
     terms = calldata("setQuoteTerms(address,uint256,uint256,bool)", quote, phantom_raw, threshold_raw, True)
     deployer.send(factory, terms)
 
 
-def launch(deployer: ContractDeployer, contracts: dict[str, str], asked: LaunchRequest) -> CurveToken:
-    """Launches a token. ``contracts`` as ``deploy_launchpad`` gave them. Raises DeployError."""
-    data = calldata(LAUNCH, asked.wish(), 0, asked.quote, list(asked.exempt))
+def launch(deployer: ContractDeployer, contracts: dict[str, str], request: LaunchRequest) -> CurveToken:
+    """Launches a token. ``contracts`` as returned by ``deploy_launchpad``. Raises DeployError."""
+    data = calldata(LAUNCH, request.as_tuple(), 0, request.quote, list(request.exempt))
     sent = deployer.send(contracts["launchpadFactory"], data, LAUNCH_FEE_WEI)
-    return _read_launch(deployer.receipt(sent), asked.quote)
+    return _read_launch(deployer.receipt(sent), request.quote)
 
 
 def launch_and_buy(
     deployer: ContractDeployer,
     contracts: dict[str, str],
-    asked: LaunchRequest,
+    request: LaunchRequest,
     quote_in_raw: int,
     recipient: str,
 ) -> CurveToken:
-    """Launches through the router, which buys for ``recipient`` at once. Raises DeployError."""
-    router, quote = contracts["launchpadRouter"], asked.quote
+    """Launches through the router, which buys for ``recipient`` in the same transaction. Raises
+    DeployError."""
+    router, quote = contracts["launchpadRouter"], request.quote
     _approve(deployer, quote, router, quote_in_raw)
-    values = (asked.wish(), 0, quote, quote_in_raw, 0, recipient, list(asked.exempt))
+    values = (request.as_tuple(), 0, quote, quote_in_raw, 0, recipient, list(request.exempt))
     value_wei = LAUNCH_FEE_WEI + (quote_in_raw if quote == ZERO else 0)
     sent = deployer.send(router, calldata(LAUNCH_AND_BUY, *values), value_wei)
     return _read_launch(deployer.receipt(sent), quote)
@@ -190,35 +192,37 @@ def _approve(deployer: ContractDeployer, asset: str, spender: str, amount_raw: i
 def curve_buy(
     deployer: ContractDeployer, launched: CurveToken, quote_in_raw: int, recipient: str | None = None
 ) -> str:
-    """Buys on the curve; the transaction's hash. More than the sale has left comes back."""
+    """Buys on the curve; returns the transaction's hash. The curve refunds what exceeds its remaining
+    sale."""
     _approve(deployer, launched.quote, launched.curve, quote_in_raw)
     buy = calldata("buy(uint256,uint256,address)", quote_in_raw, 0, recipient or deployer.account)
     return deployer.send(launched.curve, buy, quote_in_raw if launched.quote == ZERO else 0)
 
 
 def curve_sell(deployer: ContractDeployer, launched: CurveToken, tokens_raw: int) -> str:
-    """Sells tokens of the deployer's to the curve; the transaction's hash."""
+    """Sells the deployer's tokens to the curve; returns the transaction's hash."""
     _approve(deployer, launched.token, launched.curve, tokens_raw)
     sell = calldata("sell(uint256,uint256,address)", tokens_raw, 0, deployer.account)
     return deployer.send(launched.curve, sell)
 
 
 def graduate(deployer: ContractDeployer, contracts: dict[str, str], token: str) -> str:
-    """Takes a sold-out curve to its pool in the two transactions it needs; the pool's id.
+    """Takes a sold-out curve to its pool in the two transactions it needs; returns the pool's id.
 
     Raises DeployError, also when the curve is not sold out.
     """
     factory = contracts["launchpadFactory"]
     deployer.receipt(deployer.send(factory, calldata("graduate(address)", token)))
-    made = deployer.receipt(deployer.send(factory, calldata("createGraduatedPool(address)", token)))
+    receipt = deployer.receipt(deployer.send(factory, calldata("createGraduatedPool(address)", token)))
     registered = "0x" + keccak(b"PoolRegistered(bytes32,address,address,address)").hex()
-    return next(str(log["topics"][1]) for log in made["logs"] if log["topics"][0] == registered)
+    return next(str(log["topics"][1]) for log in receipt["logs"] if log["topics"][0] == registered)
 
 
 def pool_swap(
     deployer: ContractDeployer, contracts: dict[str, str], launched: CurveToken, buy: bool, amount_in_raw: int
 ) -> str:
-    """Swaps an exact input in a graduated token's pool; the hash. ``contracts`` as ``v4_swap`` wants them."""
+    """Swaps an exact input in a graduated token's pool; returns the hash. ``contracts`` as for
+    ``v4_swap``."""
     key = pool_key(contracts, launched.token, launched.quote)
     return v4_swap(deployer, contracts, key, launched.quote if buy else launched.token, amount_in_raw)
 
@@ -230,9 +234,9 @@ def v4_swap(
     source: str,
     amount_in_raw: int,
 ) -> str:
-    """Swaps an exact input of ``source`` in any v4 pool through the universal router; the hash.
+    """Swaps an exact input of ``source`` in any v4 pool through the universal router; returns the hash.
 
-    ``contracts`` names the exchange's contracts too.
+    ``contracts`` has the exchange's contracts, too.
     """
     target = key[1] if source == key[0] else key[0]
     router, permit2 = contracts["universalRouter"], contracts["permit2"]

@@ -1,6 +1,7 @@
-"""Our launchpad of the first generation on the local chain: its contracts, and sample tokens of it.
+"""The first generation of the launchpad on the local chain: its contracts, and sample tokens.
 
-A launch lies in a v3 pool from its first block. ``contracts`` names the exchange's and this launchpad's.
+A launch trades in a v3 pool from its first block. ``contracts`` has the exchange's and this launchpad's
+addresses.
 """
 
 from dataclasses import dataclass
@@ -20,14 +21,14 @@ TOKEN_LAUNCHED = keccak(
 ).hex()
 POOL_FEE_PIPS = 10_000
 LIMITED_BLOCKS = 2
-"""So many blocks after the launch block a wallet may hold a twentieth of the supply at most."""
+"""Blocks after the launch block in which a wallet may hold at most a twentieth of the supply."""
 
 _SWAP = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 
 
 @dataclass(frozen=True, slots=True)
 class FirstStory:
-    """One launch, and what was bought of it: ``buys_milli`` are thousandths of an eth."""
+    """One launch and its buys: ``buys_milli`` are thousandths of an eth."""
 
     key: str
     line: str
@@ -57,21 +58,21 @@ def deploy_first(deployer: ContractDeployer, contracts: dict[str, str], sources:
     factory = deployer.create(code["factory"], ["address"] * 5, [token, *(contracts[name] for name in names)])
     locker = deployer.create(code["locker"], ["address"] * 2, [factory, contracts["v3PositionManager"]])
     deployer.send(factory, calldata("wire(address)", locker))
-    deployer.settle()
+    deployer.check_receipts()
     return {"launchpadV1Factories": factory.lower(), "launchpadV1Locker": locker.lower()}
 
 
 def launch_first(
     deployer: ContractDeployer, factory: str, name: str, symbol: str, first_buy_wei: int = 0
 ) -> str:
-    """Launches a token, with its creator's first buy; the token's address. Raises DeployError."""
-    return launched_in(
+    """Launches a token, with its creator's first buy, and returns its address. Raises DeployError."""
+    return launched_token(
         deployer.receipt(deployer.send(factory, calldata(LAUNCH, name, symbol), first_buy_wei))
     )
 
 
-def launched_in(receipt: dict[str, Any]) -> str:
-    """The token that a launch's receipt tells of. Raises DeployError when it tells of none."""
+def launched_token(receipt: dict[str, Any]) -> str:
+    """The token in a launch's receipt. Raises DeployError: there is none."""
     for log in receipt["logs"]:
         if log["topics"][0] == "0x" + TOKEN_LAUNCHED:
             return "0x" + str(log["topics"][1])[26:]
@@ -79,13 +80,15 @@ def launched_in(receipt: dict[str, Any]) -> str:
 
 
 def pool_buy(deployer: ContractDeployer, contracts: dict[str, str], token: str, amount_wei: int) -> str:
-    """Buys in a launch's pool through the exchange's router; the transaction's hash."""
+    """Buys in a launch's pool through the exchange's router; returns the transaction's hash."""
     swap = (contracts["weth"], token, POOL_FEE_PIPS, deployer.account, amount_wei, 0, 0)
     return deployer.send(contracts["swapRouter02"], calldata(_SWAP, swap), amount_wei)
 
 
-def put_first(deployer: ContractDeployer, contracts: dict[str, str], accounts: list[str]) -> dict[str, str]:
-    """Launches every story's token and has it bought, once its limits are over; addresses by key.
+def launch_first_stories(
+    deployer: ContractDeployer, contracts: dict[str, str], accounts: list[str]
+) -> dict[str, str]:
+    """Launches every story's token and buys it once its limits are over; addresses by key.
 
     ``accounts``: the node's own. Raises DeployError.
     """
@@ -99,5 +102,5 @@ def put_first(deployer: ContractDeployer, contracts: dict[str, str], accounts: l
         for buyer, milli in zip(buyers, story.buys_milli, strict=False):
             pool_buy(buyer, contracts, tokens[story.key], milli * 10**15)
     for buyer in buyers:
-        buyer.settle()
+        buyer.check_receipts()
     return tokens

@@ -1,4 +1,4 @@
-"""The history's actors, going on with the running chain until its process ends."""
+"""Continues the history's actors on the running chain until its process ends."""
 
 import contextlib
 import threading
@@ -22,7 +22,7 @@ _log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def trading(url: str, built: Built, seed: int = SEED + 1, pause_s: float = PAUSE_S) -> Iterator[None]:
-    """Actors trade on the node at ``url``, ``pause_s`` seconds of rest before each turn."""
+    """Runs the actors on the node at ``url``, with ``pause_s`` seconds of rest before each turn."""
     over = threading.Event()
     arguments = (url, built, seed, pause_s, over)
     thread = threading.Thread(target=_run, args=arguments, name="actors", daemon=True)
@@ -31,32 +31,32 @@ def trading(url: str, built: Built, seed: int = SEED + 1, pause_s: float = PAUSE
         yield
     finally:
         over.set()
-        # A step may wait for its block; a process that ends does not wait for it long.
+        # A step may wait for its block; an ending process does not wait long for it.
         thread.join(_END_S)
 
 
 def _run(url: str, built: Built, seed: int, pause_s: float, over: threading.Event) -> None:
-    market, rng, told = ActorMarket.unpack(built.market), Random(seed), ""  # noqa: S311
-    desk: DevnetTrader | None = None
+    market, rng, last_error = ActorMarket.unpack(built.market), Random(seed), ""  # noqa: S311
+    trader: DevnetTrader | None = None
     with SyncRpc(url) as chain:
         while not over.wait(pause_s):
             try:
-                desk = desk or DevnetTrader(chain, built.contracts, built.accounts)
-                _turn(desk, market, rng, over)
+                trader = trader or DevnetTrader(chain, built.contracts, built.accounts)
+                _turn(trader, market, rng, over)
             except (DeployError, RpcFailure, OSError) as error:
-                # The same trouble again is no news.
-                if str(error) != told and not over.is_set():
-                    told = str(error)
-                    _log.warning("actor_step_failed", error=told)
+                # A repeated error is not logged again.
+                if str(error) != last_error and not over.is_set():
+                    last_error = str(error)
+                    _log.warning("actor_step_failed", error=last_error)
 
 
-def _turn(desk: DevnetTrader, market: ActorMarket, rng: Random, over: threading.Event) -> None:
-    """One turn; after a step that fails the others of its turn are left out."""
+def _turn(trader: DevnetTrader, market: ActorMarket, rng: Random, over: threading.Event) -> None:
+    """Plays one turn; after a failed step the rest of the turn is left out."""
     for step in choose(market, rng, live_role(rng)):
         if over.is_set():
             return
         try:
-            record(market, step, desk.perform(market, step))
+            record(market, step, trader.perform(market, step))
         except (DeployError, RpcFailure):
             give_up(market, step)
             raise

@@ -1,4 +1,4 @@
-"""The local node: anvil, run directly, ended with whoever started it."""
+"""The local node: anvil, run directly, and ended with its parent process."""
 
 import contextlib
 import ctypes
@@ -22,15 +22,15 @@ _PR_SET_PDEATHSIG = 1
 
 
 class NodeStartError(CannotRun):
-    """The local node did not come up; the text says why."""
+    """The local node did not start; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeOptions:
-    """``block_time_s`` None: a block for every transaction, at once. ``port`` 0: a free one. ``start_s``: a
-    large state is read for longer.
+    """``block_time_s`` None: a block for every transaction, at once. ``port`` 0: a free one. ``start_s``: how
+    long to wait for the node; a large state takes longer to load.
 
-    The flags are measured ones: cancun costs 1 ms a block where newer rules cost 7 after some thousand
+    The flags come from measurements: cancun costs 1 ms a block where newer rules cost 7 after some thousand
     blocks; without pruning every block writes 1.2 MB to disk.
     """
 
@@ -58,13 +58,13 @@ class NodeOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunningNode:
-    """A node of ours that answers."""
+    """A running node of ours."""
 
     url: str
     pid: int
 
     def memory_bytes(self) -> int:
-        """What the node holds in memory; 0 once it is gone."""
+        """The node's resident memory; 0 once it has ended."""
         try:
             pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         except (OSError, IndexError):
@@ -83,7 +83,7 @@ def find_anvil(start: Path) -> Path:
 
 @contextlib.contextmanager
 def running(binary: Path, options: NodeOptions) -> Iterator[RunningNode]:
-    """Starts the node, gives it once it answers, and ends it. Raises NodeStartError."""
+    """Starts the node, yields it once it answers, and ends it. Raises NodeStartError."""
     port = options.port or free_port()
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
@@ -108,7 +108,7 @@ def running(binary: Path, options: NodeOptions) -> Iterator[RunningNode]:
 
 
 def free_port() -> int:
-    """A loopback port nobody listened on a moment ago."""
+    """A loopback port that had no listener a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

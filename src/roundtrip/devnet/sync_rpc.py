@@ -1,4 +1,4 @@
-"""A small blocking JSON-RPC client for setting the local chain up and for wallets that really trade."""
+"""A small blocking JSON-RPC client, to set the local chain up and to trade from its wallets."""
 
 import http.client
 import json
@@ -25,7 +25,8 @@ class SyncRpc:
         self._connection.close()
 
     def call(self, method: str, *params: object) -> Any:
-        """The result of one call. Raises RpcFailure, or OSError when the node is not there."""
+        """The result of one call. Raises RpcFailure: the node returned an error; OSError: it is
+        unreachable."""
         return self.batch([(method, params)])[0]
 
     def batch(self, calls: list[tuple[str, tuple[object, ...]]]) -> list[Any]:

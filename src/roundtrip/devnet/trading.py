@@ -1,4 +1,4 @@
-"""Performs what actors decide, with real transactions from their own accounts."""
+"""Performs the actors' steps with real transactions from their own accounts."""
 
 from roundtrip.venues.abi import keccak
 
@@ -18,26 +18,26 @@ from .launchpad import (
 from .sync_rpc import SyncRpc
 
 HOT_WALLETS = (1, 2, 3, 4, 9)
-"""Which of the node's accounts give actors their first eth, as exchanges do."""
+"""Which of the node's accounts send actors their first eth, as exchanges do."""
 FLOOR_WEI = 2 * 10**18
 REFILL_WEI = 40 * 10**18
 POOL_FEE, POOL_SPACING = 3000, 60
 """Of the pools that are not the launchpad's."""
 
 _TRADE_GAS, _LAUNCH_GAS = 1_500_000, 6_000_000
-"""Limits: a block's own is 30 million, and the node drops what does not fit."""
+"""Limits: a block's own is 30 million, and the node drops transactions that do not fit."""
 _COMPLETED = "0x" + keccak(b"CurveCompleted(address,uint256,uint256)").hex()
 _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint160))"
 _AT_ROUTER = "0x" + "0" * 39 + "2"
 
 
 def actor_address(name: str) -> str:
-    """An actor's account. Nobody has its key: the local node sends in its name."""
+    """An actor's account. It has no known key: the local node impersonates it."""
     return "0x" + keccak(f"roundtrip actor: {name}".encode())[12:].hex()
 
 
 class DevnetTrader:
-    """Trades for actors on one chain. Raises DeployError, RpcFailure or OSError when a step fails."""
+    """Trades for actors on one chain. Raises DeployError, RpcFailure or OSError: a step failed."""
 
     def __init__(self, chain: SyncRpc, contracts: dict[str, str], accounts: list[str]) -> None:
         self._chain = chain
@@ -55,60 +55,60 @@ class DevnetTrader:
         return self._wallets[name]
 
     def fund(self, name: str) -> None:
-        """Eth for an actor: snipers have it from their funder, everybody else from some hot wallet."""
+        """Sends an actor eth: to snipers from their funder, to all others from a hot wallet."""
         if name in SNIPERS:
-            giver, wei = self.wallet(FUNDER), REFILL_WEI // 4
+            sender, wei = self.wallet(FUNDER), REFILL_WEI // 4
         else:
             number = HOT_WALLETS[int(actor_address(name), 16) % len(HOT_WALLETS)]
-            giver, wei = ContractDeployer(self._chain, self._accounts[number], _TRADE_GAS), REFILL_WEI
-        giver.receipt(giver.send(actor_address(name), "0x", wei))
+            sender, wei = ContractDeployer(self._chain, self._accounts[number], _TRADE_GAS), REFILL_WEI
+        sender.receipt(sender.send(actor_address(name), "0x", wei))
 
     def give_usdg(self, name: str, amount_raw: int) -> None:
-        """Usdg for an actor, from the node's first account."""
+        """Sends an actor usdg from the node's first account."""
         transfer = calldata("transfer(address,uint256)", actor_address(name), amount_raw)
-        giver = ContractDeployer(self._chain, self._accounts[0], _TRADE_GAS)
-        giver.receipt(giver.send(self._contracts["usdg"], transfer))
+        sender = ContractDeployer(self._chain, self._accounts[0], _TRADE_GAS)
+        sender.receipt(sender.send(self._contracts["usdg"], transfer))
 
     def perform(self, market: ActorMarket, step: ActorStep) -> StepOutcome:
-        """Does one step and waits until it is mined."""
-        wallet = self.wallet(step.who)
+        """Performs one step and waits until it is mined."""
+        wallet = self.wallet(step.actor)
         wallet.sent.clear()
-        wallet.gas = _LAUNCH_GAS if step.what in ("launch", "graduate") else _TRADE_GAS
+        wallet.gas = _LAUNCH_GAS if step.action in ("launch", "graduate") else _TRADE_GAS
         if int(self._chain.call("eth_getBalance", wallet.account, "latest"), 16) < FLOOR_WEI:
-            if step.who in SNIPERS and self._poor(FUNDER):
+            if step.actor in SNIPERS and self._is_poor(FUNDER):
                 self.fund(FUNDER)
-            self.fund(step.who)
-        if step.what == "launch":
+            self.fund(step.actor)
+        if step.action == "launch":
             return self._launch(wallet, step)
         listed = market.tokens[step.token]
-        if step.what == "graduate":
+        if step.action == "graduate":
             graduate(wallet, self._contracts, listed.token)
             return StepOutcome()
-        if step.what == "buy":
+        if step.action == "buy":
             logs = wallet.receipt(self._buy(wallet, listed, step.amount))["logs"]
             return StepOutcome(sold_out=any(log["topics"][0] == _COMPLETED for log in logs))
-        held = self._balance(listed.token, wallet.account)
-        wallet.receipt(self._sell(wallet, listed, held * step.amount // 10_000))
+        balance_raw = self._balance(listed.token, wallet.account)
+        wallet.receipt(self._sell(wallet, listed, balance_raw * step.amount // 10_000))
         return StepOutcome()
 
-    def _poor(self, name: str) -> bool:
-        held = self._chain.call("eth_getBalance", actor_address(name), "latest")
-        return int(held, 16) < REFILL_WEI // 4 + FLOOR_WEI
+    def _is_poor(self, name: str) -> bool:
+        balance = self._chain.call("eth_getBalance", actor_address(name), "latest")
+        return int(balance, 16) < REFILL_WEI // 4 + FLOOR_WEI
 
     def _balance(self, token: str, account: str) -> int:
         call = {"to": token, "data": calldata("balanceOf(address)", account)}
         return int(self._chain.call("eth_call", call, "latest"), 16)
 
     def _launch(self, wallet: ContractDeployer, step: ActorStep) -> StepOutcome:
-        assert step.wish is not None
-        wish, quote = step.wish, self._contracts.get(step.wish.quote, ZERO)
-        tax_bps = wish.creator_tax_bps
-        asked = LaunchRequest(wish.name, wish.symbol, quote, creator_tax_bps=tax_bps, salt=step.token)
+        assert step.launch is not None
+        plan, quote = step.launch, self._contracts.get(step.launch.quote, ZERO)
+        tax_bps = plan.creator_tax_bps
+        request = LaunchRequest(plan.name, plan.symbol, quote, creator_tax_bps=tax_bps, salt=step.token)
         if step.amount:
-            made = launch_and_buy(wallet, self._contracts, asked, step.amount, wallet.account)
+            launched = launch_and_buy(wallet, self._contracts, request, step.amount, wallet.account)
         else:
-            made = launch(wallet, self._contracts, asked)
-        return StepOutcome(made.token, made.curve)
+            launched = launch(wallet, self._contracts, request)
+        return StepOutcome(launched.token, launched.curve)
 
     def _buy(self, wallet: ContractDeployer, listed: TradedToken, amount_raw: int) -> str:
         quote = self._contracts.get(listed.quote, ZERO)

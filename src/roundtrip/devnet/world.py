@@ -1,4 +1,4 @@
-"""The local chain ready to use: built once, cached, started from the cache."""
+"""The built local chain: built once, cached, and started from the cache."""
 
 import contextlib
 import gzip
@@ -19,11 +19,11 @@ from .node import NodeOptions, RunningNode, find_anvil, running
 from .sync_rpc import SyncRpc
 
 GENESIS_S = 1_760_000_000
-"""The built chain's first timestamp: the same build gives the same chain."""
+"""The built chain's first timestamp; fixed, so that the same build gives the same chain."""
 LENGTH_S = HISTORY_S + 600
-"""The built chain is no longer than that: the history, and a second for each block of the set-up."""
+"""The greatest length of the built chain: the history, and a second for each block of the set-up."""
 _MNEMONIC = "test test test test test test test test test test test junk"
-"""The local node's own accounts, known to everyone: worth nothing anywhere else."""
+"""The public mnemonic of the local node's own accounts: worth nothing anywhere else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class DevnetFolders:
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A built chain: its state on disk and what stands on it. ``head_s``: its last block's timestamp.
-    ``market``: what the actors know, packed."""
+    """A built chain: its state on disk and its contents. ``head_s``: its last block's timestamp. ``market``:
+    the actors' market, packed."""
 
     state: Path
     contracts: dict[str, str]
@@ -48,46 +48,46 @@ class Built:
     market: dict[str, Any]
 
 
-def build(places: DevnetFolders, say: Callable[[str], None], genesis_s: int = GENESIS_S) -> Built:
+def build(folders: DevnetFolders, say: Callable[[str], None], genesis_s: int = GENESIS_S) -> Built:
     """The cached chain that begins at ``genesis_s``, built on first use and whenever a contract, a pin or the
     set-up changed."""
-    name = _digest(places.project)
-    return _load_or_build(places, name if genesis_s == GENESIS_S else f"{name}-{genesis_s}", genesis_s, say)
+    name = _digest(folders.project)
+    return _load_or_build(folders, name if genesis_s == GENESIS_S else f"{name}-{genesis_s}", genesis_s, say)
 
 
-def build_until(places: DevnetFolders, say: Callable[[str], None], now_s: int) -> Built:
-    """The same chain, but its history ends at ``now_s``, or before that where it was built earlier."""
-    return _load_or_build(places, dated_name(places.project), now_s - LENGTH_S, say)
+def build_until(folders: DevnetFolders, say: Callable[[str], None], now_s: int) -> Built:
+    """The same chain, but its history ends at ``now_s``, or earlier where it is in the cache already."""
+    return _load_or_build(folders, dated_name(folders.project), now_s - LENGTH_S, say)
 
 
 def dated_name(project: Path) -> str:
-    """The folder's name of what ``build_until`` builds."""
+    """The name of the folder that ``build_until`` fills."""
     return f"{_digest(project)}-dated"
 
 
-def _load_or_build(places: DevnetFolders, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
-    folder = places.var / "devnet" / name
-    described = folder / "built.json"
-    if not described.exists():
+def _load_or_build(folders: DevnetFolders, name: str, genesis_s: int, say: Callable[[str], None]) -> Built:
+    folder = folders.var / "devnet" / name
+    description = folder / "built.json"
+    if not description.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        _build(places, folder, genesis_s, say)
-    known: dict[str, Any] = json.loads(described.read_text())
-    return Built(folder / "state.json", **known)
+        _build(folders, folder, genesis_s, say)
+    fields: dict[str, Any] = json.loads(description.read_text())
+    return Built(folder / "state.json", **fields)
 
 
-def _build(places: DevnetFolders, folder: Path, genesis_s: int, say: Callable[[str], None]) -> None:
-    bytecode = artifacts.fetch(places.var / "artifacts", say)
+def _build(folders: DevnetFolders, folder: Path, genesis_s: int, say: Callable[[str], None]) -> None:
+    bytecode = artifacts.fetch(folders.var / "artifacts", say)
     with (
-        running(find_anvil(places.project), NodeOptions(timestamp_s=genesis_s)) as node,
+        running(find_anvil(folders.project), NodeOptions(timestamp_s=genesis_s)) as node,
         SyncRpc(node.url) as chain,
     ):
-        deployed = setup.deploy(chain, bytecode, places.project / "contracts", say)
+        deployed = setup.deploy(chain, bytecode, folders.project / "contracts", say)
         chain.call("evm_mine")
         head = chain.call("eth_getBlockByNumber", "latest", False)
         say("keeping the chain's state")
         state = _unpack(chain.call("anvil_dumpState"))
     _write(folder / "state.json", json.dumps(state))
-    known = {
+    fields = {
         "contracts": deployed.contracts,
         "tokens": deployed.tokens,
         "accounts": deployed.accounts,
@@ -95,11 +95,11 @@ def _build(places: DevnetFolders, folder: Path, genesis_s: int, say: Callable[[s
         "head_s": int(head["timestamp"], 16),
         "market": deployed.market.pack(),
     }
-    _write(folder / "built.json", json.dumps(known, indent=1))
+    _write(folder / "built.json", json.dumps(fields, indent=1))
 
 
 def _unpack(dumped: str) -> dict[str, Any]:
-    """The dump without call traces, which are half of it and which nobody reads."""
+    """The dump without call traces, which are half of it and unused."""
     state: dict[str, Any] = json.loads(gzip.decompress(bytes.fromhex(dumped[2:])))
     for transaction in state.get("transactions", []):
         transaction["info"]["traces"] = []
@@ -113,7 +113,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _digest(project: Path) -> str:
-    """A hash over everything the built chain depends on."""
+    """A hash of everything that the built chain depends on."""
     digest = hashlib.sha256(artifacts.pins_digest().encode())
     contracts = project / "contracts"
     sources = {path for folder in setup.FOLDERS for path in (contracts / folder).rglob("*.vy")}
@@ -124,14 +124,14 @@ def _digest(project: Path) -> str:
 
 
 @contextlib.contextmanager
-def start_world(places: DevnetFolders, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
-    """The built chain, running. Its clock goes on where it ended, so that its history keeps its age; with a
-    later ``timestamp_s`` in the options it goes on from there.
+def start_world(folders: DevnetFolders, built: Built, options: NodeOptions) -> Iterator[RunningNode]:
+    """Runs the built chain. Its clock continues where it ended, so that the history keeps its age, or at a
+    later ``timestamp_s`` of the options.
 
-    The coinbase is set again: it is no part of the state.
+    The coinbase is set again, because it is not part of the state.
     """
     continued = replace(options, timestamp_s=max(options.timestamp_s or 0, built.head_s + 1))
-    with running(find_anvil(places.project), continued) as node:
+    with running(find_anvil(folders.project), continued) as node:
         with SyncRpc(node.url) as chain:
             chain.call("anvil_setCoinbase", COINBASE)
             chain.call("evm_mine")
@@ -139,7 +139,7 @@ def start_world(places: DevnetFolders, built: Built, options: NodeOptions) -> It
 
 
 def describe(built: Built, url: str) -> dict[str, Any]:
-    """What ``devnet.json`` tells: everything a program needs to use the local chain."""
+    """The content of ``devnet.json``: everything a program needs to use the local chain."""
     keys = _private_keys(len(built.accounts))
     return {
         "rpcUrl": url,
@@ -158,8 +158,8 @@ def _private_keys(count: int) -> dict[str, str]:
     return {account.address.lower(): "0x" + account.key.hex().removeprefix("0x") for account in accounts}
 
 
-def write_description(places: DevnetFolders, built: Built, url: str) -> Path:
-    """Writes ``devnet.json`` into ``var`` and gives its path."""
-    path = places.var / "devnet.json"
+def write_description(folders: DevnetFolders, built: Built, url: str) -> Path:
+    """Writes ``devnet.json`` into ``var`` and returns its path."""
+    path = folders.var / "devnet.json"
     _write(path, json.dumps(describe(built, url), indent=1) + "\n")
     return path

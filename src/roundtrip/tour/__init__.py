@@ -1,1 +1,1 @@
-"""A walk through every tool on the local chain, and the page that tells of it."""
+"""A walk through every tool on the local chain, and the page that shows it."""

@@ -1,8 +1,8 @@
-"""docs/tour.md, of what a walk was told. Pure."""
+"""docs/tour.md, from a walk. Pure."""
 
 from collections.abc import Sequence
 
-from .redact import Placeholders, lines, one_line_json, shorten, stable, stable_text, without
+from .redact import Placeholders, format_json, mask, mask_fields, mask_text, one_line_json, shorten
 from .walk import WalkedStep, request
 
 BASE_URL = "http://127.0.0.1:8463"
@@ -19,40 +19,42 @@ local chain's eighth account ([how to have one](keys.md)).
 """
 
 
-def page(told: Sequence[WalkedStep], known: Placeholders) -> str:
-    """All of it."""
-    return "\n".join([_ABOUT, *(section(one, known) for one in told)])
+def page(walked: Sequence[WalkedStep], placeholders: Placeholders) -> str:
+    """The whole page."""
+    return "\n".join([_ABOUT, *(section(walked_step, placeholders) for walked_step in walked)])
 
 
-def section(one: WalkedStep, known: Placeholders) -> str:
-    """One step: its heading, why, the call and the answer."""
-    said = stable_text(without(one.said, one.answer, one.step.varies), known)
-    answer = shorten(stable(one.answer, known, one.step.varies), stable_text(one.said, known))
+def section(walked: WalkedStep, placeholders: Placeholders) -> str:
+    """One step: its heading, the reason, the call and the answer."""
+    text = mask_text(mask_fields(walked.text, walked.answer, walked.step.varies), placeholders)
+    masked = mask(walked.answer, placeholders, walked.step.varies)
+    answer = shorten(masked, mask_text(walked.text, placeholders))
     return "\n".join(
         [
-            heading(one),
+            heading(walked),
             "",
-            one.step.why,
+            walked.step.why,
             "",
             "```bash",
-            call(one, known),
+            curl_command(walked, placeholders),
             "```",
             "",
-            *(["```text", said, "```", ""] if said else []),
+            *(["```text", text, "```", ""] if text else []),
             "```json",
-            lines(answer),
+            format_json(answer),
             "```",
             "",
         ]
     )
 
 
-def heading(one: WalkedStep) -> str:
-    return f"## {one.tool.title}: `{one.tool.name}`"
+def heading(walked: WalkedStep) -> str:
+    return f"## {walked.tool.title}: `{walked.tool.name}`"
 
 
-def call(one: WalkedStep, known: Placeholders) -> str:
-    """As it is typed into a shell."""
-    key = """ -H "x-api-key: $KEY\"""" if one.tool.key else ""
-    body = one_line_json(request(one.tool.name, stable(one.arguments, known))).replace("'", "'\\''")
-    return f"curl -s {BASE_URL}/mcp -H 'content-type: application/json'{key} \\\n  -d '{body}'"
+def curl_command(walked: WalkedStep, placeholders: Placeholders) -> str:
+    """The call as typed into a shell."""
+    key = """ -H "x-api-key: $KEY\"""" if walked.tool.key else ""
+    body = one_line_json(request(walked.tool.name, mask(walked.arguments, placeholders)))
+    quoted = body.replace("'", "'\\''")
+    return f"curl -s {BASE_URL}/mcp -H 'content-type: application/json'{key} \\\n  -d '{quoted}'"

@@ -1,4 +1,4 @@
-"""An answer as the page shows it: short, and with words for what differs from run to run. Pure."""
+"""An answer as the page shows it: short, and with placeholders for what differs between runs. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -23,8 +23,9 @@ _SECRETS = ("secret", "key")
 
 @dataclass(frozen=True, slots=True)
 class Placeholders:
-    """What stands for what differs. ``head``, ``head_s``: where the built chain ends, with its ``hashes``:
-    what lies before is the same in every run. ``names``: other texts, by what stands for them."""
+    """What identifies values that differ between runs. ``head``, ``head_s``: the end of the built chain, with
+    its ``hashes``: what comes before is the same in every run. ``names``: other texts, with their
+    placeholders."""
 
     head: int
     head_s: int
@@ -32,20 +33,20 @@ class Placeholders:
     names: Mapping[str, str] = field(default_factory=dict)
 
 
-def words(built: Built, names: Mapping[str, str]) -> Placeholders:
-    """Those of a built chain."""
+def build_placeholders(built: Built, names: Mapping[str, str]) -> Placeholders:
+    """The placeholders for a built chain."""
     state = msgspec.json.decode(built.state.read_bytes())
-    hashes = frozenset(one["info"]["transaction_hash"] for one in state["transactions"])
+    hashes = frozenset(transaction["info"]["transaction_hash"] for transaction in state["transactions"])
     return Placeholders(int(state["block"]["number"], 16), built.head_s, hashes, names)
 
 
-def stable(value: Any, known: Placeholders, varies: Iterable[str] = (), name: str = "") -> Any:
-    """The same, with words in the place of what differs from run to run: blocks and times after the built
-    chain's, hashes that are not on it, secrets, and the fields named in ``varies``."""
+def mask(value: Any, placeholders: Placeholders, varies: Iterable[str] = (), name: str = "") -> Any:
+    """The value with placeholders for what differs between runs: blocks and times after the built chain's,
+    hashes that are not on it, secrets, and the fields named in ``varies``."""
     if isinstance(value, dict):
-        return {one: stable(told, known, varies, one) for one, told in value.items()}
+        return {key: mask(item, placeholders, varies, key) for key, item in value.items()}
     if isinstance(value, list):
-        return [stable(one, known, varies, name) for one in value]
+        return [mask(item, placeholders, varies, name) for item in value]
     if value is None or isinstance(value, bool):
         return value
     if name in _SECRETS:
@@ -53,27 +54,27 @@ def stable(value: Any, known: Placeholders, varies: Iterable[str] = (), name: st
     if name in _ALWAYS or name in varies:
         return f"<{name}>"
     if isinstance(value, int) and name in _BLOCKS:
-        return "<block>" if value > known.head else value
-    return stable_text(value, known) if isinstance(value, str) else value
+        return "<block>" if value > placeholders.head else value
+    return mask_text(value, placeholders) if isinstance(value, str) else value
 
 
-def stable_text(text: str, known: Placeholders) -> str:
-    """The same of a text; also numbers in it that could be a block after the built chain's, and short spans
-    of time."""
-    for said, word in known.names.items():
-        text = text.replace(said, word)
-    text = _HASH.sub(lambda found: found[0] if found[0] in known.hashes else "<hash>", text)
-    text = _TIME.sub(lambda found: found[0] if _is_old(found[0], known) else "<time>", text)
+def mask_text(text: str, placeholders: Placeholders) -> str:
+    """The same for a text; also numbers in it that may be a block after the built chain's, and short spans of
+    time."""
+    for original, placeholder in placeholders.names.items():
+        text = text.replace(original, placeholder)
+    text = _HASH.sub(lambda match: match[0] if match[0] in placeholders.hashes else "<hash>", text)
+    text = _TIME.sub(lambda match: match[0] if _is_old(match[0], placeholders) else "<time>", text)
     text = _AGES.sub("<time>", text)
     return re.sub(
         r"(?i)\b(blocks?) (\d{3,})\b",
-        lambda found: f"{found[1]} <block>" if int(found[2]) > known.head else found[0],
+        lambda match: f"{match[1]} <block>" if int(match[2]) > placeholders.head else match[0],
         text,
     )
 
 
-def without(text: str, answer: Mapping[str, Any], varies: Iterable[str]) -> str:
-    """A text with words in the place of the numbers that the fields named in ``varies`` have."""
+def mask_fields(text: str, answer: Mapping[str, Any], varies: Iterable[str]) -> str:
+    """A text with placeholders for the numbers of the fields named in ``varies``."""
     for name in varies:
         if name in answer:
             number = re.escape(str(answer[name]))
@@ -81,43 +82,45 @@ def without(text: str, answer: Mapping[str, Any], varies: Iterable[str]) -> str:
     return text
 
 
-def _is_old(written: str, known: Placeholders) -> bool:
+def _is_old(written: str, placeholders: Placeholders) -> bool:
     plain = written.removesuffix(" UTC").replace("Z", "+00:00")
     if not plain.endswith("+00:00"):
         plain += "+00:00"
     try:
-        return datetime.fromisoformat(plain).timestamp() <= known.head_s
+        return datetime.fromisoformat(plain).timestamp() <= placeholders.head_s
     except ValueError:
         return False
 
 
-def shorten(value: Any, said: str = "") -> Any:
-    """Lists cut after two rows, texts after 160 characters, calldata after its selector. Left out is what is
-    said already."""
+def shorten(value: Any, text_above: str = "") -> Any:
+    """Lists are cut after two rows, texts after 160 characters, calldata after its selector. A ``text`` field
+    equal to ``text_above`` is left out."""
     if isinstance(value, dict):
         return {
-            name: one[:_MOST_DATA] + CUT if name == "data" and isinstance(one, str) else shorten(one, said)
-            for name, one in value.items()
-            if name != "text" or one != said
+            name: item[:_MOST_DATA] + CUT
+            if name == "data" and isinstance(item, str)
+            else shorten(item, text_above)
+            for name, item in value.items()
+            if name != "text" or item != text_above
         }
     if isinstance(value, list):
-        kept = [shorten(one, said) for one in value[:_MOST_ROWS]]
-        return [*kept, CUT] if len(value) > _MOST_ROWS else kept
+        rows = [shorten(item, text_above) for item in value[:_MOST_ROWS]]
+        return [*rows, CUT] if len(value) > _MOST_ROWS else rows
     if isinstance(value, str) and len(value) > _MOST_CHARACTERS:
         return value[:_MOST_CHARACTERS] + CUT
     return value
 
 
-def lines(value: Any, indent: str = "") -> str:
+def format_json(value: Any, indent: str = "") -> str:
     """JSON in as few lines as the width allows: short fields and rows share a line."""
     flat = one_line_json(value)
     if len(indent) + len(flat) <= WIDTH or not isinstance(value, dict | list) or not value:
         return flat
     inner = indent + "  "
     if isinstance(value, dict):
-        parts = [f"{one_line_json(name)}: {lines(one, inner)}" for name, one in value.items()]
+        parts = [f"{one_line_json(name)}: {format_json(item, inner)}" for name, item in value.items()]
     else:
-        parts = [lines(one, inner) for one in value]
+        parts = [format_json(item, inner) for item in value]
     packed = [inner + parts[0]]
     for part in parts[1:]:
         is_short = "\n" not in packed[-1] + part and len(packed[-1]) + len(part) + 2 <= WIDTH
@@ -135,7 +138,7 @@ def one_line_json(value: Any) -> str:
     if isinstance(value, dict):
         return (
             "{"
-            + ", ".join(f"{one_line_json(name)}: {one_line_json(one)}" for name, one in value.items())
+            + ", ".join(f"{one_line_json(name)}: {one_line_json(item)}" for name, item in value.items())
             + "}"
         )
     if isinstance(value, list):
@@ -144,20 +147,22 @@ def one_line_json(value: Any) -> str:
 
 
 def shape(value: Any) -> Any:
-    """Which fields an answer has, of a list's rows the first one's; None: it says nothing of its shape."""
+    """The fields of an answer, with the first row of a list; None: its shape is unknown."""
     if isinstance(value, dict):
-        return {name: shape(one) for name, one in value.items()}
+        return {name: shape(item) for name, item in value.items()}
     if isinstance(value, list):
         return [shape(value[0])] if value and value[0] != CUT else None
     return None
 
 
-def fits(one: Any, other: Any) -> bool:
-    """Whether two shapes agree as far as both say something."""
-    if one is None or other is None:
+def shapes_agree(first: Any, second: Any) -> bool:
+    """Whether two shapes agree where both are known."""
+    if first is None or second is None:
         return True
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(fits(one[name], other[name]) for name in one)
-    if isinstance(one, list) and isinstance(other, list):
-        return fits(one[0], other[0])
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            shapes_agree(first[name], second[name]) for name in first
+        )
+    if isinstance(first, list) and isinstance(second, list):
+        return shapes_agree(first[0], second[0])
     return False

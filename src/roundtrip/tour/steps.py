@@ -1,4 +1,4 @@
-"""The way of the tour: every tool once, in an order in which each has something to show."""
+"""The steps of the tour: every tool once, in an order in which each has something to show."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.devnet.actors import DUMPER, SNIPERS, TRADERS
-from roundtrip.devnet.demo.crowd import places, visitor
+from roundtrip.devnet.demo.crowd import choose_tokens, visitor
 from roundtrip.devnet.deploy import calldata
 from roundtrip.devnet.trading import POOL_FEE, actor_address
 from roundtrip.devnet.world import Built
@@ -20,20 +20,20 @@ _SINGLE = "exactInputSingle((address,address,uint24,address,uint256,uint256,uint
 
 @dataclass(frozen=True, slots=True)
 class TourGround:
-    """What steps are made of: the chain as it was built, the wallet whose key it is, where its webhook goes,
-    and what each tool answered by now."""
+    """The data of the steps: the built chain, the wallet with the key, the address of its webhook, and the
+    answers of earlier tools."""
 
     built: Built
     wallet: str
     receiver_url: str
-    came: dict[str, Answer] = field(default_factory=dict)
+    answers: dict[str, Answer] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class TourStep:
-    """One call. ``shows``: the field of the answer that has to say something, its path with dots.
-    ``is_sent``: the transactions that it answers with are signed and sent. ``varies``: fields
-    that differ from run to run, beside what always does."""
+    """One call. ``shows``: the field of the answer that must not be empty, its path with dots. ``is_sent``:
+    the transactions in its answer are signed and sent. ``varies``: fields that differ between runs, beside
+    those that always do."""
 
     tool: str
     why: str
@@ -44,17 +44,17 @@ class TourStep:
 
 
 def steps() -> list[tuple[TourStep, AnyOperation]]:
-    """Every step whose tool there is, in order."""
-    found = {tool.name: tool for tool in tools()}
-    return [(step, found[step.tool]) for step in STEPS if step.tool in found]
+    """Every step whose tool exists, in order."""
+    by_name = {tool.name: tool for tool in tools()}
+    return [(step, by_name[step.tool]) for step in STEPS if step.tool in by_name]
 
 
-def _nothing(ground: TourGround) -> Arguments:
+def _no_arguments(ground: TourGround) -> Arguments:
     return {}
 
 
-def _with_arguments(**given: Any) -> Callable[[TourGround], Arguments]:
-    return lambda ground: given
+def _with_arguments(**arguments: Any) -> Callable[[TourGround], Arguments]:
+    return lambda ground: arguments
 
 
 def _address(token: Callable[[TourGround], str]) -> Callable[[TourGround], Arguments]:
@@ -62,12 +62,12 @@ def _address(token: Callable[[TourGround], str]) -> Callable[[TourGround], Argum
 
 
 def _crowded_token(ground: TourGround) -> str:
-    return places(ground.built).crowded.token
+    return choose_tokens(ground.built).crowded.token
 
 
 def _sniped_token(ground: TourGround) -> str:
-    """The first launch of all, which snipers bought."""
-    return next(str(one["token"]) for one in ground.built.market["tokens"] if one["kind"] == "curve")
+    """The first launch, which snipers bought."""
+    return next(str(listed["token"]) for listed in ground.built.market["tokens"] if listed["kind"] == "curve")
 
 
 def _buy(ground: TourGround) -> Arguments:
@@ -77,12 +77,12 @@ def _buy(ground: TourGround) -> Arguments:
     return {"from": ground.wallet, "to": router, "data": data, "value": str(_BUY_WEI)}
 
 
-def _trade_arguments(**more: Any) -> Callable[[TourGround], Arguments]:
-    return lambda ground: {"token": ground.built.tokens["plain"], "from": ground.wallet, **more}
+def _trade_arguments(**arguments: Any) -> Callable[[TourGround], Arguments]:
+    return lambda ground: {"token": ground.built.tokens["plain"], "from": ground.wallet, **arguments}
 
 
-def _practice_arguments(**more: Any) -> Callable[[TourGround], Arguments]:
-    return lambda ground: {"token": _crowded_token(ground), **more}
+def _practice_arguments(**arguments: Any) -> Callable[[TourGround], Arguments]:
+    return lambda ground: {"token": _crowded_token(ground), **arguments}
 
 
 def _rule(ground: TourGround) -> str:
@@ -90,8 +90,8 @@ def _rule(ground: TourGround) -> str:
 
 
 def _hash(ground: TourGround) -> Arguments:
-    """Of the last trade that test_rule found: the newest of the history."""
-    return {"hash": ground.came["test_rule"]["last"][0]["tx"]}
+    """The last trade that test_rule found: the newest of the history."""
+    return {"hash": ground.answers["test_rule"]["last"][0]["tx"]}
 
 
 STEPS: tuple[TourStep, ...] = (
@@ -102,15 +102,18 @@ STEPS: tuple[TourStep, ...] = (
         "verdict.text",
     ),
     TourStep(
-        "winners", "Who closed the most profit today, as far as it could not be made up.", _nothing, "rows"
+        "winners",
+        "Who closed the most profit today, as far as it could not be made up.",
+        _no_arguments,
+        "rows",
     ),
-    TourStep("league", "Who is best at practising this week.", _nothing, "rows"),
-    TourStep("wallet_names", "What people call wallets, where enough of them agree.", _nothing, "rows"),
-    TourStep("proven_calls", "Who said of a token what came true?", _nothing, "rows"),
+    TourStep("league", "Who is best at practising this week.", _no_arguments, "rows"),
+    TourStep("wallet_names", "What people call wallets, where enough of them agree.", _no_arguments, "rows"),
+    TourStep("proven_calls", "Who said of a token what came true?", _no_arguments, "rows"),
     TourStep(
         "chain_vitals",
         "How the chain is doing, and how far behind it the service is.",
-        _nothing,
+        _no_arguments,
         "ethUsd",
         varies=("gasPriceWei", "gasPriceGwei", "blockTimeMs", "tradesPerMinute"),
     ),
@@ -146,10 +149,10 @@ STEPS: tuple[TourStep, ...] = (
         lambda ground: {"address": actor_address(SNIPERS[0])},
         "linked",
     ),
-    TourStep("moving_now", "Where money and wallets come in right now.", _nothing, "tokens"),
-    TourStep("graduating_soon", "Which launches are close to having their pool.", _nothing, "curves"),
-    TourStep("signals", "What was odd in the last hour.", _nothing, "signals"),
-    TourStep("my_mite", "With a key: whose account is it, and how often may it ask?", _nothing, "text"),
+    TourStep("moving_now", "Where money and wallets come in right now.", _no_arguments, "tokens"),
+    TourStep("graduating_soon", "Which launches are close to having their pool.", _no_arguments, "curves"),
+    TourStep("signals", "What was odd in the last hour.", _no_arguments, "signals"),
+    TourStep("my_mite", "With a key: whose account is it, and how often may it ask?", _no_arguments, "text"),
     TourStep(
         "follow_wallet",
         "Be told what this wallet buys, sells and launches.",
@@ -174,14 +177,14 @@ STEPS: tuple[TourStep, ...] = (
         _hash,
         "paid",
     ),
-    TourStep("list_rules", "What is watched for me.", _nothing, "rules"),
+    TourStep("list_rules", "What is watched for me.", _no_arguments, "rules"),
     TourStep(
         "set_webhook",
         "Where alerts are sent; the secret that signs them is told once.",
         lambda ground: {"url": ground.receiver_url},
         "channel.id",
     ),
-    TourStep("list_channels", "Where I am told, and whether it arrives.", _nothing, "channels"),
+    TourStep("list_channels", "Where I am told, and whether it arrives.", _no_arguments, "channels"),
     TourStep(
         "prepare_buy",
         "Write a buy for my wallet. The tour signs and sends it.",
@@ -192,11 +195,11 @@ STEPS: tuple[TourStep, ...] = (
     TourStep(
         "inbox",
         "What I was told of: the rule was hit by the buy just sent.",
-        _nothing,
+        _no_arguments,
         "rows",
         varies=("id",),
     ),
-    TourStep("my_bag", "What my wallet holds, and what changed since it bought.", _nothing, "holdings"),
+    TourStep("my_bag", "What my wallet holds, and what changed since it bought.", _no_arguments, "holdings"),
     TourStep(
         "prepare_sell",
         "Write a sell of half of it. It stays unsigned.",
@@ -212,7 +215,7 @@ STEPS: tuple[TourStep, ...] = (
     TourStep(
         "practice_account",
         "What is left, and what each position would sell for in this block.",
-        _nothing,
+        _no_arguments,
         "positions",
     ),
     TourStep(
@@ -221,7 +224,7 @@ STEPS: tuple[TourStep, ...] = (
         _practice_arguments(percent=50),
         "text",
     ),
-    TourStep("practice_trades", "What I practised, with the profit of each sell.", _nothing, "trades"),
+    TourStep("practice_trades", "What I practised, with the profit of each sell.", _no_arguments, "trades"),
     TourStep(
         "mark_as_agent",
         "Say that a program trades here; the league shows it.",
@@ -229,15 +232,18 @@ STEPS: tuple[TourStep, ...] = (
         "text",
     ),
     TourStep(
-        "delete_rule", "Enough of that rule.", lambda ground: {"id": ground.came["create_rule"]["id"]}, "text"
+        "delete_rule",
+        "Enough of that rule.",
+        lambda ground: {"id": ground.answers["create_rule"]["id"]},
+        "text",
     ),
     TourStep("unfollow_wallet", "And of that wallet.", lambda ground: {"address": visitor(0)}, "text"),
     TourStep(
         "remove_channel",
         "And of that webhook.",
-        lambda ground: {"id": ground.came["set_webhook"]["channel"]["id"]},
+        lambda ground: {"id": ground.answers["set_webhook"]["channel"]["id"]},
         "text",
     ),
 )
-"""What others have to do first comes first: it is waited for there. Rows of tools that are not there are left
-out (``steps``)."""
+"""Steps that depend on other actors' activity come first: the tour waits for it there. ``steps`` leaves out
+tools that do not exist."""

@@ -1,4 +1,4 @@
-"""Walks the tour over a running service: a key for a signature, and every step as a tool's call."""
+"""Walks the tour over a running service: gets a key for a signature, and calls a tool in every step."""
 
 import asyncio
 import functools
@@ -17,7 +17,7 @@ from roundtrip.domain.base.errors import CannotRun
 from .steps import Answer, Arguments, TourGround, TourStep, steps
 
 PATIENCE_S = 100.0
-"""How long a step that only reads may have nothing to show: the demo has just started."""
+"""How long a step that only reads may have nothing to show, because the demo has just started."""
 _AGAIN_S = 1.0
 _TIMEOUT = aiohttp.ClientTimeout(total=60)
 
@@ -28,13 +28,13 @@ class NothingToShow(CannotRun):
 
 @dataclass(frozen=True, slots=True)
 class WalkedStep:
-    """What came of a step. ``said``: the lines that the tool's text has beside the note about strangers and
-    the answer itself."""
+    """The result of a step. ``text``: the lines of the tool's text between the note about strangers and the
+    answer itself."""
 
     step: TourStep
     tool: AnyOperation
     arguments: Arguments
-    said: str
+    text: str
     answer: Answer
 
 
@@ -47,34 +47,34 @@ class ServiceUrls:
 
 
 async def walk(
-    place: ServiceUrls,
+    urls: ServiceUrls,
     wallet: DemoWallet,
     ground: TourGround,
-    tell: Callable[[str], None],
+    report: Callable[[str], None],
     patience_s: float = PATIENCE_S,
 ) -> tuple[list[WalkedStep], str]:
-    """What each step came to, and the key that was used. Raises NothingToShow, aiohttp.ClientError, and what
-    sending raises."""
-    told: list[WalkedStep] = []
+    """The results of all steps, and the key that was used. Raises NothingToShow, aiohttp.ClientError, and
+    what sending raises."""
+    results: list[WalkedStep] = []
     async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
-        key = await _key(session, place.url, wallet)
+        key = await _key(session, urls.url, wallet)
         for step, tool in steps():
-            tell(step.tool)
-            one = await _take_step(_Caller(session, place.url, key), step, tool, ground, patience_s)
-            ground.came[step.tool] = one.answer
-            told.append(one)
+            report(step.tool)
+            result = await _take_step(_Caller(session, urls.url, key), step, tool, ground, patience_s)
+            ground.answers[step.tool] = result.answer
+            results.append(result)
             if step.is_sent:
-                sends = functools.partial(wallet.send, place.rpc_url, one.answer["steps"])
-                await asyncio.to_thread(sends)
-    return told, key
+                send = functools.partial(wallet.send, urls.rpc_url, result.answer["steps"])
+                await asyncio.to_thread(send)
+    return results, key
 
 
 def has_something(step: TourStep, answer: Answer) -> bool:
-    """Whether the answer says something where the step is about it."""
-    found: Any = answer
+    """Whether the field that the step shows is not empty."""
+    value: Any = answer
     for name in step.shows.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found not in (None, [], {}, "")
+        value = value.get(name) if isinstance(value, dict) else None
+    return value not in (None, [], {}, "")
 
 
 def request(tool: str, arguments: Arguments) -> dict[str, Any]:
@@ -88,12 +88,12 @@ def request(tool: str, arguments: Arguments) -> dict[str, Any]:
 
 
 async def _key(session: aiohttp.ClientSession, url: str, wallet: DemoWallet) -> str:
-    text = await _post(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
-    signature = wallet.sign_text(text["message"])
-    made = await _post(
+    challenge = await _post(session, f"{url}/v1/keys/nonce", {"address": wallet.address})
+    signature = wallet.sign_text(challenge["message"])
+    issued = await _post(
         session, f"{url}/v1/keys", {"address": wallet.address, "signature": signature, "label": "tour"}
     )
-    return str(made["key"])
+    return str(issued["key"])
 
 
 async def _post(session: aiohttp.ClientSession, url: str, body: dict[str, Any]) -> Answer:
@@ -111,7 +111,7 @@ class _Caller:
     key: str
 
     async def call(self, tool: AnyOperation, arguments: Arguments) -> tuple[str | None, str, Answer]:
-        """What is wrong (None: nothing), what is said, and the answer."""
+        """The error (None: there is none), the text, and the answer."""
         headers = {"x-api-key": self.key} if tool.key else {}
         async with self.session.post(
             f"{self.url}/mcp", json=request(tool.name, arguments), headers=headers
@@ -120,20 +120,21 @@ class _Caller:
         text = str(result["content"][0]["text"])
         if result["isError"]:
             return text, "", {}
-        _, *said, _ = text.split("\n")
-        return None, "\n".join(said), result["structuredContent"]
+        _, *lines, _ = text.split("\n")
+        return None, "\n".join(lines), result["structuredContent"]
 
 
 async def _take_step(
     caller: _Caller, step: TourStep, tool: AnyOperation, ground: TourGround, patience_s: float
 ) -> WalkedStep:
-    """A step's answer, asked for again while it has nothing to show. Whatever writes is asked once."""
+    """A step's answer; repeats a call that has nothing to show yet. A tool that writes is only repeated while
+    the service is busy."""
     arguments, until_s = step.arguments(ground), time.monotonic() + patience_s
     while True:
-        wrong, said, answer = await caller.call(tool, arguments)
-        if wrong is None and has_something(step, answer):
-            return WalkedStep(step, tool, arguments, said, answer)
-        is_busy = wrong is not None and wrong.startswith(("rate_limited", "busy"))
+        error, text, answer = await caller.call(tool, arguments)
+        if error is None and has_something(step, answer):
+            return WalkedStep(step, tool, arguments, text, answer)
+        is_busy = error is not None and error.startswith(("rate_limited", "busy"))
         if (tool.writes and not is_busy) or time.monotonic() > until_s:
-            raise NothingToShow(f"{step.tool}: {wrong or f'nothing in {step.shows}'}")
+            raise NothingToShow(f"{step.tool}: {error or f'nothing in {step.shows}'}")
         await asyncio.sleep(_AGAIN_S)

@@ -1,8 +1,8 @@
 """A verifier of prepared trades that does not trust the service that wrote them.
 
-It imports nothing else of this package, no node and no clock: only the standard library and keccak.
-``verify(answer, network)`` says whether the steps do what the answer claims; docs/verify.md says what that
-proves and what it cannot.
+It imports nothing else of this package, and uses no node and no clock: only the standard library and keccak.
+``verify(answer, network)`` returns whether the steps do what the answer claims; docs/verify.md explains what
+that proves and what it cannot.
 """
 
 from . import json_reader, network, report, rules

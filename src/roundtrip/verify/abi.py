@@ -1,7 +1,7 @@
-"""The one encoding a call may have, with a name for every byte of it.
+"""The only valid encoding of a call, with a name for every byte of it.
 
-Nothing is decoded and trusted: what a call has to be is written down in full, and the calldata has to be
-that, byte for byte. So no byte is left over, and the name of the field says what a wrong one would change.
+Calldata is not decoded and trusted: the expected call is written out in full, and the calldata has to equal
+it, byte for byte. So no byte is left over, and the field's name says what a wrong byte would change.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ WORD = 32
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """Some bytes of a call, and what they say. ``reads`` is how to show them to people."""
+    """Some bytes of a call, and their meaning. ``reads``: how to show them to people."""
 
     name: str
     data: bytes
@@ -39,7 +39,7 @@ def keccak(data: bytes) -> bytes:
 
 
 def number(name: str, value: int) -> Field:
-    """An unsigned integer in a word. Callers see to it that it fits."""
+    """An unsigned integer in a word. Callers ensure that it fits."""
     return Field(name, value.to_bytes(WORD, "big"), "number")
 
 
@@ -54,7 +54,7 @@ def code(name: str, digits: str) -> Field:
 
 
 def size(fields: Sequence[Field]) -> int:
-    """How many bytes these take."""
+    """The size of these fields in bytes."""
     return sum([len(field.data) for field in fields])
 
 
@@ -64,24 +64,24 @@ def encode_fields(fields: Sequence[Field]) -> bytes:
 
 
 def tail(name: str, content: Fields) -> Fields:
-    """``bytes``: their length, themselves, and zeros up to a whole word."""
+    """``bytes``: their length, the bytes, and zeros up to a whole word."""
     padding = Field(f"the padding behind {name}", bytes(-size(content) % WORD), "code")
     return (number(f"the length of {name}", size(content)), *content, *([padding] if padding.data else []))
 
 
 def array(name: str, items: Sequence[Fields]) -> Fields:
-    """``bytes[]``: how many, where each begins, and each."""
+    """``bytes[]``: the count, the offset of each, and each."""
     tails = [tail(f"item {at} of {name}", item) for at, item in enumerate(items, 1)]
-    offsets, begins = [], WORD * len(items)
+    offsets, offset = [], WORD * len(items)
     for at, item in enumerate(tails, 1):
-        offsets.append(number(f"the place of item {at} of {name}", begins))
-        begins += size(item)
+        offsets.append(number(f"the place of item {at} of {name}", offset))
+        offset += size(item)
     flat = [field for item in tails for field in item]
     return (number(f"the count of {name}", len(items)), *offsets, *flat)
 
 
 def read(fields: Sequence[Field], name: str, data: bytes) -> int | None:
-    """The number in ``data`` where ``fields`` have the field of that name; None when it is too short."""
+    """The number in ``data`` at the field of that name; None: ``data`` is too short."""
     at = 0
     for field in fields:
         if field.name == name:
@@ -92,17 +92,18 @@ def read(fields: Sequence[Field], name: str, data: bytes) -> int | None:
 
 
 def differences(expected: Fields, data: bytes) -> list[str]:
-    """What in ``data`` is not as it has to be, field by field. Empty exactly when the bytes are the same."""
+    """What in ``data`` differs from the expected call, field by field. Empty exactly when the bytes are the
+    same."""
     first = expected[0]
-    begins = data[: len(first.data)]
-    if begins != first.data:
-        return [f"{first.name} is 0x{begins.hex()} and has to be 0x{first.data.hex()}"]
+    start = data[: len(first.data)]
+    if start != first.data:
+        return [f"{first.name} is 0x{start.hex()} and has to be 0x{first.data.hex()}"]
     if len(data) != size(expected):
         return [f"the calldata has {len(data)} bytes and has to have {size(expected)}"]
-    found, at = [], 0
+    texts, at = [], 0
     for field in expected:
         piece = data[at : at + len(field.data)]
         if piece != field.data:
-            found.append(f"{field.name} is {field.as_text(piece)} and has to be {field.as_text(field.data)}")
+            texts.append(f"{field.name} is {field.as_text(piece)} and has to be {field.as_text(field.data)}")
         at += len(field.data)
-    return found
+    return texts

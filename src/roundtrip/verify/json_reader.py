@@ -1,4 +1,4 @@
-"""Reads strangers' JSON piece by piece. Everything here raises Unreadable, and nothing else."""
+"""Reads strangers' JSON piece by piece. All functions raise UnreadableClaim, and nothing else."""
 
 import json
 import re
@@ -23,45 +23,45 @@ _MOST_INTEGER = 2**64
 _MOST_TEXT = 10_000
 _MOST_FILE = 2_000_000
 _MOST_BRACKETS = 2_000
-"""Nothing is nested deeper than that; the standard reader can crash where it is."""
+"""The deepest nesting; the standard parser can crash on deeper input."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_TIME_S = 253_402_300_800
 """The year 10000."""
 
 
 def parse(text: str) -> dict[str, Any]:
-    """A JSON object. A name that stands twice is refused: another reader may take the other one."""
+    """A JSON object. A duplicate name is refused, because another parser may take the other value."""
     if len(text) > _MOST_FILE or text.count("[") + text.count("{") > _MOST_BRACKETS:
         raise UnreadableClaim("The file is larger, or holds more, than any answer.")
     try:
-        found = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
+        value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_no_constant)
     except UnreadableClaim:
         raise
     except (ValueError, RecursionError):
         raise UnreadableClaim("The file is not JSON, or is nested too deep.") from None
-    return mapping(found, "the file")
+    return mapping(value, "the file")
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         raise UnreadableClaim("The file has a name twice in one object.")
-    return found
+    return fields
 
 
 def _no_constant(name: str) -> object:
     raise UnreadableClaim(f"The file has {name}, which is not JSON.")
 
 
-def mapping(value: object, what: str) -> dict[str, Any]:
+def mapping(value: object, label: str) -> dict[str, Any]:
     """A JSON object."""
     if not isinstance(value, dict):
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be an object.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be an object.")
     return value
 
 
 def no_error(answer: dict[str, Any]) -> None:
-    """What a service says in place of an answer is told as that."""
+    """Raises UnreadableClaim where the service returned an error instead of an answer."""
     error = answer.get("error")
     if isinstance(error, dict) and "token" not in answer:
         code = error.get("code")
@@ -71,88 +71,91 @@ def no_error(answer: dict[str, Any]) -> None:
 
 
 def get(holder: dict[str, Any], name: str) -> object:
-    """A field that has to be there."""
+    """A required field."""
     if name not in holder:
         raise UnreadableClaim(f"There is no {name}.")
     return holder[name]
 
 
-def text(value: object, what: str) -> str:
-    """A string of bearable length."""
+def text(value: object, label: str) -> str:
+    """A string of limited length."""
     if not isinstance(value, str) or len(value) > _MOST_TEXT:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a text.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be a text.")
     return value
 
 
-def one_of(value: object, what: str, *allowed: str) -> str:
+def one_of(value: object, label: str, *allowed: str) -> str:
     """One of a few words."""
-    found = text(value, what)
-    if found not in allowed:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
-    return found
+    word = text(value, label)
+    if word not in allowed:
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be one of {', '.join(allowed)}.")
+    return word
 
 
-def boolean(value: object, what: str) -> bool:
-    """True or false, and not what passes for it."""
+def boolean(value: object, label: str) -> bool:
+    """True or false, and nothing that counts as them."""
     if not isinstance(value, bool):
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be true or false.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be true or false.")
     return value
 
 
-def integer(value: object, what: str) -> int:
+def integer(value: object, label: str) -> int:
     """A JSON integer from zero on, below 2**64."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < _MOST_INTEGER:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a whole number of bearable size.")
+        raise UnreadableClaim(
+            f"{label} is {printable(value)}, and has to be a whole number of bearable size."
+        )
     return value
 
 
-def digits(value: object, what: str) -> int:
+def digits(value: object, label: str) -> int:
     """A whole number below 2**256 as a string of digits, without leading zeros."""
     if not isinstance(value, str) or _DIGITS.fullmatch(value) is None or int(value) >= 2**256:
         raise UnreadableClaim(
-            f"{what} is {printable(value)}, and has to be a whole number below 2**256, in digits."
+            f"{label} is {printable(value)}, and has to be a whole number below 2**256, in digits."
         )
     return int(value)
 
 
-def address(value: object, what: str) -> str:
+def address(value: object, label: str) -> str:
     """An address, in lower case."""
     if not isinstance(value, str) or _ADDRESS.fullmatch(value) is None:
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be an address.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be an address.")
     return value.lower()
 
 
-def is_reserved(found: str) -> bool:
-    """True for addresses that are nobody's: zero, and what routers read as the caller and as themselves."""
-    return int(found, 16) <= _RESERVED
+def is_reserved(address_text: str) -> bool:
+    """True for addresses that no wallet has: zero, and those that routers read as the caller and as
+    themselves."""
+    return int(address_text, 16) <= _RESERVED
 
 
-def hexadecimal(value: object, what: str) -> bytes:
+def hexadecimal(value: object, label: str) -> bytes:
     """Bytes as ``0x`` hex."""
     if not isinstance(value, str) or len(value) > MOST_DATA_CHARACTERS or _HEX.fullmatch(value) is None:
         raise UnreadableClaim(
-            f"{what} is {printable(value)}, and has to be whole bytes in hex, not too many."
+            f"{label} is {printable(value)}, and has to be whole bytes in hex, not too many."
         )
     return bytes.fromhex(value[2:])
 
 
-def time_s(value: object, what: str) -> int:
+def time_s(value: object, label: str) -> int:
     """An ISO 8601 time with its zone, as whole seconds since 1970, rounded down."""
-    found = None
+    seconds = None
     if isinstance(value, str) and _TIME.fullmatch(value) is not None:
         try:
-            found = (datetime.fromisoformat(value) - _EPOCH) // timedelta(seconds=1)
+            seconds = (datetime.fromisoformat(value) - _EPOCH) // timedelta(seconds=1)
         except (ValueError, OverflowError):
-            found = None
-    if found is None or not 0 <= found < _MOST_TIME_S:
+            seconds = None
+    if seconds is None or not 0 <= seconds < _MOST_TIME_S:
         raise UnreadableClaim(
-            f"{what} is {printable(value)}, and has to be a time with its zone, since 1970."
+            f"{label} is {printable(value)}, and has to be a time with its zone, since 1970."
         )
-    return found
+    return seconds
 
 
-def items(value: object, what: str) -> list[Any]:
+def items(value: object, label: str) -> list[Any]:
     """A JSON list."""
     if not isinstance(value, list):
-        raise UnreadableClaim(f"{what} is {printable(value)}, and has to be a list.")
+        raise UnreadableClaim(f"{label} is {printable(value)}, and has to be a list.")
     return value

@@ -1,4 +1,4 @@
-"""What the reader brings along: the contracts they trust, and what they asked for."""
+"""The reader's own input: the contracts they trust, and what they asked for."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from .report import UnreadableClaim
 
 @dataclass(frozen=True, slots=True)
 class TrustedNetwork:
-    """The addresses that everything is measured against, in lower case. They are believed."""
+    """The addresses that everything is checked against, in lower case. They are trusted."""
 
     chain_id: int
     weth: str
@@ -21,14 +21,14 @@ class TrustedNetwork:
 
     def machinery(self) -> frozenset[str]:
         """The contracts that are neither money nor a token."""
-        found = (
+        addresses = (
             self.permit2,
             self.v3_factory,
             self.swap_router02,
             self.universal_router,
             self.launchpad_hook,
         )
-        return frozenset(one for one in found if one is not None)
+        return frozenset(address for address in addresses if address is not None)
 
     def contracts(self) -> frozenset[str]:
         """All of them."""
@@ -36,28 +36,30 @@ class TrustedNetwork:
 
     @staticmethod
     def read(described: object) -> "TrustedNetwork":
-        """From a JSON document with ``chainId`` and ``contracts`` (names as in var/devnet.json).
-        Raises Unreadable."""
+        """From a JSON document with ``chainId`` and ``contracts`` (names as in var/devnet.json). Raises
+        UnreadableClaim: the shape is wrong."""
         document = json_reader.mapping(described, "the network file")
         contracts = json_reader.mapping(json_reader.get(document, "contracts"), "contracts")
         names = ("weth", "usdg", "permit2", "v3Factory", "swapRouter02", "universalRouter")
-        found = [json_reader.address(json_reader.get(contracts, name), f"contracts.{name}") for name in names]
+        addresses = [
+            json_reader.address(json_reader.get(contracts, name), f"contracts.{name}") for name in names
+        ]
         hook = contracts.get("launchpadHook")
-        own = None if hook is None else json_reader.address(hook, "contracts.launchpadHook")
-        every = [*found, *([own] if own is not None else [])]
-        if len(set(every)) != len(every) or any(map(json_reader.is_reserved, every)):
+        hook_address = None if hook is None else json_reader.address(hook, "contracts.launchpadHook")
+        all_addresses = [*addresses, *([hook_address] if hook_address is not None else [])]
+        if len(set(all_addresses)) != len(all_addresses) or any(map(json_reader.is_reserved, all_addresses)):
             raise UnreadableClaim("The network file has one address twice, or one that can be no contract.")
         chain_id = json_reader.integer(json_reader.get(document, "chainId"), "chainId")
-        weth, usdg, permit2, factory, router, universal = found
-        return TrustedNetwork(chain_id, weth, usdg, permit2, factory, router, universal, own)
+        weth, usdg, permit2, factory, router, universal = addresses
+        return TrustedNetwork(chain_id, weth, usdg, permit2, factory, router, universal, hook_address)
 
 
 @dataclass(frozen=True, slots=True)
 class TradeOrder:
-    """What the reader asked the service for; each piece given is held against the answer.
+    """What the reader asked the service for; each given value is checked against the answer.
 
     ``amount`` is a decimal number as in the request, or ``all``; ``amount_raw`` the same in base units.
-    ``asset`` is what they meant to pay with, or to get: eth or usdg.
+    ``asset``: what they meant to pay with, or to get: eth or usdg.
     """
 
     wallet: str | None = None

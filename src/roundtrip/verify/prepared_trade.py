@@ -1,4 +1,4 @@
-"""The answer under test, read into what it claims. Only what is verified is read."""
+"""The claims of the answer under test. Only what is verified is read."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,12 +13,12 @@ MONEY_DECIMALS = {ETH: 18, WETH: 18, USDG: 6}
 
 _STEP = {"n", "does", "to", "data", "value", "gas"}
 _MOST_DECIMALS = 255
-"""ERC-20 tells them in one byte."""
+"""ERC-20 returns decimals in one byte."""
 
 
 @dataclass(frozen=True, slots=True)
 class TradeHead:
-    """What also a refused answer claims."""
+    """The claims that a refused answer makes, too."""
 
     chain_id: int
     side: str
@@ -30,7 +30,7 @@ class TradeHead:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedAmount:
-    """``text`` is the decimal number that stands beside ``raw`` base units of ``asset``."""
+    """``text`` is the decimal number beside ``raw`` base units of ``asset``."""
 
     text: str
     raw: int
@@ -39,7 +39,7 @@ class ClaimedAmount:
 
 @dataclass(frozen=True, slots=True)
 class PreparedStep:
-    """One transaction to sign. ``strange`` are fields that no step has: a wallet might heed them."""
+    """One transaction to sign. ``strange``: fields that no step has, but a wallet might obey."""
 
     n: int
     does: str
@@ -52,7 +52,7 @@ class PreparedStep:
 
 @dataclass(frozen=True, slots=True)
 class TradeToVerify:
-    """Everything else. ``money`` is the side of the trade that is not the token."""
+    """All other claims. ``money``: the side of the trade that is not the token."""
 
     head: TradeHead
     decimals: int
@@ -61,7 +61,7 @@ class TradeToVerify:
     pays: str
     spend: ClaimedAmount
     expect: ClaimedAmount
-    least: ClaimedAmount
+    minimum: ClaimedAmount
     deadline_s: int
     prepared_s: int
     steps: tuple[PreparedStep, ...]
@@ -77,16 +77,16 @@ class TradeToVerify:
 
     @property
     def in_vault(self) -> bool:
-        """True for pools that are no contract of their own."""
+        """True for pools that are not contracts of their own."""
         return self.kind in (LAUNCHED, V4)
 
     def decimals_of(self, asset: str) -> int:
-        """Of a money's name, or else of the token."""
+        """Of a money, by its name, or else of the token."""
         return MONEY_DECIMALS.get(asset, self.decimals)
 
 
 def read_head(body: dict[str, Any]) -> TradeHead:
-    """Raises Unreadable."""
+    """Raises UnreadableClaim: the shape is wrong."""
     token = json_reader.mapping(json_reader.get(body, "token"), "token")
     return TradeHead(
         chain_id=json_reader.integer(json_reader.get(body, "chainId"), "chainId"),
@@ -99,7 +99,7 @@ def read_head(body: dict[str, Any]) -> TradeHead:
 
 
 def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
-    """Raises Unreadable."""
+    """Raises UnreadableClaim: the shape is wrong."""
     token = json_reader.mapping(json_reader.get(body, "token"), "token")
     venue = json_reader.mapping(json_reader.get(body, "venue"), "venue")
     decimals = json_reader.integer(json_reader.get(token, "decimals"), "token.decimals")
@@ -109,8 +109,8 @@ def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
     expect = json_reader.mapping(json_reader.get(body, "expect"), "expect")
     steps = json_reader.items(json_reader.get(body, "steps"), "steps")
     done = [
-        json_reader.text(one, "alreadyDone")
-        for one in json_reader.items(json_reader.get(body, "alreadyDone"), "alreadyDone")
+        json_reader.text(approval, "alreadyDone")
+        for approval in json_reader.items(json_reader.get(body, "alreadyDone"), "alreadyDone")
     ]
     if len(steps) > json_reader.MOST_STEPS:
         raise UnreadableClaim("There are more steps than any trade has.")
@@ -122,10 +122,10 @@ def read_trade(body: dict[str, Any], head: TradeHead) -> TradeToVerify:
         pays=json_reader.one_of(json_reader.get(venue, "pays"), "venue.pays", ETH, WETH, USDG),
         spend=_amount(json_reader.mapping(json_reader.get(body, "spend"), "spend"), "spend"),
         expect=_amount(expect, "expect"),
-        least=_amount(expect, "expect", "min", "minRaw"),
+        minimum=_amount(expect, "expect", "min", "minRaw"),
         deadline_s=json_reader.time_s(json_reader.get(body, "validUntil"), "validUntil"),
         prepared_s=json_reader.time_s(json_reader.get(body, "preparedAt"), "preparedAt"),
-        steps=tuple(_step(json_reader.mapping(one, "a step"), at) for at, one in enumerate(steps, 1)),
+        steps=tuple(_step(json_reader.mapping(step, "a step"), at) for at, step in enumerate(steps, 1)),
         already_done=len(done),
     )
 
@@ -134,34 +134,34 @@ def _place(value: object, kind: str) -> str:
     """The venue's address, or its id in the vault, in lower case."""
     if kind in (V3, CURVE):
         return json_reader.address(value, "venue.at")
-    found = json_reader.hexadecimal(value, "venue.at")
-    if len(found) != 32:
+    pool_id = json_reader.hexadecimal(value, "venue.at")
+    if len(pool_id) != 32:
         raise UnreadableClaim("venue.at is no pool id: that has 32 bytes.")
-    return "0x" + found.hex()
+    return "0x" + pool_id.hex()
 
 
 def _amount(
     holder: dict[str, Any],
-    what: str,
+    label: str,
     amount: Literal["amount", "min"] = "amount",
     raw: Literal["raw", "minRaw"] = "raw",
 ) -> ClaimedAmount:
-    asset = json_reader.text(json_reader.get(holder, "asset"), f"{what}.asset")
+    asset = json_reader.text(json_reader.get(holder, "asset"), f"{label}.asset")
     return ClaimedAmount(
-        text=json_reader.text(json_reader.get(holder, amount), f"{what}.{amount}"),
-        raw=json_reader.digits(json_reader.get(holder, raw), f"{what}.{raw}"),
-        asset=asset if asset in MONEY_DECIMALS else json_reader.address(asset, f"{what}.asset"),
+        text=json_reader.text(json_reader.get(holder, amount), f"{label}.{amount}"),
+        raw=json_reader.digits(json_reader.get(holder, raw), f"{label}.{raw}"),
+        asset=asset if asset in MONEY_DECIMALS else json_reader.address(asset, f"{label}.asset"),
     )
 
 
 def _step(holder: dict[str, Any], at: int) -> PreparedStep:
-    what = f"step {at}:"
+    label = f"step {at}:"
     return PreparedStep(
-        n=json_reader.integer(json_reader.get(holder, "n"), f"{what} n"),
-        does=json_reader.text(json_reader.get(holder, "does"), f"{what} does"),
-        to=json_reader.address(json_reader.get(holder, "to"), f"{what} to"),
-        data=json_reader.hexadecimal(json_reader.get(holder, "data"), f"{what} data"),
-        value=json_reader.digits(json_reader.get(holder, "value"), f"{what} value"),
-        gas=json_reader.integer(json_reader.get(holder, "gas"), f"{what} gas"),
+        n=json_reader.integer(json_reader.get(holder, "n"), f"{label} n"),
+        does=json_reader.text(json_reader.get(holder, "does"), f"{label} does"),
+        to=json_reader.address(json_reader.get(holder, "to"), f"{label} to"),
+        data=json_reader.hexadecimal(json_reader.get(holder, "data"), f"{label} data"),
+        value=json_reader.digits(json_reader.get(holder, "value"), f"{label} value"),
+        gas=json_reader.integer(json_reader.get(holder, "gas"), f"{label} gas"),
         strange=tuple(name for name in holder if name not in _STEP),
     )

@@ -1,4 +1,4 @@
-"""What a verification says, and how numbers and stranger's words are put into its sentences."""
+"""The report of a verification, and the format of numbers and strangers' words in its sentences."""
 
 import re
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ REFUSED = "refused: nothing to sign"
 
 
 class UnreadableClaim(ValueError):
-    """What was handed in has not the shape of what it should be. The text is one sentence."""
+    """The input does not have the expected shape. The text is one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyReport:
-    """``findings``: what does not hold. ``proven``: what is true of the steps, each sentence by itself.
-    ``notes``: what cannot be proven from the answer alone. ``ok`` is True exactly without findings."""
+    """``findings``: claims that do not hold. ``proven``: what is true of the steps, each sentence by itself.
+    ``notes``: what the answer alone cannot prove. ``ok`` is True exactly without findings."""
 
     ok: bool
     proven: tuple[str, ...]
@@ -28,24 +28,24 @@ class VerifyReport:
 
 def lines(report: VerifyReport) -> list[str]:
     """The report for a terminal, in ASCII: the verdict first."""
-    said = [f"WRONG:   {text}" for text in report.findings]
-    said += [f"proven:  {text}" for text in report.proven]
-    said += [f"unknown: {text}" for text in report.notes]
+    sentences = [f"WRONG:   {text}" for text in report.findings]
+    sentences += [f"proven:  {text}" for text in report.proven]
+    sentences += [f"unknown: {text}" for text in report.notes]
     if report.ok and REFUSED in report.proven:
-        return ["REFUSED: there is nothing to sign.", *said]
+        return ["REFUSED: there is nothing to sign.", *sentences]
     if report.ok:
-        return ["OK: the steps do what the answer says, and nothing else.", *said]
-    return ["DO NOT SIGN: the steps are not what the answer says.", *said]
+        return ["OK: the steps do what the answer says, and nothing else.", *sentences]
+    return ["DO NOT SIGN: the steps are not what the answer says.", *sentences]
 
 
 def plain(raw: int, decimals: int) -> str:
-    """Base units as a plain decimal number, without zeros at the end."""
+    """Base units as a plain decimal number, without trailing zeros."""
     whole, rest = divmod(raw, 10**decimals)
     return f"{whole}.{rest:0{decimals}d}".rstrip("0").rstrip(".") if rest else str(whole)
 
 
 def base_units(text: str, decimals: int) -> int | None:
-    """The base units of a plain decimal number; None when it is none, or finer than a base unit."""
+    """The base units of a plain decimal number; None: it is not one, or finer than a base unit."""
     match = _DECIMAL.fullmatch(text)
     if match is None:
         return None
@@ -54,9 +54,9 @@ def base_units(text: str, decimals: int) -> int | None:
 
 
 def printable(value: object) -> str:
-    """A value somebody else wrote, short and in ASCII: it may hold anything."""
+    """A stranger's value, short and in ASCII: it may be anything."""
     if isinstance(value, str):
-        # Of what is not ASCII a sign becomes ten: both are cut.
+        # Escaping makes ten characters of one that is not ASCII: both lengths are limited.
         escaped = ascii(value if len(value) <= _MOST_SHOWN else value[:_MOST_SHOWN] + "...")
         return escaped if len(escaped) <= _MOST_ESCAPED else f"{escaped[:_MOST_ESCAPED]}...{escaped[-1]}"
     if value is None or isinstance(value, bool):

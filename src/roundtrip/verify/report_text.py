@@ -1,4 +1,4 @@
-"""The sentences of a report. Every one is true of the step it is about, whatever the answer says."""
+"""The sentences of a report. Each is true of its step, whatever the answer claims."""
 
 from datetime import UTC, datetime
 
@@ -15,7 +15,8 @@ def time(seconds: int) -> str:
 
 
 def amount(trade: TradeToVerify, raw: int, asset: str) -> str:
-    """An amount of money or of the token. The token is named by its address: its symbol is a stranger's."""
+    """An amount of money or of the token. The token is named by its address: its symbol is a stranger's
+    text."""
     if asset in MONEY_DECIMALS:
         return f"{plain(raw, MONEY_DECIMALS[asset])} {asset} ({raw} base units)"
     return f"{plain(raw, trade.decimals)} ({raw} base units) of the token {asset}"
@@ -24,74 +25,80 @@ def amount(trade: TradeToVerify, raw: int, asset: str) -> str:
 def approval(
     at: int, kind: str, trade: TradeToVerify, network: TrustedNetwork, asset: str, spender: str
 ) -> str:
-    """What an approval lets whom take."""
+    """What an approval allows, and to which spender."""
     names = {network.permit2: "Permit2", network.swap_router02: "SwapRouter02"}
-    who = f"{names.get(spender, 'the contract')} {spender}"
+    spender_text = f"{names.get(spender, 'the contract')} {spender}"
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
     if kind == "reset":
-        return f"step {at} takes away what {who} may still take of {asset}"
+        return f"step {at} takes away what {spender_text} may still take of {asset}"
     if kind == "approval":
-        return f"step {at} lets {who} take exactly {paid} from your wallet, and no more"
+        return f"step {at} lets {spender_text} take exactly {paid} from your wallet, and no more"
     return (
         f"step {at} lets the Universal Router {network.universal_router} take, by Permit2, exactly {paid} "
         f"from your wallet, and no more, until {time(trade.deadline_s)}"
     )
 
 
-def curve(at: int, trade: TradeToVerify, least: int) -> list[str]:
-    """What a curve is asked for. What it does with that is its own code."""
+def curve(at: int, trade: TradeToVerify, minimum: int) -> list[str]:
+    """The parameters of a call to a curve. What the curve does with them is up to its code."""
     wallet = trade.head.wallet
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
-    got = amount(trade, least, trade.expect.asset)
+    received = amount(trade, minimum, trade.expect.asset)
     verb = "buy" if trade.buys else "sell"
     return [
         f"step {at} asks the contract {trade.at} to {verb} for exactly {paid}, and to pay out to nobody "
         f"but your wallet {wallet}",
-        f"step {at} tells it to give at least {got}, or to revert",
+        f"step {at} tells it to give at least {received}, or to revert",
     ]
 
 
-def swap(at: int, trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey, least: int) -> list[str]:
-    """What a swap pays, to whom it goes, and when it reverts."""
+def swap(at: int, trade: TradeToVerify, network: TrustedNetwork, pool: PoolKey, minimum: int) -> list[str]:
+    """What a swap pays, who receives the proceeds, and when it reverts."""
     paid = amount(trade, trade.spend.raw, trade.spend.asset)
-    got = amount(trade, least, trade.expect.asset)
+    received = amount(trade, minimum, trade.expect.asset)
     pool_named = pools.describe_pool(trade, network, pool)
-    # Where the calldata names no wallet, the routers pay whoever calls them.
-    named = trade.kind == V3 and not trade.buys
-    whom = f"your wallet {trade.head.wallet}" if named else f"the wallet that signs it: {trade.head.wallet}"
-    more = ""
-    if trade.least.raw != least:
-        more = f"; the answer claims that {amount(trade, trade.least.raw, trade.expect.asset)} of it arrive"
+    # Where the calldata names no wallet, the routers pay their caller.
+    names_wallet = trade.kind == V3 and not trade.buys
+    recipient = (
+        f"your wallet {trade.head.wallet}"
+        if names_wallet
+        else f"the wallet that signs it: {trade.head.wallet}"
+    )
+    claim = ""
+    if trade.minimum.raw != minimum:
+        claim = (
+            f"; the answer claims that {amount(trade, trade.minimum.raw, trade.expect.asset)} of it arrive"
+        )
     return [
         f"step {at} pays exactly {paid} into {pool_named}: its address proves that",
-        f"step {at} gives what comes out to nobody but {whom}",
-        f"step {at} reverts unless the pool gives at least {got}{more}",
+        f"step {at} gives what comes out to nobody but {recipient}",
+        f"step {at} reverts unless the pool gives at least {received}{claim}",
         f"step {at} reverts after {time(trade.deadline_s)}",
     ]
 
 
 def notes(trade: TradeToVerify) -> list[str]:
-    """What no reading of the answer can prove."""
-    found = [
+    """What the answer alone cannot prove."""
+    sentences = [
         f"Whether the token {trade.head.token} has {trade.decimals} decimals and honest code.",
         "Whether what is expected will come: that is the service's rehearsal. The minimum is what binds.",
     ]
     if trade.buys:
-        found.append(
+        sentences.append(
             "How much arrives if the token taxes its transfers: the minimum counts what is sent out."
         )
-        found.append("Whether what is bought can be sold again.")
+        sentences.append("Whether what is bought can be sold again.")
     if trade.already_done:
-        found.append("Whether the wallet already gave the approvals that alreadyDone names.")
+        sentences.append("Whether the wallet already gave the approvals that alreadyDone names.")
     if trade.kind == CURVE:
-        found.append(
+        sentences.append(
             f"Whether {trade.at} is the curve of the token {trade.head.token}. If it is not, it may keep "
             "all that is paid: ask the launchpad's factory on a node of yours. The second word that its "
             "getLaunchedToken(token) answers is the curve."
         )
-        found.append(
+        sentences.append(
             "A curve knows no deadline: validUntil is only advice, and the steps stay good after it."
         )
     if trade.buys and trade.kind == CURVE and trade.money == ETH:
-        found.append("Near its end a curve takes less than is paid, and gives the rest back.")
-    return found
+        sentences.append("Near its end a curve takes less than is paid, and gives the rest back.")
+    return sentences

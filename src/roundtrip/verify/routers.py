@@ -1,4 +1,4 @@
-"""What the calls of a trade have to be: Uniswap's routers, Permit2 and the launchpad's curves.
+"""The expected calls of a trade: Uniswap's routers, Permit2 and the launchpad's curves.
 
 Selectors, commands and actions are those of SwapRouter02, Universal Router 2.1 and Permit2 as Uniswap
 publishes them.
@@ -10,17 +10,17 @@ from .abi import WORD, Field, Fields, address, array, code, encode_fields, kecca
 from .network import TrustedNetwork
 from .prepared_trade import CURVE, ETH, TradeToVerify
 
-NOBODY = "0x" + "0" * 40
+ZERO_ADDRESS = "0x" + "0" * 40
 """The zero address: eth itself, or no hook."""
 CALLER = "0x" + "1".rjust(40, "0")
-"""What both routers read as: whoever calls."""
+"""What both routers read as their caller."""
 ROUTER = "0x" + "2".rjust(40, "0")
-"""What both routers read as: the router itself."""
+"""What both routers read as the router itself."""
 OWED = 0
-"""As an amount, to the Universal Router: whatever is owed."""
+"""As an amount, to the Universal Router: all that is owed."""
 
 POOL_INIT_CODE_HASH = bytes.fromhex("e34f199b19b2b4f47f68442619d555527d244f78a3297ea89325f843f87b8b54")
-"""Of UniswapV3Pool. With the factory it fixes the address of every pool."""
+"""Of UniswapV3Pool. With the factory it determines the address of every pool."""
 
 APPROVE, PERMIT2_APPROVE = "095ea7b3", "87517c45"
 MULTICALL, EXACT_INPUT_SINGLE, REFUND_ETH, UNWRAP_WETH9 = "5ae401dc", "04e45aaf", "12210e8a", "49404b7c"
@@ -31,7 +31,7 @@ SWEEP, WRAP_ETH, UNWRAP_WETH, V4_SWAP = "04", "0b", "0c", "10"
 SWAP_EXACT_IN_SINGLE, SETTLE, SETTLE_ALL, TAKE, TAKE_ALL = "06", "0b", "0c", "0e", "0f"
 
 _HOOK_DATA_AT = 10 * WORD
-"""Where a swap's (empty) hook data stands. As the least price of a hop the same word is next to nothing."""
+"""The offset of a swap's (empty) hook data. As the lowest price of a hop the same word is next to nothing."""
 
 SPENDER, ALLOWED, FEE, SPACING, HOOK = (
     "the spender",
@@ -44,7 +44,7 @@ SPENDER, ALLOWED, FEE, SPACING, HOOK = (
 
 @dataclass(frozen=True, slots=True)
 class ExpectedCall:
-    """The one call that is right."""
+    """The only correct call."""
 
     to: str
     value: int
@@ -53,7 +53,7 @@ class ExpectedCall:
 
 @dataclass(frozen=True, slots=True)
 class PoolKey:
-    """What a pool's address or id is made of. ``spacing`` and ``hook`` are v4's; ``money`` is an address."""
+    """The parts of a pool's address or id. ``spacing`` and ``hook`` are v4's; ``money`` is an address."""
 
     money: str
     fee: int
@@ -85,7 +85,7 @@ def approve(asset: str, spender: str, amount: int) -> ExpectedCall:
 
 
 def permit2_approve(asset: str, network: TrustedNetwork, amount: int, deadline_s: int) -> ExpectedCall:
-    """Permit2: the Universal Router may take this much, until then."""
+    """Permit2: the Universal Router may take this much, until the deadline."""
     fields = (
         code("the function", PERMIT2_APPROVE),
         address("the approved token", asset),
@@ -96,35 +96,35 @@ def permit2_approve(asset: str, network: TrustedNetwork, amount: int, deadline_s
     return ExpectedCall(network.permit2, 0, fields)
 
 
-def curve(trade: TradeToVerify, least: int) -> ExpectedCall:
+def curve(trade: TradeToVerify, minimum: int) -> ExpectedCall:
     """The curve's own buy or sell."""
     fields = (
         code("the function", CURVE_BUY if trade.buys else CURVE_SELL),
         number("the amount paid", trade.spend.raw),
-        number("the minimum", least),
+        number("the minimum", minimum),
         address("the recipient", trade.head.wallet),
     )
     return ExpectedCall(trade.at, _value(trade), fields)
 
 
-def v3(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> ExpectedCall:
-    """SwapRouter02. Eth is wrapped and unwrapped by the router, which hands on all it has."""
+def v3(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> ExpectedCall:
+    """SwapRouter02. The router wraps and unwraps eth, and hands on all it has."""
     eth = trade.money == ETH
     wallet = trade.head.wallet
     token, amount = trade.head.token, trade.spend.raw
     if trade.buys:
         refund = [(code("the refund's function", REFUND_ETH),)] if eth else []
-        calls = [_v3_swap(pool.money, token, pool.fee, CALLER, amount, least), *refund]
+        calls = [_v3_swap(pool.money, token, pool.fee, CALLER, amount, minimum), *refund]
     elif eth:
-        swap = _v3_swap(token, pool.money, pool.fee, ROUTER, amount, least)
+        swap = _v3_swap(token, pool.money, pool.fee, ROUTER, amount, minimum)
         unwrap = (
             code("the unwrapping's function", UNWRAP_WETH9),
-            number("the minimum of eth", least),
+            number("the minimum of eth", minimum),
             address("the recipient of eth", wallet),
         )
         calls = [swap, unwrap]
     else:
-        calls = [_v3_swap(token, pool.money, pool.fee, wallet, amount, least)]
+        calls = [_v3_swap(token, pool.money, pool.fee, wallet, amount, minimum)]
     fields = (
         code("the function", MULTICALL),
         number("the deadline", trade.deadline_s),
@@ -134,7 +134,7 @@ def v3(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey)
     return ExpectedCall(network.swap_router02, _value(trade), fields)
 
 
-def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, least: int) -> Fields:
+def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, minimum: int) -> Fields:
     return (
         code("the swap's function", EXACT_INPUT_SINGLE),
         address("the token paid", paid),
@@ -142,22 +142,24 @@ def _v3_swap(paid: str, bought: str, fee: int, recipient: str, amount: int, leas
         number(FEE, fee),
         address("the recipient", recipient),
         number("the amount paid", amount),
-        number("the minimum", least),
+        number("the minimum", minimum),
         number("the price limit", 0),
     )
 
 
-def v4(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> ExpectedCall:
+def v4(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> ExpectedCall:
     """The Universal Router, with a deadline over all of its commands."""
-    commands = _v4_buy(trade, network, least, pool) if trade.buys else _v4_sell(trade, network, least, pool)
-    codes = tail("the commands", (code("the commands", "".join(one for one, _ in commands)),))
+    commands = (
+        _v4_buy(trade, network, minimum, pool) if trade.buys else _v4_sell(trade, network, minimum, pool)
+    )
+    codes = tail("the commands", (code("the commands", "".join(command for command, _ in commands)),))
     fields = (
         code("the function", EXECUTE),
         number("the place of the commands", 3 * WORD),
         number("the place of the inputs", 3 * WORD + size(codes)),
         number("the deadline", trade.deadline_s),
         *codes,
-        *array("the inputs", [one for _, one in commands]),
+        *array("the inputs", [fields for _, fields in commands]),
     )
     return ExpectedCall(network.universal_router, _value(trade), fields)
 
@@ -165,10 +167,10 @@ def v4(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey)
 Commands = list[tuple[str, Fields]]
 
 
-def _v4_buy(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> Commands:
+def _v4_buy(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> Commands:
     amount = trade.spend.raw
-    swap = (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, amount, least))
-    take = (TAKE_ALL, _take_all(trade.head.token, least))
+    swap = (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, amount, minimum))
+    take = (TAKE_ALL, _take_all(trade.head.token, minimum))
     paid = address("the money paid", pool.money)
     if pool.money == network.weth:
         wrap = (address("the recipient of weth", ROUTER), number("the wrapped amount", amount))
@@ -180,58 +182,58 @@ def _v4_buy(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: Poo
     if trade.money != ETH:
         return [(V4_SWAP, body)]
     rest = (
-        address("the swept money", NOBODY),
+        address("the swept money", ZERO_ADDRESS),
         address("the recipient of the rest", CALLER),
         number("the minimum of the rest", 0),
     )
     return [(V4_SWAP, body), (SWEEP, rest)]
 
 
-def _v4_sell(trade: TradeToVerify, network: TrustedNetwork, least: int, pool: PoolKey) -> Commands:
+def _v4_sell(trade: TradeToVerify, network: TrustedNetwork, minimum: int, pool: PoolKey) -> Commands:
     """The tokens are paid in first, and what arrived is swapped."""
     settle = (
         address("the token paid", trade.head.token),
         number("the amount paid", trade.spend.raw),
         number("whether the wallet pays", True),
     )
-    first = [(SETTLE, settle), (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, OWED, least))]
+    first = [(SETTLE, settle), (SWAP_EXACT_IN_SINGLE, _v4_swap(trade, pool, OWED, minimum))]
     if pool.money != network.weth:
-        return [(V4_SWAP, _v4_actions([*first, (TAKE_ALL, _take_all(pool.money, least))]))]
+        return [(V4_SWAP, _v4_actions([*first, (TAKE_ALL, _take_all(pool.money, minimum))]))]
     take = (
         address("what is taken out", pool.money),
         address("the recipient of weth", ROUTER),
         number("the amount taken out", OWED),
     )
-    return [(V4_SWAP, _v4_actions([*first, (TAKE, take)])), (UNWRAP_WETH, _unwrap("eth", least))]
+    return [(V4_SWAP, _v4_actions([*first, (TAKE, take)])), (UNWRAP_WETH, _unwrap("eth", minimum))]
 
 
-def _take_all(asset: str, least: int) -> Fields:
-    return (address("what is taken out", asset), number("the minimum taken out", least))
+def _take_all(asset: str, minimum: int) -> Fields:
+    return (address("what is taken out", asset), number("the minimum taken out", minimum))
 
 
-def _unwrap(what: str, least: int) -> Fields:
-    return (address(f"the recipient of {what}", CALLER), number(f"the minimum of {what}", least))
+def _unwrap(label: str, minimum: int) -> Fields:
+    return (address(f"the recipient of {label}", CALLER), number(f"the minimum of {label}", minimum))
 
 
 def _v4_actions(actions: Commands) -> Fields:
     """The input of V4_SWAP: actions, and the parameters of each."""
-    codes = tail("the actions", (code("the actions", "".join(one for one, _ in actions)),))
+    codes = tail("the actions", (code("the actions", "".join(action for action, _ in actions)),))
     return (
         number("the place of the actions", 2 * WORD),
         number("the place of the parameters", 2 * WORD + size(codes)),
         *codes,
-        *array("the parameters", [one for _, one in actions]),
+        *array("the parameters", [fields for _, fields in actions]),
     )
 
 
-def _v4_swap(trade: TradeToVerify, pool: PoolKey, amount: int, least: int) -> Fields:
+def _v4_swap(trade: TradeToVerify, pool: PoolKey, amount: int, minimum: int) -> Fields:
     token_is_low = trade.head.token < pool.money
     return (
         number("the place of the swap", WORD),
         *_key(trade.head.token, pool),
         number("the direction", token_is_low is not trade.buys),
         number("the swapped amount", amount),
-        number("the minimum", least),
+        number("the minimum", minimum),
         number("the least price", _HOOK_DATA_AT),
         number("the place of the hook's data", _HOOK_DATA_AT),
         number("the length of the hook's data", 0),
@@ -254,12 +256,12 @@ def _hook(value: int) -> Field:
 
 
 def _value(trade: TradeToVerify) -> int:
-    """Eth that goes along: all that is paid, where eth is paid."""
+    """The eth to send along: all that is paid, where eth is paid."""
     return trade.spend.raw if trade.buys and trade.money == ETH else 0
 
 
 def spender(trade: TradeToVerify, network: TrustedNetwork) -> str:
-    """Whom the token that is paid has to be approved for."""
+    """The contract that has to be approved for the token that is paid."""
     if trade.kind == CURVE:
         return trade.at
     return network.permit2 if trade.in_vault else network.swap_router02

@@ -143,7 +143,7 @@ async def test_a_contract_wallet_pays_whoever_sends_its_transaction(shop: Shop) 
     paid = [(usdg, transfer(shop.pay_to, raw)) for raw in (USDG, 2 * USDG)]
     aside = (usdg, transfer(some_address(), 7 * USDG))
     tx = sender.send(contract, acts(paid[0], aside, paid[1]))
-    sender.settle()
+    sender.check_receipts()
     shop.payer.finalize()
     owner, stranger = (
         await account_of(shop.ctx, Address(contract)),
@@ -164,7 +164,7 @@ async def test_what_several_wallets_pay_in_one_transaction_is_each_ones_own(shop
     shop.wallet.send(usdg, calldata("approve(address,uint256)", contract, 10 * USDG))
     pulled = calldata("transferFrom(address,address,uint256)", shop.wallet.account, shop.pay_to, 4 * USDG)
     tx = sender.send(contract, acts((usdg, pulled), (usdg, transfer(shop.pay_to, USDG))))
-    sender.settle()
+    sender.check_receipts()
     shop.payer.finalize()
     other = await account_of(shop.ctx, Address(contract))
     assert (await answer_of(shop.ctx, "redeem_payment", shop.account, tx=tx))["credited"] == 4_000

@@ -124,12 +124,12 @@ async def test_fees_that_are_swept_and_buy_back_are_counted_to_the_wei(
     curves = [ground.launch(7, buyback=True, creator_tax_bps=700), ground.launch(8, creator_tax_bps=31)]
     for made in curves:
         launchpad.curve_buy(ground.buyer, made, 10**18 + 7)
-        ground.buyer.settle()
+        ground.buyer.check_receipts()
         held = view(rpc, made.token, "balanceOf(address)", ground.buyer.account)
         launchpad.curve_sell(ground.buyer, made, held // 3)
         ground.buyer.receipt(ground.buyer.send(made.curve, calldata("sweepFees()")))
         launchpad.curve_buy(ground.second, made, 3 * 10**17 + 1)
-        ground.second.settle()
+        ground.second.check_receipts()
     answer = await told(ground)
     async with connected(empty) as connection:
         found = await open_curves(connection)
@@ -146,14 +146,14 @@ async def test_buys_age_and_trades_are_of_their_windows(
     ground = Ground(ctx, rpc, built, empty)
     dumped = ground.launch(8)
     launchpad.curve_buy(ground.me, dumped, 10**17)
-    ground.me.settle()
+    ground.me.check_receipts()
     ground.pass_s(700)
     for buyer, wei in ((ground.buyer, 10**17), (ground.buyer, 2 * 10**17), (ground.second, 10**16)):
         launchpad.curve_buy(buyer, dumped, wei)
-        buyer.settle()
+        buyer.check_receipts()
     sold = view(rpc, dumped.token, "balanceOf(address)", ground.me.account) * 6 // 10
     launchpad.curve_sell(ground.me, dumped, sold)
-    ground.me.settle()
+    ground.me.check_receipts()
     answer = await told(ground)
     one = only(answer, dumped)
     assert (one.buys, one.buyers) == (3, 2)

@@ -83,7 +83,7 @@ async def test_an_insider_who_sells_is_told_with_all_of_it(ground: Ground) -> No
     before = view(ground.rpc, made.curve, "trackedQuote()")
     small = launchpad.curve_sell(ground.me, made, all_raw // 5)
     large = launchpad.curve_sell(ground.me, made, all_raw // 2)
-    ground.me.settle()
+    ground.me.check_receipts()
     paid = before - view(ground.rpc, made.curve, "trackedQuote()")
     block = ground.rpc.call("eth_getBlockByNumber", "latest", False)
     answer = await told(ground, made)
@@ -114,7 +114,7 @@ async def test_small_sells_and_those_of_others_are_silent(ground: Ground) -> Non
     give(ground.me, made, FRIEND, SUPPLY // 200)
     give(ground.buyer, made, FRIEND, held(ground, made, ground.buyer.account))
     give(ground.me, made, DEAD, SUPPLY // 200)
-    ground.me.settle()
+    ground.me.check_receipts()
     answer = await told(ground, made)
     assert answer.signals == []
     assert answer.text == "Nothing odd happened on launches within the last hour."
@@ -188,7 +188,7 @@ def put_pool(ground: Ground, made: CurveToken, eth_wei: int) -> tuple[int, int]:
     amounts = {made.token: held(ground, made, by.account) // 2, contracts["weth"]: eth_wei}
     v3_pool(by, contracts, amounts, 3000, fill=True)
     (added,) = [log for log in by.receipt(by.sent[-1])["logs"] if log["topics"][0] == ADDED]
-    by.settle()
+    by.check_receipts()
     trader = Wallet(ground.rpc, contracts, "trader")
     bought = trader.buy(made.token, "weth", 3000, ETH // 12)
     assert bought
@@ -251,7 +251,7 @@ async def test_where_the_supply_is_not_known_that_is_said(ground: Ground) -> Non
     give(ground.me, made, FRIEND, held(ground, made, ground.me.account))
     launchpad.curve_buy(ground.me, sold, ETH // 2)
     launchpad.curve_sell(ground.me, sold, held(ground, sold, ground.me.account))
-    ground.me.settle()
+    ground.me.check_receipts()
     answer = await told(ground)
     (one,) = answer.signals
     assert (one.kind, one.token.symbol) == ("insider_sold", None)

@@ -125,7 +125,7 @@ async def test_what_an_owner_could_change_is_the_same_on_every_node(
     logic = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
     story = Animal(source, (int(logic, 16),) if source == "proxy" else ()).story()
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / f"{source}.vy"))
-    deployer.settle()
+    deployer.check_receipts()
     came = {}
     for kind, dialect in KINDS.items():
         node = DialectNode(rpc.url, kind)
@@ -253,7 +253,7 @@ def waiting(rpc: SyncRpc, built: Built, numbers: int) -> str:
     deployer = ContractDeployer(rpc, built.accounts[0])
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
-    deployer.settle()
+    deployer.check_receipts()
     return token
 
 

@@ -66,7 +66,7 @@ async def test_a_node_that_fails_on_the_trip_of_the_owners_calls(
     story = Animal("mintable").story()
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
-    deployer.settle()
+    deployer.check_receipts()
     await shaky.heads.refresh()
     sound = (await check(shaky, CheckParams(token, "1"))).answer.verdict
     assert sound.text.endswith("The one function called as its owner did not stop the sell.")

@@ -35,7 +35,7 @@ def new_money(deployer: ContractDeployer, built: Built, usdg_in_pool: int) -> st
         amounts = {money: usdg_in_pool * 10**18, built.contracts["usdg"]: usdg_in_pool * 10**6}
         v3_pool(deployer, built.contracts, amounts, 500, fill=True)
     approve_quote(deployer, built.contracts["launchpadFactory"], money, 3_000 * 10**18, 7_500 * 10**18)
-    deployer.settle()
+    deployer.check_receipts()
     return money
 
 
@@ -43,7 +43,7 @@ async def launched(ctx: Context, deployer: ContractDeployer, built: Built, money
     """A launch against this money, bought once, its first seconds over."""
     made = launch(deployer, built.contracts, LaunchRequest("Odd", "ODD", money))
     curve_buy(deployer, made, 500 * 10**18)
-    deployer.settle()
+    deployer.check_receipts()
     now_s = int(deployer.chain.call("eth_getBlockByNumber", "latest", False)["timestamp"], 16)
     deployer.chain.call("evm_setNextBlockTimestamp", now_s + 60)
     deployer.chain.call("evm_mine")
@@ -99,7 +99,7 @@ async def test_a_pool_against_nobodys_money_is_counted_and_changes_nothing(
     for asset in (junk, token):
         deployer.send(asset, calldata("approve(address,uint256)", built.contracts["v3PositionManager"], MAX))
     v3_pool(deployer, built.contracts, {junk: 10**21, token: 10**21}, 3000, fill=True)
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     evidence = await gather_evidence(ctx, Address(token), Meter())
     assert evidence.pools_found == 2

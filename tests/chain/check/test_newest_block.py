@@ -38,7 +38,7 @@ def launched(rpc: SyncRpc, built: Built, *pools: PoolPlan) -> str:
     owner = ContractDeployer(rpc, built.accounts[0])
     code = compile_contract(PROJECT / "contracts/tokens/plain.vy")
     token = put_token(owner, built.contracts, Story("", "", "", pools=pools), code)
-    owner.settle()
+    owner.check_receipts()
     return token
 
 

@@ -74,10 +74,10 @@ async def test_the_crowd_comes_out_of_many_purses_and_some_win(
     alone: Context, rpc: SyncRpc, built: Built
 ) -> None:
     crowd = DemoCrowd(rpc, built, threading.Event())
-    assert not crowd.has_come()
+    assert not crowd.has_run()
     crowd.run_crowd()
-    assert crowd.has_come()
-    token = crowd.places.crowded.token
+    assert crowd.has_run()
+    token = crowd.tokens.crowded.token
     held = [
         int(
             rpc.call("eth_call", {"to": token, "data": calldata("balanceOf(address)", visitor(n))}, "latest"),
@@ -87,19 +87,19 @@ async def test_the_crowd_comes_out_of_many_purses_and_some_win(
     ]
     assert all(held)
     assert max(held[:WINNERS]) < min(held[WINNERS:])
-    left, leaver = crowd.places.left.token, actor_address(crowd.places.leaver)
+    left, leaver = crowd.tokens.dumped.token, actor_address(crowd.tokens.dumper)
     assert held_by(rpc, left, leaver) > 0
-    crowd.deployer_leaves()
+    crowd.sell_deployers_tokens()
     assert held_by(rpc, left, leaver) == 0
     block = rpc.call("eth_blockNumber")
-    crowd.deployer_leaves()
+    crowd.sell_deployers_tokens()
     assert rpc.call("eth_blockNumber") == block
 
 
 async def test_who_practises_has_a_purse_of_his_own_that_is_not_the_deployers(
     alone: Context, rpc: SyncRpc, built: Built
 ) -> None:
-    crowded = DemoCrowd(rpc, built, threading.Event()).places.crowded.token
+    crowded = DemoCrowd(rpc, built, threading.Event()).tokens.crowded.token
     of = (
         "SELECT address.address AS wallet, origin.funder_id, origin.funded_s FROM facts.origin AS origin"
         " JOIN facts.address AS address ON address.id = origin.wallet_id WHERE address.address = ANY($1)"

@@ -102,7 +102,7 @@ def test_it_graduates_where_it_is_and_back_again_in_either_order(
         assert abs(principal - 42 * 10**17 * 99 // 100) < 10**12
         assert (threshold, graduated) == (THRESHOLD_WEI, 0)
         pool_buy(launcher, built.contracts, token, ETH // 10)
-        launcher.settle()
+        launcher.check_receipts()
         principal, _, graduated = words(rpc, factory, "graduationStatus(address)", token)
         assert principal >= THRESHOLD_WEI
         assert graduated == 1

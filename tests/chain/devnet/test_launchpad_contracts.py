@@ -153,7 +153,7 @@ def standing(places: world.DevnetFolders, built: world.Built) -> Iterator[Pad]:
         code = compile_contract(sources / "tokens/plain.vy")
         nvda = deployer.create(code, ["string", "string", "uint256"], ["NVDA", "NVDA", 10**24]).lower()
         launchpad.approve_quote(deployer, made["launchpadFactory"], nvda, *NVDA_TERMS)
-        deployer.settle()
+        deployer.check_receipts()
         yield Pad(deployer, built.contracts | made, nvda)
 
 
@@ -172,7 +172,9 @@ def test_selectors_and_topics_are_the_real_ones(places: world.DevnetFolders, nam
     source, formats = places.project / f"contracts/launchpad/{name}.vy", ["abi", "method_identifiers"]
     bundle, table = FilesystemInputBundle([source.parent]), TABLES[name].split()
     out = compile_from_file_input(bundle.load_file(source.name), input_bundle=bundle, output_formats=formats)
-    ours = {k.replace(launchpad.WISH, "T"): v[2:].zfill(8) for k, v in out["method_identifiers"].items()}
+    ours = {
+        k.replace(launchpad.LAUNCH_TUPLE, "T"): v[2:].zfill(8) for k, v in out["method_identifiers"].items()
+    }
     for event in (entry for entry in out["abi"] if entry["type"] == "event"):
         types = ",".join(argument["type"] for argument in event["inputs"])
         ours[event["name"]] = keccak(text=f"{event['name']}({types})").hex()[:16]
@@ -274,7 +276,7 @@ def test_refusals_carry_the_real_bytes(pad: Pad) -> None:
     assert refused == SLIPPAGE + encode(["uint256"] * 2, [out, out + 1]).hex()
     for fee in (LAUNCH_FEE_WEI - 1, LAUNCH_FEE_WEI + 1):
         refused = pad.refused(
-            pad.factory, launchpad.LAUNCH, LaunchRequest("x", "x").wish(), 0, ZERO, [], value_wei=fee
+            pad.factory, launchpad.LAUNCH, LaunchRequest("x", "x").as_tuple(), 0, ZERO, [], value_wei=fee
         )
         assert refused == VALUE_MISMATCH
     pad.buy(made, 10**19)
@@ -375,12 +377,12 @@ def test_the_owner_rescues_what_cannot_graduate(pad: Pad, swept: bool) -> None:
 
 
 def test_doors_that_stay_shut(pad: Pad) -> None:
-    made, ready, wish = pad.launch(), pad.launch(), LaunchRequest("x", "x").wish()
+    made, ready, wish = pad.launch(), pad.launch(), LaunchRequest("x", "x").as_tuple()
     pad.buy(ready, 10**19)
     key = launchpad.pool_key(pad.contracts, made.token, ZERO)
     register = f"register({KEY},(address,address,address,uint256,bool))"
     swap = f"afterSwap(address,{KEY},(bool,int256,uint160),int256,bytes)"
-    launch_for = f"launchTokenFor({launchpad.WISH},uint256,address,address,address[])"
+    launch_for = f"launchTokenFor({launchpad.LAUNCH_TUPLE},uint256,address,address,address[])"
     shut: list[tuple[str, str, str, list[object]]] = [
         ("wrong phase", pad.factory, "createGraduatedPool(address)", [made.token]),
         ("not ready", pad.factory, "graduate(address)", [made.token]),

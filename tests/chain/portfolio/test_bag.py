@@ -155,7 +155,7 @@ def a_pool_token(bag: Bag, source: str) -> str:
     me.send(contracts["weth"], calldata("deposit()"), 20 * ETH)
     me.send(contracts["weth"], calldata("approve(address,uint256)", contracts["v3PositionManager"], 20 * ETH))
     token = put_token(me, contracts, Story("bag", "", source, "Bag", "BAG"), code_of(source))
-    me.settle()
+    me.check_receipts()
     return token
 
 

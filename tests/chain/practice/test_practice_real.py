@@ -87,7 +87,7 @@ def put(rpc: SyncRpc, built: Built, story: Story) -> tuple[ContractDeployer, str
     """A token, and who owns it."""
     owner = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     token = put_token(owner, built.contracts, story, code_of(story.source))
-    owner.settle()
+    owner.check_receipts()
     return owner, token
 
 

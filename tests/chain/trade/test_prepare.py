@@ -380,7 +380,7 @@ async def test_the_better_pool_for_this_size_is_taken(
         Story("", "", "", pools=pools),
         compile_contract(PROJECT / "contracts/tokens/plain.vy"),
     )
-    owner.settle()
+    owner.check_receipts()
     trade = await prepared(ctx, "buy", token, wallet.address, amount="2")
     assert (trade.trips, trade.answer["venue"]["pays"]) == (3, "eth")
     done = wallet.trade(trade)

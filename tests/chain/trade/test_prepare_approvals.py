@@ -105,7 +105,7 @@ def stubborn(rpc: SyncRpc, built: Built, code: str, version: int, from_zero: boo
     )  # fmt: skip
     owner = ContractDeployer(rpc, built.accounts[0])
     token = put_token(owner, built.contracts, story, code)
-    owner.settle()
+    owner.check_receipts()
     return token
 
 

@@ -227,7 +227,7 @@ async def test_an_allowance_that_was_there_makes_no_trap(
         built.contracts["weth"], approve(built.contracts["weth"], built.contracts["v3PositionManager"]).data
     )
     v3_pool(deployer, built.contracts, {token: 10**24, built.contracts["weth"]: 20 * ETH}, 3000, fill=True)
-    deployer.settle()
+    deployer.check_receipts()
     assert wallet.send(token, approve(token, built.contracts["swapRouter02"], 1).data).ok
     await ctx.heads.refresh()
     said = await simulated(ctx, wallet.address, *steps_of(wallet, token, Place("weth", 3000), ETH // 10))
@@ -319,7 +319,7 @@ async def test_dear_calls_do_not_make_a_good_token_a_trap(
     )  # fmt: skip
     giver = strangers.mover(token)
     strangers.give(token, giver, 10**22)
-    strangers.deployer.settle()
+    strangers.deployer.check_receipts()
     await ctx.heads.refresh()
     light = await simulated(ctx, wallet.address, Step(giver, calldata("give()"), 10**14))
     heavy = [Step(giver, calldata("give_behind_burn(uint256)", 2_000_000), 10**14)] * 6

@@ -78,7 +78,7 @@ async def test_what_was_bought_sold_moved_and_launched_is_told_with_its_worth(gr
     held = view(ground.rpc, made.token, "balanceOf(address)", ground.buyer.account)
     before = view(ground.rpc, made.curve, "trackedQuote()")
     launchpad.curve_sell(ground.buyer, made, held // 2)
-    ground.buyer.settle()
+    ground.buyer.check_receipts()
     brought = before - view(ground.rpc, made.curve, "trackedQuote()")
     ground.buyer.receipt(
         ground.buyer.send(made.token, calldata("transfer(address,uint256)", FRIEND, held // 4))
@@ -115,7 +115,7 @@ async def test_who_takes_liquidity_out_drains_so_much_of_the_pool(ground: Ground
         for log in minted
         if len(log["topics"]) == 2 and log["address"].lower() == contracts["v3PositionManager"].lower()
     )
-    by.settle()
+    by.check_receipts()
     after = height(ground)
     taken = (position, liquidity // 4, 0, 0, 2**40)
     by.receipt(by.send(contracts["v3PositionManager"], calldata(_DECREASE, taken)))

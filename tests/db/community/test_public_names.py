@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import OLD, WalletMark, name_key, public
+from roundtrip.domain.community.marks import OLD, WalletMark, name_key, public_marks
 from roundtrip.domain.market.fairness import Fairness, WalletOrigin, WalletOrigins
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.names import EVERY_S
@@ -97,7 +97,7 @@ async def test_what_is_counted_is_what_the_rules_say(ground: Ground, seed: int) 
     made_before = datetime.fromtimestamp(at_s, UTC) - OLD
     async with ground.index.transaction():
         await public_names.count(ground.index, made_before, at_s, fairness)
-    slow = public(*await given(ground.index, made_before, fairness), at_s)
+    slow = public_marks(*await given(ground.index, made_before, fairness), at_s)
     assert await public_names.first(ground.index, 100) == slow
     assert slow
     for name in ("fox", "wolf"):

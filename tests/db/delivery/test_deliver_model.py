@@ -19,7 +19,7 @@ from hypothesis.stateful import (
 
 from roundtrip.channels.post import PostReply
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.watch.channels import MOST_TRIES, TOLD
+from roundtrip.domain.watch.channels import ACTIVE, MOST_TRIES
 from roundtrip.jobs.kinds.deliver import deliver
 from roundtrip.store.server import jobs
 from support.channels import NO_ANSWER, OK, Street, answered
@@ -61,7 +61,7 @@ class Deliveries(RuleBasedStateMachine):
         states = self._states()
         (made,) = self._run(self.street.alert(self.account, "it buys"))
         for channel_id, state in states.items():
-            if state in TOLD:
+            if state in ACTIVE:
                 self.told[channel_id].append(made.id)
 
     @rule(a=st.sampled_from(sorted(REPLIES)), b=st.sampled_from(sorted(REPLIES)))
@@ -131,7 +131,7 @@ class Deliveries(RuleBasedStateMachine):
             # Of one that was removed just when another wished for something: its next run drops that.
             due_in_s = self._run(self.street.due_in_s(channel_id))
             assert not waits or due_in_s is not None
-            assert not waits or state in TOLD or due_in_s == 0
+            assert not waits or state in ACTIVE or due_in_s == 0
 
     @invariant()
     def what_is_delivered_was_answered_and_what_failed_was_tried_to_the_end(self) -> None:

@@ -114,7 +114,7 @@ async def test_warnings_do_not_wait_for_places_of_others(street: Street) -> None
     kind = KINDS["deliver"]
     assert kind.turns is not None
     # However long this machine takes, no place is given back.
-    kept = Turns(tuple(replace(lane, keeps_s=None) for lane in kind.turns.lanes), kind.turns.sort)
+    kept = Turns(tuple(replace(lane, hold_s=None) for lane in kind.turns.lanes), kind.turns.sort)
     worker = Worker(street.ctx, {"deliver": replace(kind, turns=kept)}, lambda: 0.5)
     async with asyncio.timeout(WAIT_S):
         begun = await worker.take()

@@ -166,7 +166,9 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
         told.setdefault((monday_s(at_s), n), []).append(sold)
     names = {one.id: one.designation for one in accounts}
     for week in (WEEK_S - LENGTH_S, WEEK_S, WEEK_S + LENGTH_S, WEEK_S + 2 * LENGTH_S):
-        entries = [rules.entry(own, is_agent=n in agents) for (of, n), own in told.items() if of == week]
+        entries = [
+            rules.build_entry(own, is_agent=n in agents) for (of, n), own in told.items() if of == week
+        ]
         for who in get_args(Who):
             slow = rules.board(entries, who)
             found = await league.board(index, week, who, 100)
@@ -178,6 +180,6 @@ async def test_a_board_is_what_the_sells_of_its_week_come_to(
                  one.best_profit_wei) for one in slow
             ]  # fmt: skip
             assert list(found[:2]) == list(await league.board(index, week, who, 2))
-            fewer = len(rules.among(entries, who)) - len(slow)
+            fewer = len(rules.filter_entries(entries, who)) - len(slow)
             assert await league.count_entered(index, week, who) == LeagueCounts(len(slow), fewer)
     await undone.rollback()

@@ -15,7 +15,7 @@ from roundtrip.store.server.jobs import Job
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LEASE_S = 30
-LANE = Lane("some", places=8, of_owner=2, of_host=3)
+LANE = Lane("some", places=8, max_per_owner=2, max_per_host=3)
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ class Model:
     def _may(self, owner: int, host: str) -> bool:
         running = list(self.running.values())
         return (
-            sum(one[0] == owner for one in running) < LANE.of_owner
-            and sum(one[1] == host for one in running) < LANE.of_host
+            sum(one[0] == owner for one in running) < LANE.max_per_owner
+            and sum(one[1] == host for one in running) < LANE.max_per_host
         )
 
 
@@ -129,8 +129,8 @@ async def test_workers_that_take_at_once_share_the_bounds(pool: asyncpg.Pool) ->
     taken = [job for found in await asyncio.gather(*(take(pool, 8) for _ in range(4))) for job in found]
     rows = await pool.fetch("SELECT owner, host FROM jobs.job WHERE claim IS NOT NULL")
     assert len({job.id for job in taken}) == len(taken) == len(rows)
-    assert sum(row["host"] == "one host" for row in rows) == LANE.of_host
-    assert sum(row["owner"] == 99 for row in rows) == LANE.of_owner
+    assert sum(row["host"] == "one host" for row in rows) == LANE.max_per_host
+    assert sum(row["owner"] == 99 for row in rows) == LANE.max_per_owner
 
 
 async def test_more_owners_than_one_look_has_all_have_their_turn(
@@ -148,7 +148,7 @@ async def test_more_owners_than_one_look_has_all_have_their_turn(
 async def test_a_lane_keeps_to_itself(pool: asyncpg.Pool) -> None:
     await waits(pool, "slow", 1, "a", lane="slow")
     await waits(pool, "some", 1, "a")
-    other = Lane("slow", places=1, of_owner=1, of_host=1)
+    other = Lane("slow", places=1, max_per_owner=1, max_per_host=1)
     async with pool.acquire() as connection, connection.transaction():
         rooms = [(LANE, 8), (other, 0)]
         found = await job_turns.take(connection, job_turns.WorkerRoom("deliver", rooms, 8, LEASE_S), NOW)

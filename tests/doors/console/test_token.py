@@ -297,7 +297,7 @@ async def test_a_name_that_is_a_script_is_only_a_name(
     story = Story("hostile", "", "tokens/plain.vy", INJECTION, '"><img src=x>')
     bytecode = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, bytecode)
-    deployer.settle()
+    deployer.check_receipts()
     await indexed.heads.refresh()
     for page in (await reader.token(token), await reader.page(f"/token/{token}/holders")):
         assert "<script>alert" not in page

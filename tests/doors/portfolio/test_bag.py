@@ -7,7 +7,7 @@ from decimal import Decimal
 import asyncpg
 import pytest
 
-from roundtrip.devnet.demo.crowd import places
+from roundtrip.devnet.demo.crowd import choose_tokens
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
@@ -45,7 +45,7 @@ async def ground(
 
 async def test_it_is_worth_what_selling_all_of_it_really_pays(ground: Ground, built: Built) -> None:
     holder = Holder(ground.rpc, built.contracts)
-    launched = places(built).left
+    launched = choose_tokens(built).dumped
     curve = Trader(holder, built.contracts, Market(launched.token, "0x" + "0" * 40, curve=launched.curve))
     plain, trap = built.tokens["plain"], built.tokens["owner_only_sell"]
     assert curve.buy(ETH // 10)

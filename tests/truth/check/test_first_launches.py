@@ -13,7 +13,7 @@ from roundtrip.devnet.launchpad_v1 import (
     FirstStory,
     deploy_first,
     launch_first,
-    launched_in,
+    launched_token,
 )
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built, DevnetFolders
@@ -170,7 +170,7 @@ def test_in_the_launch_block_only_its_creator_buys(rpc: SyncRpc, built: Built) -
     receipts = [rpc.call("eth_getTransactionReceipt", one) for one in (hash_of_launch, hash_of_buy)]
     assert receipts[0]["blockNumber"] == receipts[1]["blockNumber"]
     assert [receipt["status"] for receipt in receipts] == ["0x1", "0x0"]
-    assert launched_in(receipts[0]) == token
+    assert launched_token(receipts[0]) == token
     call = {"to": token, "data": calldata("balanceOf(address)", launcher.account)}
     assert int(rpc.call("eth_call", call, "latest"), 16) > 0
     assert wallet.buy(token, "weth", FEE_PIPS, TENTH_WEI)

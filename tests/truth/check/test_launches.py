@@ -198,7 +198,7 @@ async def test_a_launch_from_its_first_second_to_its_pool(ctx: Context, rpc: Syn
     assert (judgement.verdict.code, judgement.verdict.level) == ("ok", "ok"), judgement.verdict.text
     assert raised_flags(JudgedCheck(evidence, judgement, POLICY)) == ("no_liquidity",)
     curve_buy(deployer, made, 5 * 10**18)
-    deployer.settle()
+    deployer.check_receipts()
     for phase_flag in ("ready", "swept"):
         if phase_flag == "swept":
             from_factory = ContractDeployer(rpc, built.accounts[0])

@@ -147,7 +147,7 @@ async def test_what_is_named_really_happens_and_what_is_not_does_not(
     token = put_token(deployer, built.contracts, story, code)
     for signature, values in animal.calls:
         deployer.send(token, calldata(signature, *values))
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     meter = Meter()
     evidence = await gather_evidence(ctx, Address(token), meter, deep=True)
@@ -227,7 +227,7 @@ async def test_an_owner_that_nobody_can_act_as_is_none(
     )
     owner = built.contracts.get(whose, token)
     deployer.send(token, calldata("transferOwnership(address)", owner))
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     evidence = await gather_evidence(ctx, Address(token), Meter(), deep=True)
     assert evidence.facts.owner == owner
@@ -239,7 +239,7 @@ async def test_functions_beyond_what_is_tried_are_counted(ctx: Context, rpc: Syn
     token = put_token(
         deployer, built.contracts, story, compile_contract(PROJECT / "contracts" / story.source)
     )
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     two = replace(ctx, policy=replace(POLICY, most_owner_calls=2))
     evidence = await gather_evidence(two, Address(token), Meter(), deep=True)
@@ -299,7 +299,7 @@ async def _behind(ctx: Context, rpc: SyncRpc, built: Built, admin: bool) -> _Beh
         deployer.send(token, calldata("approve(address,uint256)", manager, 2**256 - 1))
         amounts = {token.lower(): supply // 2, built.contracts["weth"]: 20 * 10**18}
         v3_pool(deployer, built.contracts, amounts, 3000, fill=True)
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     return _Behind(token.lower(), await gather_evidence(ctx, Address(token.lower()), Meter(), deep=True))
 
@@ -333,7 +333,7 @@ async def test_a_proxy_without_an_owner_is_its_admins(ctx: Context, rpc: SyncRpc
     honest = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
     story = Animal("proxy", (int(honest, 16),)).story()
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     evidence = await gather_evidence(ctx, Address(token), Meter(), deep=True)
     text = judge(evidence, POLICY).verdict.text

@@ -137,7 +137,7 @@ def staged(rpc: SyncRpc, built: Built, case: Case) -> Stage:
     story, deployer = case.animal.story(), ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     code = compile_contract(PROJECT / "contracts" / story.source)
     token = put_token(deployer, built.contracts, story, code)
-    deployer.settle()
+    deployer.check_receipts()
     (pool,) = story.pools
     wallets = []
     for number, wei in enumerate(case.wei):
@@ -149,7 +149,7 @@ def staged(rpc: SyncRpc, built: Built, case: Case) -> Stage:
         wallets.append(wallet)
     for signature, values in case.does([wallet.address for wallet in wallets]):
         deployer.send(token, calldata(signature, *values))
-    deployer.settle()
+    deployer.check_receipts()
     return Stage(token, pool, deployer, wallets, since)
 
 

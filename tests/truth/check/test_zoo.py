@@ -116,7 +116,7 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     honest = deployer.create(compile_contract(zoo / "proxy_implementation.vy"))
     story = Animal("proxy", (int(honest, 16),)).story()
     token = put_token(deployer, built.contracts, story, compile_contract(zoo / "proxy.vy"))
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     before = await gather_evidence(ctx, Address(token), Meter())
     judged = judge(before, POLICY)
@@ -126,7 +126,7 @@ async def test_a_proxys_admin_is_named_and_what_he_puts_in_its_place_is_seen(
     # Code that knows none of the token's functions: nobody can sell any more.
     other = deployer.create(compile_contract(PROJECT / "contracts" / "hostile" / "not_a_token.vy"))
     deployer.send(token, calldata("upgradeTo(address)", other))
-    deployer.settle()
+    deployer.check_receipts()
     await ctx.heads.refresh()
     after = judge(await gather_evidence(ctx, Address(token), Meter()), POLICY).verdict
     assert after.level == "warn", after.text

@@ -44,7 +44,7 @@ def put(
     )  # fmt: skip
     owner = ContractDeployer(rpc, built.accounts[0])
     token = put_token(owner, built.contracts, story, compile_contract(PROJECT / "contracts" / path))
-    owner.settle()
+    owner.check_receipts()
     return token
 
 

@@ -70,7 +70,7 @@ def put(rpc: SyncRpc, built: Built, animal: Animal) -> str:
     token = put_token(deployer, built.contracts, story, code)
     for signature, values in animal.calls:
         deployer.send(token, calldata(signature, *values))
-    deployer.settle()
+    deployer.check_receipts()
     return token
 
 

@@ -225,7 +225,7 @@ def put(
     token = put_token(deployer, built.contracts, story, code)
     for signature, values in calls:
         deployer.send(token, calldata(signature, *values))
-    deployer.settle()
+    deployer.check_receipts()
     return token
 
 

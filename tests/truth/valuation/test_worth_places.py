@@ -102,7 +102,7 @@ async def test_where_nobody_can_be_given_any_a_real_holder_sells(
     deployer = ContractDeployer(rpc, rpc.call("eth_accounts")[0])
     for signature, allowed in does:
         deployer.send(token, calldata(signature, wallet.address, allowed))
-    deployer.settle()
+    deployer.check_receipts()
     held_raw, newest = wallet.tokens(token), int(rpc.call("eth_blockNumber"), 16)
     async with database(database_url, "worth") as url:
         async with connected(url) as connection:

@@ -25,9 +25,11 @@ def play(seed: int, turns: int = TURNS) -> tuple[ActorMarket, list[ActorStep]]:
     market, rng, done = ActorMarket(), Random(seed), []
     for _, role in schedule(rng, turns):
         for step in choose(market, rng, role):
-            held = sum(market.tokens[step.token].stakes.values()) if step.what == "buy" else 0
+            held = sum(market.tokens[step.token].stakes.values()) if step.action == "buy" else 0
             sold_out = held + step.amount >= NATIVE_TERMS[1] * 4 // 5 and step.amount < 10**20
-            record(market, step, StepOutcome(f"token {step.token}", "curve", sold_out and step.what == "buy"))
+            record(
+                market, step, StepOutcome(f"token {step.token}", "curve", sold_out and step.action == "buy")
+            )
             done.append(step)
     return market, done
 
@@ -39,21 +41,21 @@ def test_the_same_seed_makes_the_same_steps_and_another_makes_others() -> None:
 
 def test_the_history_has_every_role() -> None:
     market, steps = play(3)
-    launches = [step for step in steps if step.what == "launch"]
+    launches = [step for step in steps if step.action == "launch"]
     assert len(launches) == len(ROLES) == 30
-    assert [step.who for step in launches].count(SERIAL) == 6
-    assert {step.who for step in steps} >= {*SNIPERS, SERIAL, DUMPER}
-    graduated = {step.token for step in steps if step.what == "graduate"}
+    assert [step.actor for step in launches].count(SERIAL) == 6
+    assert {step.actor for step in steps} >= {*SNIPERS, SERIAL, DUMPER}
+    graduated = {step.token for step in steps if step.action == "graduate"}
     assert graduated
-    assert not graduated & {step.token for step in launches if step.who == SERIAL}
+    assert not graduated & {step.token for step in launches if step.actor == SERIAL}
     assert any(listed.kind == "graduated" for listed in market.tokens)
 
 
 def test_the_dumping_launcher_sells_all_it_bought() -> None:
     _, steps = play(4)
-    (launch,) = (step for step in steps if step.who == DUMPER and step.what == "launch")
+    (launch,) = (step for step in steps if step.actor == DUMPER and step.action == "launch")
     assert launch.amount > 0
-    sold = [step for step in steps if step.who == DUMPER and step.what == "sell"]
+    sold = [step for step in steps if step.actor == DUMPER and step.action == "sell"]
     assert [(step.token, step.amount) for step in sold] == [(launch.token, 10_000)]
 
 
@@ -62,20 +64,20 @@ def test_snipers_buy_in_the_turn_of_the_launch_and_sell_later() -> None:
     sniped = 0
     for _ in range(40):
         first, *others = choose(market, rng, "hot")
-        assert first.what == "launch"
-        assert [step.who for step in others] in ([], list(SNIPERS))
+        assert first.action == "launch"
+        assert [step.actor for step in others] in ([], list(SNIPERS))
         sniped += bool(others)
     assert 5 < sniped < 35
-    assert len([step for _, step in market.later if step.who in SNIPERS]) == 3 * sniped
+    assert len([step for _, step in market.later if step.actor in SNIPERS]) == 3 * sniped
 
 
 def test_nobody_sells_what_he_does_not_hold() -> None:
     market, rng = ActorMarket(), Random(6)
     for _, role in schedule(rng):
         for step in choose(market, rng, role):
-            if step.what == "sell":
-                assert market.tokens[step.token].stakes[step.who] > 0
-            assert market.tokens[step.token].kind == "curve" if step.what == "buy" else True
+            if step.action == "sell":
+                assert market.tokens[step.token].stakes[step.actor] > 0
+            assert market.tokens[step.token].kind == "curve" if step.action == "buy" else True
             record(market, step, StepOutcome("token", "curve"))
 
 
@@ -86,7 +88,7 @@ def test_what_the_chain_refused_is_not_tried_again() -> None:
     assert choose(market, rng) == []
     record(market, launch, StepOutcome("token", "curve"))
     (buy,) = choose(market, rng)
-    assert (buy.what, buy.token) == ("buy", 0)
+    assert (buy.action, buy.token) == ("buy", 0)
     give_up(market, buy)
     assert choose(market, rng) == []
 

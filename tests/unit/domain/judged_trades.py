@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.trade.judge import CallResult, Exit, ExitFinding, WalletChanges, find_exit, judge_trade
+from roundtrip.domain.trade.judge import CallResult, Exit, ExitFinding, WalletChanges, judge_exit, judge_trade
 from roundtrip.domain.trade.text import sentence
 from unit.domain.builders import NODE
 from unit.domain.trades import ran, received, way
@@ -30,5 +30,5 @@ def of(code_: str, loss_bps: int | None = None) -> ExitFinding:
 
 
 def text_of(one: Exit) -> str:
-    found = find_exit(one, POLICY)
+    found = judge_exit(one, POLICY)
     return sentence(judge_trade(ran(), (found,), TRADED, POLICY), ran(), None, POLICY)

@@ -9,13 +9,13 @@ from roundtrip.tour.redact import (
     CUT,
     WIDTH,
     Placeholders,
-    fits,
-    lines,
+    format_json,
+    mask,
+    mask_fields,
+    mask_text,
     shape,
+    shapes_agree,
     shorten,
-    stable,
-    stable_text,
-    without,
 )
 
 OLD, NEW = "0x" + "a" * 64, "0x" + "b" * 64
@@ -49,7 +49,7 @@ WALLET = "0x" + "c" * 40
     ],
 )
 def test_what_differs_from_run_to_run_is_a_word(name: str, value: Any, said: Any) -> None:
-    assert stable({"rows": [{name: value}]}, KNOWN, ("price",)) == {"rows": [{name: said}]}
+    assert mask({"rows": [{name: value}]}, KNOWN, ("price",)) == {"rows": [{name: said}]}
 
 
 def test_a_text_says_words_for_it_too() -> None:
@@ -57,8 +57,8 @@ def test_a_text_says_words_for_it_too() -> None:
         f"Up to block 1292, 9 seconds ago, at 2026-11-23 00:28:44 UTC, in {NEW}; block 1291, {OLD}, 9 days."
     )
     said = f"Up to block <block>, <time> ago, at <time>, in <hash>; block 1291, {OLD}, 9 days."
-    assert stable_text(text, KNOWN) == said
-    assert without("8.7 a minute, 18.7, 8.75", {"a": 8.7}, ("a", "b")) == "<a> a minute, 18.7, 8.75"
+    assert mask_text(text, KNOWN) == said
+    assert mask_fields("8.7 a minute, 18.7, 8.75", {"a": 8.7}, ("a", "b")) == "<a> a minute, 18.7, 8.75"
 
 
 def test_lists_texts_and_calldata_are_cut() -> None:
@@ -74,17 +74,17 @@ def test_lines_are_json_in_few_lines() -> None:
         "rows": [{"wallet": WALLET, "n": n, "of": {"a": WALLET, "b": WALLET}} for n in range(3)],
         "x": [],
     }
-    told = lines(given)
+    told = format_json(given)
     assert msgspec.json.decode(told) == given
     # A field alone may be longer than a line; nothing here is.
     assert max(len(line) for line in told.splitlines()) <= WIDTH
     assert len(told.splitlines()) < 20
-    assert lines({"a": 1, "b": [1, 2]}) == '{"a": 1, "b": [1, 2]}'
+    assert format_json({"a": 1, "b": [1, 2]}) == '{"a": 1, "b": [1, 2]}'
 
 
 def test_shapes_fit_as_far_as_both_say_something() -> None:
     one = shape({"a": [{"b": 1}], "c": None, "d": {"e": "x"}})
-    assert fits(one, shape({"a": [], "c": {"f": 1}, "d": {"e": 5}}))
-    assert not fits(one, shape({"a": [{"other": 1}], "c": None, "d": {"e": "x"}}))
-    assert not fits(one, shape({"a": [{"b": 1}], "c": None, "d": {"e": "x", "more": 1}}))
-    assert not fits(one, shape({"a": [{"b": 1}], "c": None}))
+    assert shapes_agree(one, shape({"a": [], "c": {"f": 1}, "d": {"e": 5}}))
+    assert not shapes_agree(one, shape({"a": [{"other": 1}], "c": None, "d": {"e": "x"}}))
+    assert not shapes_agree(one, shape({"a": [{"b": 1}], "c": None, "d": {"e": "x", "more": 1}}))
+    assert not shapes_agree(one, shape({"a": [{"b": 1}], "c": None}))

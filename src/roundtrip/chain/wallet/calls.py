@@ -225,7 +225,7 @@ def read_run(
         ),
         eth_changes_wei=eth_changes,
         gas_price_wei=price_wei,
-        told={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
+        metadata={token: _read_token(results, n) for n, token in enumerate(watched.tokens)},
         unread=frozenset(unread),
     )
 

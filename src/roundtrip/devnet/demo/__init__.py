@@ -1,1 +1,1 @@
-"""What happens on the demo's chain once it runs. The built chain does not depend on it."""
+"""Activity on the running demo chain. The built chain does not depend on it."""

@@ -1,8 +1,8 @@
-"""A crowd on the demo's chain: without one no token there is fair, and nobody wins.
+"""A crowd on the demo's chain: without one no token there is fair, and the board of winners is empty.
 
-The history's tokens have fourteen buyers out of five purses at most. Here visitors buy one of them, each paid
-by another actor, whom the chain knew a day before the token began; the first of them sell out at the price
-that the others made, and come back. And a deployer sells what he bought of another token.
+The history's tokens have at most fourteen buyers from five purses. Here visitors buy one of them, each paid
+by another actor that existed a day before the token began; the first of them sell out at the price that the
+others made, and buy again. And a deployer sells what he bought of another token.
 """
 
 import threading
@@ -16,9 +16,9 @@ from roundtrip.devnet.trading import REFILL_WEI, actor_address
 from roundtrip.devnet.world import Built
 
 GIVERS = (*TRADERS, *LAUNCHERS, *SNIPERS, SERIAL, DUMPER)
-"""Who pays a visitor each: so many purses."""
+"""The actors that pay one visitor each, so each visitor has a purse of its own."""
 WINNERS = 3
-"""So many of the visitors come first and sell out."""
+"""The number of visitors that buy first and sell out."""
 _GIFT_WEI = 2 * 10**18
 _BUY_WEI, _COME_BACK_WEI = 10**17, 3 * 10**16
 _GAS = 1_500_000
@@ -31,63 +31,65 @@ def visitor(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class CrowdTokens:
-    """Where the crowd goes: ``crowded``, a token with a pool, and ``left``, one whose deployer sells."""
+    """The crowd's tokens: ``crowded``, one with a pool, and ``dumped``, one that its deployer ``dumper``
+    sells."""
 
     crowded: TradedToken
-    left: TradedToken
-    leaver: str
+    dumped: TradedToken
+    dumper: str
 
 
-def places(built: Built) -> CrowdTokens:
-    """Of the graduated launches that most hold the newest, which began long after the actors were paid; and
-    the newest whose deployer still has his own."""
+def choose_tokens(built: Built) -> CrowdTokens:
+    """The newest of the graduated launches with most holders, which began long after the actors were paid;
+    and the newest launch whose deployer still holds his own tokens."""
     newest_first = ActorMarket.unpack(built.market).tokens[::-1]
-    graduated = (one for one in newest_first if one.kind == "graduated")
-    crowded = max(graduated, key=lambda one: len(one.stakes))
-    left = next(
-        one
-        for one in newest_first
-        if one.kind == "curve" and one.quote == "eth" and set(one.stakes) & set(LAUNCHERS)
+    graduated = (listed for listed in newest_first if listed.kind == "graduated")
+    crowded = max(graduated, key=lambda listed: len(listed.stakes))
+    dumped = next(
+        listed
+        for listed in newest_first
+        if listed.kind == "curve" and listed.quote == "eth" and set(listed.stakes) & set(LAUNCHERS)
     )
-    return CrowdTokens(crowded, left, next(who for who in left.stakes if who in LAUNCHERS))
+    return CrowdTokens(crowded, dumped, next(holder for holder in dumped.stakes if holder in LAUNCHERS))
 
 
 class DemoCrowd:
-    """Sends for actors and visitors on the local chain. ``over``: it is to end soon. Raises DeployError,
-    RpcFailure or OSError, and OSError when it is over."""
+    """Sends for actors and visitors on the local chain. ``over`` is set when the demo ends. Raises
+    DeployError, RpcFailure or OSError, and OSError once the demo ends."""
 
     def __init__(self, chain: SyncRpc, built: Built, over: threading.Event) -> None:
         self._chain = chain
         self._built = built
         self._over = over
-        self.places = places(built)
+        self.tokens = choose_tokens(built)
 
-    def has_come(self) -> bool:
-        """Whether it did all of it on this chain, which is new at each start."""
+    def has_run(self) -> bool:
+        """Whether the crowd has finished on this chain, which is new at each start."""
         return self._nonce(visitor(0)) > 2
 
     def run_crowd(self) -> None:
-        """Some six blocks."""
-        everybody = range(len(GIVERS))
-        self._all(self._gifts())
-        first, others = everybody[:WINNERS], everybody[WINNERS:]
-        self._all([self._buy(number, _BUY_WEI) for number in first])
-        self._all([self._buy(number, _BUY_WEI) for number in others])
+        """Plays the crowd, in some six blocks."""
+        visitors = range(len(GIVERS))
+        self._await_all(self._send_gifts())
+        first, others = visitors[:WINNERS], visitors[WINNERS:]
+        self._await_all([self._buy(number, _BUY_WEI) for number in first])
+        self._await_all([self._buy(number, _BUY_WEI) for number in others])
         for number in first:
             self._sell(number)
-        self._all([self._buy(number, _COME_BACK_WEI) for number in first])
+        self._await_all([self._buy(number, _COME_BACK_WEI) for number in first])
 
-    def deployer_leaves(self) -> None:
-        """He sells all that he bought of ``places.left``; nothing where he has done so."""
-        left, seller = self.places.left, self._sender(actor_address(self.places.leaver))
-        held = self._balance(left.token, seller.account)
-        if held:
-            seller.receipt(curve_sell(seller, CurveToken(left.token, left.curve, ZERO), held))
+    def sell_deployers_tokens(self) -> None:
+        """The deployer of ``tokens.dumped`` sells all of it that he bought; does nothing where he has
+        sold."""
+        dumped, seller = self.tokens.dumped, self._sender(actor_address(self.tokens.dumper))
+        balance_raw = self._balance(dumped.token, seller.account)
+        if balance_raw:
+            seller.receipt(curve_sell(seller, CurveToken(dumped.token, dumped.curve, ZERO), balance_raw))
 
-    def _gifts(self) -> list[str]:
+    def _send_gifts(self) -> list[str]:
         for name in GIVERS:
             self._chain.call("anvil_impersonateAccount", actor_address(name))
-            # Some have spent what they had.
+            # Some actors have spent their eth.
             self._chain.call("anvil_setBalance", actor_address(name), hex(REFILL_WEI))
         return [
             self._sender(actor_address(name), waits=False).send(visitor(number), "0x", _GIFT_WEI)
@@ -95,15 +97,15 @@ class DemoCrowd:
         ]
 
     def _buy(self, number: int, wei: int) -> str:
-        contracts, token = self._built.contracts, self.places.crowded.token
+        contracts, token = self._built.contracts, self.tokens.crowded.token
         buyer = self._sender(visitor(number), waits=False)
         return v4_swap(buyer, contracts, pool_key(contracts, token, ZERO), ZERO, wei)
 
     def _sell(self, number: int) -> None:
-        contracts, token = self._built.contracts, self.places.crowded.token
+        contracts, token = self._built.contracts, self.tokens.crowded.token
         seller = self._sender(visitor(number))
-        held = self._balance(token, seller.account)
-        seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, held))
+        balance_raw = self._balance(token, seller.account)
+        seller.receipt(v4_swap(seller, contracts, pool_key(contracts, token, ZERO), token, balance_raw))
 
     def _sender(self, account: str, waits: bool = True) -> ContractDeployer:
         if self._over.is_set():
@@ -111,7 +113,7 @@ class DemoCrowd:
         self._chain.call("anvil_impersonateAccount", account)
         return (ContractDeployer if waits else _CrowdSender)(self._chain, account, _GAS)
 
-    def _all(self, sent: list[str]) -> None:
+    def _await_all(self, sent: list[str]) -> None:
         for transaction in sent:
             if await_receipt(self._chain, transaction)["status"] != "0x1":
                 raise DeployError("a visitor's transaction failed")
@@ -125,7 +127,7 @@ class DemoCrowd:
 
 
 class _CrowdSender(ContractDeployer):
-    """Does not wait for its block: a crowd's transactions go into one."""
+    """Does not wait for its block, so that a crowd's transactions go into one."""
 
     def send(self, to: str | None, data: str, value_wei: int = 0) -> str:
         transaction = {

@@ -1,4 +1,4 @@
-"""A wallet of the local chain that signs and sends, as people's wallets do it."""
+"""A wallet of the local chain that signs and sends as people's wallets do."""
 
 from typing import Any
 
@@ -13,18 +13,18 @@ _PRIORITY_WEI = 10**9
 
 
 class DemoWallet:
-    """One of the node's own accounts, by its place among them. Their keys are known to everyone."""
+    """One of the node's own accounts, by its index. Their keys are public."""
 
     def __init__(self, built: Built, number: int) -> None:
         self._account = Account.from_key(describe(built, "")["accounts"][number]["privateKey"])
         self.address = str(self._account.address).lower()
 
     def sign_text(self, text: str) -> str:
-        """The signature of a text, as ``personal_sign`` gives it."""
+        """The signature of a text, as from ``personal_sign``."""
         return "0x" + bytes(self._account.sign_message(encode_defunct(text=text)).signature).hex()
 
     def send(self, rpc_url: str, steps: list[dict[str, Any]]) -> None:
-        """Signs and sends the steps of a prepared trade, each once the one before went through. Raises
+        """Signs and sends the steps of a prepared trade, each after the previous one succeeded. Raises
         DeployError, RpcFailure or OSError."""
         with SyncRpc(rpc_url) as chain:
             for step in steps:

@@ -1,4 +1,4 @@
-"""Calls that are paid for: how many a payment buys."""
+"""Paid calls: how many a payment buys."""
 
 from dataclasses import dataclass
 
@@ -7,12 +7,12 @@ from roundtrip.domain.base.types import Address, TxHash
 USDG_UNITS = 10**6
 """Base units of one usdg."""
 MOST_CREDITS = 2**53 - 1
-"""Of one account: the largest whole number that every JSON reader tells apart from the next."""
+"""Of one account: the largest whole number that every JSON parser reads exactly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """Where calls are paid for, and what they cost. ``calls_per_usdg``: for one whole usdg."""
+    """Where calls are paid for, and their price. ``calls_per_usdg``: for one whole usdg."""
 
     pay_to: Address
     calls_per_usdg: int
@@ -20,7 +20,7 @@ class Payments:
 
 @dataclass(frozen=True, slots=True)
 class CreditPayment:
-    """What a wallet paid in one transaction. ``amount_raw``: base units of usdg; ``block_hash``: 0x and 64
+    """A wallet's payment in one transaction. ``amount_raw``: base units of usdg; ``block_hash``: 0x and 64
     lower-case hex digits."""
 
     tx_hash: TxHash
@@ -30,5 +30,5 @@ class CreditPayment:
 
 
 def calls_for(amount_raw: int, calls_per_usdg: int) -> int:
-    """Whole calls that so many base units of usdg buy, rounded down."""
+    """Whole calls that ``amount_raw`` base units of usdg buy, rounded down."""
     return amount_raw * calls_per_usdg // USDG_UNITS

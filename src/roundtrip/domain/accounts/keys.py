@@ -1,6 +1,6 @@
-"""How a key is written: ``rt_``, 32 random bytes in 43 characters, and a checksum in 6. Pure.
+"""The format of a key: ``rt_``, 32 random bytes in 43 characters, and a checksum in 6. Pure.
 
-A session in a cookie is written so, too, and begins with ``rs_``: neither can be used as the other.
+A session in a cookie has the same format, but begins with ``rs_``: neither can be used as the other.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import zlib
 PREFIX = "rt_"
 SESSION_PREFIX = "rs_"
 START_LENGTH = 8
-"""So much of a key is kept readable, to tell keys apart."""
+"""Characters of a key that are stored readable, to tell keys apart."""
 MOST_LIVE = 5
 """Live keys of one account."""
 
@@ -23,7 +23,7 @@ _FORM = re.compile(rf"{_BEGINS}[0-9A-Za-z]{{{_BODY + _CHECKSUM}}}")
 
 
 def format_key(chance: bytes, prefix: str = PREFIX) -> str:
-    """The key of 32 random bytes; a session's, by its own prefix."""
+    """The key of 32 random bytes; a session's, with its own prefix."""
     if len(chance) != _BYTES:
         raise ValueError(f"a key is made of {_BYTES} bytes")
     body = prefix + _base62(int.from_bytes(chance, "big"), _BODY)
@@ -31,22 +31,23 @@ def format_key(chance: bytes, prefix: str = PREFIX) -> str:
 
 
 def is_key(text: str) -> bool:
-    """Whether a key could read so: most typos are told by it, before anybody looks it up."""
+    """Whether the text has the format of a key: this finds most typos without a lookup."""
     return text.startswith(PREFIX) and is_key_or_session(text)
 
 
 def is_session(text: str) -> bool:
-    """Whether what a cookie carries for a session could read so."""
+    """Whether the text has the format of a session."""
     return text.startswith(SESSION_PREFIX) and is_key_or_session(text)
 
 
 def is_key_or_session(text: str) -> bool:
-    """Whether it could be one of them."""
+    """Whether the text has either format."""
     return _FORM.fullmatch(text) is not None and _checksum(text[:-_CHECKSUM]) == text[-_CHECKSUM:]
 
 
 def hash_of(key: str) -> bytes:
-    """All that is kept of either but its start: its SHA-256. Raises ValueError where it is neither."""
+    """Its SHA-256, all that is stored of a key or a session but its start. Raises ValueError where it is
+    neither."""
     if not is_key_or_session(key):
         raise ValueError("this is not how a key is written")
     return hashlib.sha256(key.encode()).digest()
@@ -58,7 +59,7 @@ def start_of(key: str) -> str:
 
 
 def without_keys(text: str) -> str:
-    """The text, and of all that begins like a key only the start."""
+    """The text with everything that begins like a key or a session cut to its start."""
     return _LIKE_ONE.sub(r"\1...", text)
 
 

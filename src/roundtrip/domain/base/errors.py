@@ -1,4 +1,4 @@
-"""One tree of errors. The class says whose fault it is; the code is the specification's."""
+"""The tree of errors. The class says who is at fault; the code is the specification's."""
 
 from types import MappingProxyType
 
@@ -35,16 +35,16 @@ STATUS_BY_CODE = MappingProxyType(
         "holders_no_archive": 503,
     }
 )
-"""Every error code this service answers with, and the HTTP status that carries it."""
+"""Every error code that this service returns, and its HTTP status."""
 
 
 class CannotRun(Exception):
-    """What ends a command with one line: its text is for whoever runs it."""
+    """Ends a command with one line, its text, for the person who runs it."""
 
 
 class RoundtripError(Exception):
-    """An answer that is an error: a code of the table above and a sentence for a stranger. ``counts``:
-    whether the call counts against its caller's limits."""
+    """An error answer: a code of ``STATUS_BY_CODE`` and a sentence for the caller. ``counts``: whether the
+    call counts against its caller's limits."""
 
     def __init__(self, code: str, message: str, retry_after_s: int | None = None) -> None:
         super().__init__(f"{code}: {message}")
@@ -56,11 +56,11 @@ class RoundtripError(Exception):
 
 
 class CallerFault(RoundtripError):
-    """The request is wrong; the same request will fail again."""
+    """The request is wrong; the same request fails again."""
 
 
 class LimitReached(RoundtripError):
-    """The caller asked too often; ``retry_after_s`` says when to ask again. ``limit``: its calls a minute."""
+    """The caller sent too many requests. ``retry_after_s``: when to retry; ``limit``: its calls a minute."""
 
     def __init__(self, code: str, message: str, retry_after_s: int, limit: int) -> None:
         super().__init__(code, message, retry_after_s)
@@ -68,28 +68,28 @@ class LimitReached(RoundtripError):
 
 
 class NodeFault(RoundtripError):
-    """The chain's node gave no usable answer; asking again may help."""
+    """The chain's node gave no usable answer; a retry may help."""
 
     def __init__(self, why: str) -> None:
         super().__init__("upstream", f"The chain did not answer: {why}.")
 
 
 class ServiceFull(RoundtripError):
-    """This service is at a limit of its own; asking again later helps."""
+    """This service is at a limit of its own; a later retry helps."""
 
 
 class CallerOverload(ServiceFull):
-    """The caller's own requests are in the way of this one: it counts as a call."""
+    """The caller's own earlier requests block this one: it counts as a call."""
 
     def __init__(self) -> None:
-        said = "Your earlier simulations are still running; retry when they are answered."
-        super().__init__("busy", said, 1)
+        message = "Your earlier simulations are still running; retry when they are answered."
+        super().__init__("busy", message, 1)
         self.counts = True
 
 
 class ReadFailed(RoundtripError):
-    """The node answers, but what was wanted of its past it did not give to the end; asking again may help."""
+    """The node answers, but did not return all of the history that a holder read needs; a retry may help."""
 
     def __init__(self, fault: NodeFault, retry_after_s: int | None = None) -> None:
-        said = f"Who holds it could not be read to the end. {fault.message}"
-        super().__init__("holders_failed", said, retry_after_s)
+        message = f"Who holds it could not be read to the end. {fault.message}"
+        super().__init__("holders_failed", message, retry_after_s)

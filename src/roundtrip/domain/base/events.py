@@ -1,7 +1,7 @@
-"""What happened on the chain, as its logs tell it. Amounts are raw integers, in base units.
+"""Events on the chain, as decoded from its logs. Amounts are raw integers, in base units.
 
-First what a venue's file reads off one log, knowing nothing else; then what that means once it is known which
-pool, which token and whose money it was about. Named tuples: ten thousand of them are made in a block's time.
+First what a venue's decoder reads from one log alone; then the same with its context: the pool, the token,
+the trader. Named tuples, because one block can make ten thousand of them.
 """
 
 from typing import Literal, NamedTuple
@@ -14,7 +14,7 @@ from .venue import VenueKind
 
 class PoolOpened(NamedTuple):
     """A pool of two currencies, the lower address first; the zero address is eth. ``at``: a v3 pool's
-    address, a v4 pool's id. Both are made again from the key, not believed."""
+    address, a v4 pool's id. Both are recomputed from the key, not trusted."""
 
     at: str
     kind: VenueKind
@@ -26,15 +26,16 @@ class PoolOpened(NamedTuple):
 
 
 class Priced(NamedTuple):
-    """A v3 pool was given its first price."""
+    """A v3 pool was initialized with its first price."""
 
     at: str
     sqrt_price_x96: int
 
 
 class Swapped(NamedTuple):
-    """A swap as the pool sees it: an amount above zero was paid in, below zero paid out. ``sender``: who
-    called the pool; ``recipient``: whom it paid, where it tells. Price, liquidity and tick: after it."""
+    """A swap as the pool sees it: a positive amount was paid in, a negative one paid out. ``sender``: the
+    caller of the pool; ``recipient``: who was paid, where the log has it. Price, liquidity and tick are those
+    after the swap."""
 
     at: str
     amount0: int
@@ -47,7 +48,7 @@ class Swapped(NamedTuple):
 
 
 class HookFeeTaken(NamedTuple):
-    """What the launchpad's hook kept of the swap before it: fee and creator's tax, of ``currency``."""
+    """What the launchpad's hook kept of the swap before it: fee and creator's tax, in ``currency``."""
 
     at: str
     currency: Address
@@ -55,8 +56,8 @@ class HookFeeTaken(NamedTuple):
 
 
 class LiquidityMoved(NamedTuple):
-    """Liquidity added (above zero) or taken away. Amounts where the log tells them, as the pool sees it:
-    above zero paid in, below zero owed out."""
+    """Liquidity added (positive) or removed. Amounts where the log has them, as the pool sees them: positive
+    paid in, negative owed out."""
 
     at: str
     owner: Address
@@ -68,8 +69,8 @@ class LiquidityMoved(NamedTuple):
 
 
 class CurveTraded(NamedTuple):
-    """A buy or a sell on a launchpad's curve ``at``. ``wallet``: who called it. ``quote_raw``: what was paid,
-    fees in it, or what was paid out, fees off; ``fee_raw`` and ``tax_raw`` are of it."""
+    """A buy or a sell on a launchpad's curve ``at``. ``wallet``: the caller. ``quote_raw``: the amount paid,
+    fees included, or paid out, after fees; ``fee_raw`` and ``tax_raw`` are parts of it."""
 
     at: str
     buys: bool
@@ -82,15 +83,16 @@ class CurveTraded(NamedTuple):
 
 
 class CurveBoughtBack(NamedTuple):
-    """A launchpad's curve ``at`` bought its token with fees that it had kept: so much more lies in it."""
+    """A launchpad's curve ``at`` bought its token with fees it had kept: its reserve grows by
+    ``quote_raw``."""
 
     at: str
     quote_raw: int
 
 
 class LaunchedToken(NamedTuple):
-    """A launchpad's token. ``at``: its curve, or of the first generation (1) its v3 pool. ``threshold_raw``:
-    what the curve raises before it graduates; None where the log does not tell."""
+    """A launchpad's token. ``at``: its curve, or in the first generation (1) its v3 pool. ``threshold_raw``:
+    what the curve raises before it graduates; None where the log does not have it."""
 
     token: Address
     deployer: Address
@@ -101,11 +103,11 @@ class LaunchedToken(NamedTuple):
 
 
 Step = Literal["swept", "pooled", "rescued"]
-"""What becomes of a curve: emptied for its pool, become a pool, taken off by the launchpad's owner."""
+"""A step of a curve: emptied for its pool, turned into a pool, withdrawn by the launchpad's owner."""
 
 
 class LaunchMoved(NamedTuple):
-    """A curve took a step. Amounts that moved with it, where the log tells them."""
+    """A curve took a step. Amounts that moved with it, where the log has them."""
 
     token: Address
     step: Step
@@ -114,7 +116,7 @@ class LaunchMoved(NamedTuple):
 
 
 class Transferred(NamedTuple):
-    """An ERC-20's Transfer."""
+    """An ERC-20 Transfer."""
 
     token: Address
     sender: Address
@@ -123,15 +125,15 @@ class Transferred(NamedTuple):
 
 
 class OperationsBegin(NamedTuple):
-    """An account-abstraction entry point has validated its operations and runs them from here on."""
+    """An account-abstraction entry point has validated its operations and executes them from here on."""
 
     entry_point: Address
 
 
 class Operated(NamedTuple):
-    """An account-abstraction entry point has run an operation of ``account``: what stands between this and
-    the same entry point's ``Executing`` or ``Operated`` before it in the transaction was that account's
-    doing."""
+    """An account-abstraction entry point has executed an operation of ``account``. The logs between this one
+    and the same entry point's previous ``OperationsBegin`` or ``Operated`` in the transaction are that
+    account's."""
 
     entry_point: Address
     account: Address
@@ -153,11 +155,11 @@ Event = (
 )
 
 
-# --- with what else is known -----------------------------------------------------------------------
+# --- with context ----------------------------------------------------------------------------------
 
 
 class Spot(NamedTuple):
-    """Where on the chain: facts are in this order. ``log_index`` counts the logs of the block."""
+    """A position on the chain; facts are sorted by it. ``log_index`` counts the logs of the block."""
 
     block_number: int
     log_index: int
@@ -166,8 +168,8 @@ class Spot(NamedTuple):
 
 
 class PoolPlace(NamedTuple):
-    """A place where ``token`` may trade for ``quote``: a curve or a pool. ``in_money_from``: the block since
-    which the quote is money (eth, weth, usdg, or what a launchpad launched against); None: it is not, and the
+    """A curve or a pool where ``token`` may trade for ``quote``. ``in_money_from``: the block since which the
+    quote is money (eth, weth, usdg, or what a launchpad launched against); None: it is not money, and the two
     sides are in the order of their addresses."""
 
     at: str
@@ -182,7 +184,7 @@ class PoolPlace(NamedTuple):
 
 
 class LaunchEvent(NamedTuple):
-    """A token came onto the chain through a launchpad. ``sender``: who sent that transaction."""
+    """A token was launched on a launchpad. ``sender``: the sender of that transaction."""
 
     spot: Spot
     launched: LaunchedToken
@@ -197,9 +199,9 @@ class LaunchStep(NamedTuple):
 
 
 class TradeEvent(NamedTuple):
-    """Somebody bought or sold ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar):
-    what the quote was worth in that block; None where that is not known. ``kept_raw``: of ``quote_raw`` of a
-    buy on a curve, or beside that of a sell, what the launchpad kept; None anywhere else."""
+    """A buy or a sell of ``token`` for ``quote``. ``eth_wei``, ``micro_usd`` (millionths of a dollar): the
+    value of the quote in that block; None: unknown. ``kept_raw``: what the launchpad kept, on a curve only:
+    of a buy it is part of ``quote_raw``, of a sell in addition to it; None anywhere else."""
 
     spot: Spot
     at: str
@@ -215,7 +217,7 @@ class TradeEvent(NamedTuple):
 
 
 class Buyback(NamedTuple):
-    """A curve bought its token with what it had kept."""
+    """A curve bought its token with fees it had kept."""
 
     spot: Spot
     at: str
@@ -223,8 +225,8 @@ class Buyback(NamedTuple):
 
 
 class LiquidityChange(NamedTuple):
-    """Liquidity added to a pool of money, or taken away. ``sender``: whose operation it was, else who sent
-    the transaction. Amounts as in ``LiquidityMoved``."""
+    """Liquidity added to a pool of money, or removed. ``sender``: the account of the operation, else the
+    sender of the transaction. Amounts as in ``LiquidityMoved``."""
 
     spot: Spot
     at: str
@@ -239,7 +241,7 @@ class LiquidityChange(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """A launchpad's token moved. ``by``: whose transaction or operation that was."""
+    """A launchpad's token moved. ``by``: the account of the operation, else the sender of the transaction."""
 
     spot: Spot
     moved: Transferred
@@ -247,8 +249,8 @@ class Transfer(NamedTuple):
 
 
 class Deed(NamedTuple):
-    """Somebody sold, moved or burned a launchpad's token. ``other``: whom it went to; None: it was sold.
-    ``eth_wei``: what it brought, where that is known. ``own``: the wallet did it itself."""
+    """A wallet sold, moved or burned a launchpad's token. ``other``: the recipient; None: it was sold.
+    ``eth_wei``: the proceeds, where known. ``own``: the wallet did it itself."""
 
     what: Literal["sold", "moved", "burned"]
     spot: Spot
@@ -261,8 +263,8 @@ class Deed(NamedTuple):
 
 
 class Price(NamedTuple):
-    """What a quote was worth at the end of a block: usdg raw for 10^18 raw of it, told by the pool ``at``,
-    which had ``depth_raw`` of usdg in range; 0: nothing, and then it tells nothing. Of eth it is weth's."""
+    """The price of a quote at the end of a block: ``usdg_raw`` for 10^18 raw of it, according to the pool
+    ``at``, which had ``depth_raw`` of usdg in range; 0: no price. The price of eth is weth's."""
 
     quote: Address
     block_number: int
@@ -273,7 +275,7 @@ class Price(NamedTuple):
 
 
 class WalletMet(NamedTuple):
-    """A wallet was met for the first time, as blocks pass."""
+    """The first appearance of a wallet, in the order of blocks."""
 
     wallet: Address
     block_number: int
@@ -281,9 +283,9 @@ class WalletMet(NamedTuple):
 
 
 class WalletFunded(NamedTuple):
-    """Who sent the first eth that reached a wallet, in a plain transfer. ``funder`` None: it came otherwise,
-    out of a bridge or a contract, or the wallet did something before anybody was seen to send it any: nobody
-    becomes its funder any more."""
+    """The sender of the first eth that reached a wallet in a plain transfer. ``funder`` None: the eth came
+    otherwise, from a bridge or a contract, or the wallet was active before any was seen to arrive: it never
+    gets a funder after that."""
 
     wallet: Address
     funder: Address | None

@@ -1,5 +1,5 @@
-"""Whose turn it is. Owners go round in a circle with one job a turn, within bounds on what one owner and one
-host have at once. Pure."""
+"""Fair order of jobs. Owners take turns in a circle, one job a turn, within limits of jobs at once per owner
+and per host. Pure."""
 
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """Places for jobs of one sort. ``places``: of one worker. ``of_owner``, ``of_host``: at most so many at
-    once, of all workers. ``keeps_s``: a run that takes longer gives its place to another and goes on without
-    one; None: it keeps it."""
+    """Slots for jobs of one sort. ``places``: of one worker. ``max_per_owner``, ``max_per_host``: jobs at
+    once, over all workers. ``hold_s``: a longer run gives up its slot and continues without one; None: it
+    keeps its slot."""
 
     name: str
     places: int
-    of_owner: int
-    of_host: int
-    keeps_s: float | None = None
+    max_per_owner: int
+    max_per_host: int
+    hold_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ReadyJob:
-    """A job that could be run now."""
+    """A job that could run now."""
 
     id: int
     owner: int
@@ -30,7 +30,7 @@ class ReadyJob:
 
 @dataclass(frozen=True, slots=True)
 class TurnChoice:
-    """``last``: the owner behind whom the next choice begins; None: where this one began."""
+    """``last``: the owner after whom the next choice starts; None: where this one started."""
 
     jobs: list[ReadyJob]
     last: int | None
@@ -45,9 +45,9 @@ def choose(
     *,
     is_whole: bool,
 ) -> TurnChoice:
-    """Up to ``room`` jobs. ``circle``: what each owner has waiting, in its order; the owners in the order of
-    their turns. ``is_whole``: these are all owners, so that one may have a second turn. ``busy_owners``,
-    ``busy_hosts``: how many jobs of the lane each has at once already."""
+    """Up to ``room`` jobs. ``circle``: the jobs that each owner has waiting, in its order; owners in the
+    order of their turns. ``is_whole``: ``circle`` has all owners, so an owner may get a second turn.
+    ``busy_owners``, ``busy_hosts``: jobs of the lane that each is running already."""
     owners, hosts = Counter(busy_owners), Counter(busy_hosts)
     waiting = {owner: list(jobs) for owner, jobs in circle.items()}
     chosen: list[ReadyJob] = []
@@ -55,15 +55,15 @@ def choose(
     turns = deque(waiting)
     while turns and len(chosen) < room:
         owner = turns.popleft()
-        found = next((job for job in waiting[owner] if hosts[job.host] < lane.of_host), None)
-        if owners[owner] >= lane.of_owner or found is None:
-            # In a part of the circle also those have had their turn that nothing was chosen of.
+        job = next((ready for ready in waiting[owner] if hosts[ready.host] < lane.max_per_host), None)
+        if owners[owner] >= lane.max_per_owner or job is None:
+            # In a part of the circle an owner has had its turn even if none of its jobs was chosen.
             last = last if is_whole else owner
             continue
-        waiting[owner].remove(found)
-        chosen.append(found)
+        waiting[owner].remove(job)
+        chosen.append(job)
         owners[owner] += 1
-        hosts[found.host] += 1
+        hosts[job.host] += 1
         last = owner
         if is_whole:
             turns.append(owner)

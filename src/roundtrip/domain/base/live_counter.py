@@ -1,4 +1,4 @@
-"""A count that changes, minute by minute, for as long as somebody asks back."""
+"""The history of a count, by minute, over the last days."""
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
@@ -9,27 +9,28 @@ KEPT_MINUTES = 8 * 24 * 60
 
 @dataclass(slots=True)
 class HolderMinutes:
-    """How many wallets held the token at the end of each minute in which that changed."""
+    """How many wallets held the token at the end of each minute in which that number changed."""
 
     numbers: list[int] = field(default_factory=list)
     counts: list[int] = field(default_factory=list)
 
     def put(self, minute: int, count: int) -> None:
-        """How many there are in a minute, later than all before. A clock that goes back stands still."""
+        """Records the count of a minute. A minute that is not later than the last one replaces the last
+        count."""
         if not self.numbers or minute > self.numbers[-1]:
             if self.counts and self.counts[-1] == count:
                 return
             self.numbers.append(minute)
             self.counts.append(count)
-            # The last one before what is kept tells of the first minutes of it.
-            gone = bisect_right(self.numbers, minute - KEPT_MINUTES) - 1
-            if gone > 0:
-                del self.numbers[:gone]
-                del self.counts[:gone]
+            # The last entry before the kept range gives the count at its start.
+            expired = bisect_right(self.numbers, minute - KEPT_MINUTES) - 1
+            if expired > 0:
+                del self.numbers[:expired]
+                del self.counts[:expired]
         else:
             self.counts[-1] = count
 
     def at(self, minute: int) -> int | None:
-        """None: before the first, or no more kept."""
-        found = bisect_right(self.numbers, minute)
-        return self.counts[found - 1] if found else None
+        """The count at the end of a minute; None: before the first entry, or no longer kept."""
+        end = bisect_right(self.numbers, minute)
+        return self.counts[end - 1] if end else None

@@ -20,20 +20,20 @@ _MARKS_IN_A_ROW = 3
 
 
 def clean(text: str, length: int) -> str:
-    """``text`` without what is invisible, white space folded, at most ``length`` characters."""
-    kept: list[str] = []
+    """``text`` without invisible characters, white space folded, at most ``length`` characters."""
+    characters: list[str] = []
     marks = 0
     for character in text[: length * 64]:
         category = unicodedata.category(character)
         if category[0] == "Z" or character in "\t\n\r\v\f":
-            kept.append(" ")
+            characters.append(" ")
             continue
         if category in _HIDDEN or character in _BLANK or _is_selector(character):
             continue
         marks = marks + 1 if category[0] == "M" else 0
         if marks <= _MARKS_IN_A_ROW:
-            kept.append(character)
-    return " ".join("".join(kept).split())[:length].rstrip()
+            characters.append(character)
+    return " ".join("".join(characters).split())[:length].rstrip()
 
 
 def _is_selector(character: str) -> bool:
@@ -51,7 +51,7 @@ def symbol(text: str) -> str | None:
 
 
 def symbol_key(text: str) -> str | None:
-    """A symbol as it is looked for: cleaned, and without regard to capitals. None as of ``symbol``."""
+    """A symbol as it is compared: cleaned, case folded. None as in ``symbol``."""
     shown = symbol(text)
     return None if shown is None else shown.casefold()
 
@@ -62,21 +62,21 @@ def name(text: str) -> str | None:
 
 
 def reason(text: str) -> str:
-    """A revert reason fit to stand in quotes inside one of our sentences: it cannot end them."""
-    found = "".join("'" if c in _QUOTES else c for c in clean(text, REASON_LENGTH))
-    # Two of them in a row look like the one that ends it.
-    while "''" in found:
-        found = found.replace("''", "'")
-    # A mark at the front would sit on the quotation mark before it.
-    while found and unicodedata.category(found[0])[0] == "M":
-        found = found[1:].lstrip()
-    return found
+    """A revert reason fit to stand in quotes inside a sentence of ours: it cannot close the quotes."""
+    cleaned = "".join("'" if c in _QUOTES else c for c in clean(text, REASON_LENGTH))
+    # Two quotes in a row look like the closing quote.
+    while "''" in cleaned:
+        cleaned = cleaned.replace("''", "'")
+    # A combining mark at the front would attach to the quotation mark before it.
+    while cleaned and unicodedata.category(cleaned[0])[0] == "M":
+        cleaned = cleaned[1:].lstrip()
+    return cleaned
 
 
 def text_in(data: bytes) -> str | None:
-    """The text a token answered to name() or symbol(): an ABI string, or bytes32 as old tokens do.
+    """The text that a token returned from name() or symbol(): an ABI string, or bytes32 as old tokens return.
 
-    Bytes that are no UTF-8 become replacement characters; an answer of another shape is None.
+    Bytes that are not UTF-8 become replacement characters; None: the data has another shape.
     """
     if len(data) >= 64:
         offset = int.from_bytes(data[:32], "big")

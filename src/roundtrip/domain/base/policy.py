@@ -1,22 +1,22 @@
-"""Every threshold of a verdict, frozen and versioned. The version stands in every stored evidence."""
+"""Every threshold of a verdict, frozen and versioned. All stored evidence has the version."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What is probed and where the lines are drawn. ``_bps`` are hundredths of a percent."""
+    """What is probed, and the thresholds of verdicts. ``_bps`` are hundredths of a percent."""
 
     version: str = "2026-11-6"
 
     probe_wei: int = 10**17
-    """The buy every venue is judged by: 0.1 eth, an ordinary trade on this chain."""
+    """The buy that judges every venue: 0.1 eth, an ordinary trade on this chain."""
     large_wei: int = 10**18
-    """The larger round trip that the text speaks of."""
+    """The larger round trip, which only the text mentions."""
     fee_divisor: int = 1000
     """Fees are measured on the probe divided by this, where price impact vanishes."""
     smaller_divisors: tuple[int, ...] = (10, 100)
-    """Tried in this order when the probe is refused."""
+    """Divisors of the probe, tried in this order when the probe is refused."""
     gas_float_wei: int = 5 * 10**16
     """What a sender holds beyond the trade, to pay for gas."""
 
@@ -29,26 +29,26 @@ class Policy:
     buy_gas_limit: int = 2**24
     """EIP-7825's cap on one transaction."""
     sell_gas_ladder: tuple[int, ...] = (400_000, 1_200_000, 3_000_000, 2**24)
-    """A sell is tried under each limit in turn, as a wallet that estimates would: a token that behaves
-    only when much gas is left is met at the lowest limit under which its sell goes through."""
+    """A sell is tried under each limit in turn, as a wallet that estimates gas would: a token that behaves
+    only when much gas is left is judged at the lowest limit under which its sell goes through."""
     hook_gas_limit: int = 3_000_000
-    """The most a swap may take in a pool with a stranger's hook: nobody pays more to trade, and no hook can
-    make a check slow by burning gas."""
+    """The most gas of a swap in a pool with a stranger's hook: no trader pays more, and no hook can slow a
+    check down by burning gas."""
     most_tried: int = 24
     most_hooked: int = 8
-    """So many pools without, and with, a stranger's hook are tried in full: where more are known, those on
-    which one buy brings most."""
+    """The most pools without, and with, a stranger's hook that are tried in full: of more, those on which one
+    buy brings most."""
     most_scouted: int = 64
-    """So many of either sort are bought on once to find those."""
+    """The most pools of either sort that get one buy each to find those."""
     part_gas_ladder: tuple[int, ...] = (3_000_000, 2**24)
     """The same for sells of a part, which are the exception."""
     company_gas_limit: int = 3_000_000
-    """For what somebody else buys beside."""
+    """For buys of other wallets in between."""
     named_gas: int = 3_000_000
-    """A leg above this is named in the text."""
+    """The text names a buy or a sell that uses more."""
     approve_gas_limit: int = 300_000
     read_gas_limit: int = 300_000
-    """Bounds what a hostile token can return: memory for about 370 KB costs this much gas."""
+    """Limits what a hostile token can return: memory for about 370 KB costs this much gas."""
     transfer_gas_limit: int = 1_200_000
 
     warn_loss_bps: int = 1500
@@ -56,7 +56,7 @@ class Policy:
     toll_warn_bps: int = 1000
     sellable_share_bps: int = 5000
     whole_tolerance_bps: int = 1
-    """A sell that leaves less than this share of what was planned counts as all of it."""
+    """A sell that leaves less than this share of the planned amount counts as a sell of all of it."""
     rival_hook_margin_bps: int = 100
     thin_quote_wei: int = 10**17
     """Flag no_liquidity: the best venue's quote side is worth less than this."""
@@ -65,28 +65,29 @@ class Policy:
     high_creator_tax_bps: int = 500
     serial_launches: int = 5
     serial_graduated_divisor: int = 5
-    """A deployer of at least so many launches is serial when fewer than one in so many graduated."""
+    """A deployer of at least ``serial_launches`` is serial when fewer than 1/``serial_graduated_divisor`` of
+    them graduated."""
     closed_long_s: int = 3600
-    """A launch closed for longer without a pool is spoken of as such."""
+    """The text mentions a launch that is closed for longer without a pool."""
 
     trade_gas_budget: int = 30_000_000
-    """What a caller's own calls may use in all simulations of one request together. The more they use, the
-    fewer venues and gas limits are tried; what does not fit at all is unproven."""
+    """Gas of the caller's own calls in all simulations of one request together. The more they use, the fewer
+    venues and gas limits are tried; what does not fit is unproven."""
     most_received: int = 4
-    """So many tokens that a caller's calls bring are tried; with more nothing is proven."""
+    """Received tokens that are tried; a trade that brings more is unproven."""
 
     most_owner_calls: int = 24
-    """So many simulations try what an owner could change."""
+    """Simulations that try what an owner could change."""
     owner_call_gas_limit: int = 1_200_000
 
     most_holders: int = 12
-    """So many wallets that are known to hold it are sold as: a third of them hold most, a third traded last,
-    a third comes by chance."""
+    """Known holders whose sells are tried: a third of them hold most, a third traded last, a third are drawn
+    at random."""
     least_caught: int = 2
-    """Of fewer nothing is concluded but a warning: one may be barred for a good reason."""
+    """Fewer caught holders only give a warning: one may be barred for a good reason."""
     caught_share_bps: int = 5000
-    """Where at least so many of them cannot sell, or lose as much as ``danger_loss_bps``, nobody who stays
-    can: it cannot be sold."""
+    """The token cannot be sold where at least this share of the holders cannot sell, or loses
+    ``danger_loss_bps``: no lasting holder can."""
 
     most_venues: int = 8
     node_fault_ttl_ms: int = 2000

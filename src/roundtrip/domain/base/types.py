@@ -1,4 +1,4 @@
-"""The words every floor uses. Parsed once at the edge, trusted inside."""
+"""Types that every floor uses. Parsed once at the edge, trusted inside."""
 
 import re
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 
 
 def parse_address(text: str) -> Address:
-    """The address in ``text``, lower-cased. Raises ValueError when it is none."""
+    """The address in ``text``, lower-cased. Raises ValueError: it is not an address."""
     if not _ADDRESS.fullmatch(text):
         raise ValueError("an address is 0x and 40 hex digits")
     return Address(text.lower())

@@ -1,4 +1,4 @@
-"""One place a token may trade: what kind of venue it is, in which money, under which hook, and its state.
+"""A place where a token may trade: its kind, its quote, its hook, and its state.
 
 ``_raw`` is the quote's smallest unit.
 """
@@ -15,13 +15,14 @@ VenueKind = Literal["launchpad_curve", "launchpad_pool", "amm_v3", "amm_v4"]
 
 @dataclass(frozen=True, slots=True)
 class VenueTraits:
-    """What all venues of a kind have in common, so that nobody else has to ask for the kind.
+    """What all venues of a kind share, so that other code need not branch on the kind.
 
-    ``label``: its name in a sentence. ``described``: its name where it is mentioned first. ``preposition``: a
-    trade is on a curve, and in a pool. ``is_launchpad``: the launchpad's own code; its fees are the
-    launchpad's terms, not a toll. ``is_contract``: it emits its own logs; otherwise one contract holds all
-    of the kind. ``takes_hooks``: whoever opens one may attach a contract that acts in swaps. ``by_router``:
-    a wallet sells through a router that it allows to take the tokens."""
+    ``label``: its name in a sentence. ``described``: its name at the first mention. ``preposition``: a trade
+    is on a curve, but in a pool. ``is_launchpad``: the launchpad's own code; its fees are the launchpad's
+    terms, not a toll. ``is_contract``: each venue emits its own logs; otherwise one contract holds all of the
+    kind. ``takes_hooks``: the creator of a pool may attach a contract that acts in swaps. ``by_router``: a
+    wallet sells through a router that it approves.
+    """
 
     label: str
     described: str
@@ -43,9 +44,11 @@ TRAITS: Mapping[VenueKind, VenueTraits] = MappingProxyType(
         "amm_v4": VenueTraits("v4 pool", "a v4 pool", takes_hooks=True),
     }
 )
-LAUNCHPAD_KINDS: frozenset[VenueKind] = frozenset(kind for kind, its in TRAITS.items() if its.is_launchpad)
+LAUNCHPAD_KINDS: frozenset[VenueKind] = frozenset(
+    kind for kind, traits in TRAITS.items() if traits.is_launchpad
+)
 LAUNCHPAD_POOLS: frozenset[VenueKind] = LAUNCHPAD_KINDS - {
-    kind for kind, its in TRAITS.items() if its.is_curve
+    kind for kind, traits in TRAITS.items() if traits.is_curve
 }
 FIRST_VENUE: Mapping[int, VenueKind] = MappingProxyType({1: "amm_v3", 2: "launchpad_curve"})
 """Where a launch trades first, by the launchpad's generation."""
@@ -58,7 +61,7 @@ def is_curve(kind: VenueKind | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PoolFacts:
-    """The state a venue stands in. ``exists`` False: the other fields are zero."""
+    """The state of a venue. ``exists`` False: the other fields are zero."""
 
     wire: ClassVar[str] = "PoolFacts"
 
@@ -77,7 +80,7 @@ return deltas (Hooks.sol, v4-core 1.0.2)."""
 
 
 def acts_in_swaps(kind: VenueKind, hook: Address | None) -> bool:
-    """True where a stranger's hook takes part in swaps: no log tells what it kept."""
+    """Whether a stranger's hook takes part in swaps: no log says what it kept."""
     return TRAITS[kind].takes_hooks and hook is not None and int(hook, 16) & SWAP_PERMISSIONS != 0
 
 
@@ -87,7 +90,7 @@ Quote = Literal["eth", "weth", "usdg"] | Address
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """One place a token may trade. ``fee_pips`` are millionths of the input; ``quote_address`` is zero
+    """A place where a token may trade. ``fee_pips`` are millionths of the input; ``quote_address`` is zero
     for eth itself. A pool that is a contract has ``pool``, one in a shared vault ``pool_id``."""
 
     wire: ClassVar[str] = "Venue"
@@ -107,7 +110,7 @@ class Venue:
 
     @property
     def traits(self) -> VenueTraits:
-        """What it has in common with all of its kind."""
+        """The traits of its kind."""
         return TRAITS[self.kind]
 
     @property
@@ -116,7 +119,7 @@ class Venue:
         return self.traits.is_curve
 
     def dynamic_fee(self) -> bool:
-        """True for a pool whose fee its hook sets, swap by swap."""
+        """True for a pool whose hook sets its fee, swap by swap."""
         return self.traits.takes_hooks and self.fee_pips == DYNAMIC_FEE_FLAG
 
     def rival_hook(self) -> bool:
@@ -128,5 +131,5 @@ class Venue:
         return acts_in_swaps(self.kind, self.hook)
 
     def keeps_by_hook(self) -> bool:
-        """True where the pool's keep is not told by its fee and has to be measured."""
+        """True where the pool's fee does not say what it keeps, so that has to be measured."""
         return self.dynamic_fee() or self.hook_in_swaps()

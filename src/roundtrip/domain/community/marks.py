@@ -1,7 +1,7 @@
-"""Names and marks that accounts give wallets, and which of them everybody is told.
+"""Names and marks that accounts give wallets, and which of them are public.
 
-A name or a mark is public that three people gave. Accounts cost a wallet and a signature, so they are counted
-as people are everywhere here (``crowd.py``): accounts whose wallets one wallet paid are one. An account
+A name or a mark is public once three people gave it. Accounts cost a wallet and a signature, so they are
+counted as people (``domain/market/fairness.py``): accounts whose wallets one wallet paid are one. An account
 counts once it is seven days old and its wallet has traded, and never for a wallet that may be its own.
 """
 
@@ -18,21 +18,21 @@ Mark = Literal["good", "bad", "scam"]
 MARKS: tuple[Mark, ...] = ("good", "bad", "scam")
 PEOPLE = 3
 OLD = timedelta(days=7)
-"""So old is an account that counts."""
+"""The age from which an account counts."""
 MOST_MARKS = 500
 """Of one account."""
 MOST_NAME = 24
 
 
 def name_key(name: str) -> str:
-    """A name as names are compared: without capitals and spaces."""
+    """A name as names are compared: without case and spaces."""
     return "".join(name.split()).casefold()
 
 
 @dataclass(frozen=True, slots=True)
 class WalletMark:
-    """What an account of age, whose wallet has traded, said of a wallet. ``wallet``, ``by``: the wallets; of
-    the index, where it knows them, what it knows stands in ``Purses``."""
+    """The mark and the name that an account of age, whose wallet has traded, gave a wallet. ``wallet``,
+    ``by``: the marked wallet and the account's."""
 
     wallet: Address
     by: Address
@@ -49,8 +49,8 @@ class MarkCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Public:
-    """What is said of a wallet by enough people: names and marks, what most said first."""
+class PublicMarks:
+    """Names and marks of a wallet that enough people gave, the most frequent first."""
 
     wallet: Address
     names: tuple[MarkCount, ...]
@@ -58,44 +58,46 @@ class Public:
 
     @property
     def people(self) -> int:
-        """How many gave what most gave."""
-        return max(said.people for said in (*self.names, *self.marks))
+        """How many people gave the most frequent one."""
+        return max(count.people for count in (*self.names, *self.marks))
 
 
-def public(given: Iterable[WalletMark], purses: WalletOrigins[Address], at_s: int) -> list[Public]:
-    """What everybody is told, by the chain's time ``at_s``: what most people said first."""
-    of_wallet: dict[Address, list[WalletMark]] = {}
-    for one in given:
-        if not purses.is_kin(one.by, one.wallet):
-            of_wallet.setdefault(one.wallet, []).append(one)
-    found = []
-    for wallet, own in of_wallet.items():
-        names = _count_people(own, lambda one: None if one.name is None else name_key(one.name), purses, at_s)
-        shown = tuple(MarkCount(_usual_spelling(own, key), people) for key, people in names)
-        marks = tuple(
-            MarkCount(mark, people) for mark, people in _count_people(own, lambda one: one.mark, purses, at_s)
-        )
-        if shown or marks:
-            found.append(Public(wallet, shown, marks))
-    return sorted(found, key=lambda one: (-one.people, one.wallet))
+def public_marks(marks: Iterable[WalletMark], purses: WalletOrigins[Address], at_s: int) -> list[PublicMarks]:
+    """The public names and marks by the chain's time ``at_s``, the most frequent first."""
+    by_wallet: dict[Address, list[WalletMark]] = {}
+    for mark in marks:
+        if not purses.is_kin(mark.by, mark.wallet):
+            by_wallet.setdefault(mark.wallet, []).append(mark)
+    public = []
+    for wallet, own_marks in by_wallet.items():
+        by_key = _count_people(own_marks, _key_of_name, purses, at_s)
+        by_mark = _count_people(own_marks, lambda given: given.mark, purses, at_s)
+        if by_key or by_mark:
+            names = tuple(MarkCount(_usual_spelling(own_marks, key), people) for key, people in by_key)
+            public.append(PublicMarks(wallet, names, tuple(MarkCount(*counted) for counted in by_mark)))
+    return sorted(public, key=lambda shown: (-shown.people, shown.wallet))
+
+
+def _key_of_name(mark: WalletMark) -> str | None:
+    return None if mark.name is None else name_key(mark.name)
 
 
 def _count_people(
-    given: list[WalletMark],
-    what: Callable[[WalletMark], str | None],
+    marks: list[WalletMark],
+    value_of: Callable[[WalletMark], str | None],
     purses: WalletOrigins[Address],
     at_s: int,
 ) -> list[tuple[str, int]]:
     people: dict[str, set[Address | None]] = {}
-    for one in given:
-        said = what(one)
-        if said is not None:
-            people.setdefault(said, set()).add(purses.purse(one.by, at_s))
-    enough = [(said, len(who)) for said, who in people.items() if len(who) >= PEOPLE]
-    return sorted(enough, key=lambda one: (-one[1], one[0]))
+    for mark in marks:
+        value = value_of(mark)
+        if value is not None:
+            people.setdefault(value, set()).add(purses.purse(mark.by, at_s))
+    enough = [(value, len(givers)) for value, givers in people.items() if len(givers) >= PEOPLE]
+    return sorted(enough, key=lambda count: (-count[1], count[0]))
 
 
-def _usual_spelling(given: list[WalletMark], key: str) -> str:
-    """A name as most wrote it."""
-    written = Counter(one.name for one in given if one.name is not None and name_key(one.name) == key)
-    return min(written, key=lambda name: (-written[name], name))
+def _usual_spelling(marks: list[WalletMark], key: str) -> str:
+    """A name as most accounts spelled it."""
+    spellings = Counter(mark.name for mark in marks if mark.name is not None and name_key(mark.name) == key)
+    return min(spellings, key=lambda name: (-spellings[name], name))

@@ -1,4 +1,4 @@
-"""How fast the chain goes, out of what was counted, and who is behind whom."""
+"""The pace of the chain, counts per minute, and whether the node is behind the index."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,17 @@ from roundtrip.domain.base.types import BlockRef
 _TEN = 10
 HOUR_S, DAY_S = 3600, 86_400
 BEHIND_S = 10
-"""What was followed up to may be so much older than the newest block: a hundred blocks of a real chain."""
+"""The index may be this much older than the newest block, a hundred blocks of a real chain, and the node this
+much older than the index, before it counts as behind."""
 _BEHIND_BLOCKS = 100
 LEAST_COVERED_S = 60
-"""A rate by the minute needs a minute."""
+"""A rate per minute needs at least a minute."""
 
 
 def block_time_ms(times_s: Sequence[int]) -> int | None:
-    """The average over consecutive blocks made at these times, the oldest first; None for fewer than two. Ten
-    blocks that took over twice as long as ten mostly do, and a second more, are a pause: of that the pace is
-    not told. A block's time is in whole seconds, so one alone tells nothing of it."""
+    """The average over consecutive blocks with these times, the oldest first; None for fewer than two. Ten
+    blocks that took more than twice the median of such tens, and a second more, are a pause and are left out.
+    Block times are whole seconds, so single blocks say nothing about the pace."""
     last = len(times_s) - 1
     tens = [
         (times_s[end] - times_s[max(0, end - _TEN)], end - max(0, end - _TEN))
@@ -24,24 +25,24 @@ def block_time_ms(times_s: Sequence[int]) -> int | None:
     ]
     if not tens:
         return None
-    usual_s = sorted(seconds for seconds, _ in tens)[len(tens) // 2]
-    kept = [(seconds, blocks) for seconds, blocks in tens if seconds <= 2 * usual_s + 1]
-    return sum(seconds for seconds, _ in kept) * 1000 // sum(blocks for _, blocks in kept)
+    median_s = sorted(seconds for seconds, _ in tens)[len(tens) // 2]
+    regular = [(seconds, blocks) for seconds, blocks in tens if seconds <= 2 * median_s + 1]
+    return sum(seconds for seconds, _ in regular) * 1000 // sum(blocks for _, blocks in regular)
 
 
 def covered_s(window_s: int, now_s: int, followed_from_s: int) -> int:
-    """How much of the window until ``now_s`` the index has seen."""
+    """How much of the window until ``now_s`` the index covers."""
     return max(0, min(window_s, now_s - followed_from_s))
 
 
 def per_minute(count: int, seconds: int) -> float | None:
-    """So many in so many seconds; None where those are too few to say."""
+    """``count`` in ``seconds`` as a rate per minute; None where the time is too short."""
     return round(count * 60 / seconds, 1) if seconds >= LEAST_COVERED_S else None
 
 
 def is_node_behind(head: BlockRef, followed: BlockRef) -> bool:
-    """Whether the node's newest block is so far below what was followed that it is no moment's delay: answers
-    are of blocks that the node does not know, or that were taken back."""
+    """Whether the node's newest block is so far below the last indexed one that it is no brief delay: its
+    answers are of blocks that the node does not have, or that were reorged out."""
     late_s = followed.timestamp_s - head.timestamp_s
     return followed.number > head.number and (
         late_s > BEHIND_S or followed.number - head.number > _BEHIND_BLOCKS

@@ -1,15 +1,15 @@
-"""What money was worth in a block, by the pools that tell it. Integers only."""
+"""The value of money in a block, by the pools that price it. Integers only."""
 
 from roundtrip.domain.base.types import WEI_PER_ETH
 
 MOST_MICRO_USD = 2**63 - 1
-"""Nine trillion dollars, as far as a bigint goes: nothing is worth more."""
+"""Nine trillion dollars, the range of a bigint: nothing is worth more."""
 _Q96 = 1 << 96
 
 
 def usdg_per_unit(sqrt_price_x96: int, unit_is_low: bool) -> int:
-    """Usdg raw for 10^18 raw of a pool's other side. ``unit_is_low``: that side is currency 0 (its address
-    is the lower one). 0 where it is worth less than a unit of usdg."""
+    """Usdg raw for 10^18 raw of a pool's other side. ``unit_is_low``: that side is currency 0 (its address is
+    the lower one). 0 where it is worth less than a unit of usdg."""
     square = sqrt_price_x96 * sqrt_price_x96
     if unit_is_low:
         return WEI_PER_ETH * square >> 192
@@ -17,22 +17,22 @@ def usdg_per_unit(sqrt_price_x96: int, unit_is_low: bool) -> int:
 
 
 def usdg_in_range(sqrt_price_x96: int, liquidity: int, usdg_is_low: bool) -> int:
-    """Usdg raw that a pool of this liquidity would hold over every price: how deep it is where it stands."""
+    """Usdg raw that a pool of this liquidity would hold over every price: its depth at the current price."""
     if usdg_is_low:
         return liquidity * _Q96 // sqrt_price_x96 if sqrt_price_x96 else 0
     return liquidity * sqrt_price_x96 >> 96
 
 
 def worth_usdg(quote_raw: int, usdg_raw: int) -> int:
-    """Usdg raw, which are millionths of a dollar, for so much of a quote at its price."""
+    """The value of ``quote_raw`` at the quote's price, in usdg raw, which are millionths of a dollar."""
     return quote_raw * usdg_raw // WEI_PER_ETH
 
 
 def capped_usdg(quote_raw: int, usdg_raw: int) -> int:
-    """The same, and no more than ``MOST_MICRO_USD``."""
+    """The same, at most ``MOST_MICRO_USD``."""
     return min(worth_usdg(quote_raw, usdg_raw), MOST_MICRO_USD)
 
 
 def worth_wei(micro_usd: int, eth_usdg_raw: int) -> int:
-    """The eth that so many millionths of a dollar buy at that price of eth."""
+    """The eth that ``micro_usd`` millionths of a dollar buy at this price of eth."""
     return micro_usd * WEI_PER_ETH // eth_usdg_raw

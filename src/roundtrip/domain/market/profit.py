@@ -1,16 +1,16 @@
-"""What a wallet made of a token: its trades folded one by one, in whole numbers.
+"""A wallet's profit from a token: its trades folded one by one, in whole numbers.
 
-Average cost, in rounds: a round begins with a buy and ends when the wallet has sold out. Whatever is doubtful
-counts against the wallet, since a profit that was never made would put it on a board of winners:
+Average cost, in rounds: a round begins with a buy and ends when the wallet has sold out. Every doubt counts
+against the wallet, since a false profit would put it on the board of winners:
 
-- Tokens that it never bought cost it nothing, so what they bring is no profit. Of a sell of more than it
-  bought and still holds only that part of the proceeds counts.
-- Where one fill of a round has no known value, the round ends without a ``Closing``.
-- A round that ends in the block in which it began ends without one, too: there whoever owns a pool can sell
-  himself his own tokens at any price, with money that was lent for one transaction.
-- Divisions round down: what a sale brings, and the cost that is left. Both make the profit smaller.
-- What was paid for no tokens at all is a loss of the round that is open, or else of the next one.
-- What was got for no tokens at all does not count.
+- Tokens that it never bought cost it nothing, so their proceeds are no profit. Of a sell of more than it
+  bought and still holds, only that part of the proceeds counts.
+- A round with a fill of unknown value ends without a ``ProfitRound``.
+- A round that ends in the block in which it began ends without one, too: within a block the owner of a pool
+  can sell himself his own tokens at any price, with money lent for one transaction.
+- Divisions round down: both the proceeds of a sale, and the cost that is left. Both make the profit smaller.
+- Payment for no tokens at all is a loss of the open round, or else of the next one.
+- Proceeds of no tokens at all do not count.
 """
 
 from collections.abc import Iterable
@@ -20,13 +20,13 @@ from typing import NamedTuple
 from roundtrip.domain.base.events import Spot
 
 DUST = 1000
-"""A round ends when no more than this part of the most it ever held is left. Of what it bought in all would
-be wrong: who buys and sells all day and always keeps a stake has not sold out."""
+"""A round ends when at most this part of the most it ever held is left. The total of its buys would be the
+wrong measure: a wallet that buys and sells all day and always keeps a stake has not sold out."""
 
 
 class ValuedFill(NamedTuple):
-    """A wallet's trade of one token: no amount is below zero. ``eth_wei``, ``micro_usd``: its value; None
-    where that is not known."""
+    """A wallet's trade of one token; no amount is negative. ``eth_wei``, ``micro_usd``: its value; None:
+    unknown."""
 
     spot: Spot
     buys: bool
@@ -36,7 +36,7 @@ class ValuedFill(NamedTuple):
 
 
 class ProfitRound(NamedTuple):
-    """A round that ended, every fill of it valued: all that was paid in it, and what the sales brought."""
+    """A round that ended with every fill valued: all that was paid in it, and the proceeds."""
 
     spot: Spot
     spent_wei: int
@@ -44,21 +44,21 @@ class ProfitRound(NamedTuple):
 
     @property
     def profit_wei(self) -> int:
-        """Below zero: a loss."""
+        """Negative: a loss."""
         return self.got_wei - self.spent_wei
 
 
 class WalletPosition(NamedTuple):
     """One wallet and one token, fields as the columns of facts.position. A tuple: every trade makes one.
 
-    ``bought_raw``, ``sold_raw``: of all its trades. ``held_raw``: what it bought in this round and has not
-    sold; ``cost_wei``: what that cost. ``spent_wei``, ``got_wei``: of all rounds, fills without a value left
-    out. ``profit_wei``: the sum over all closings, so that it and the table of closings never disagree.
-    ``spent_micro_usd``: what all buys cost, None for ever once it is not known of one of them: over
-    ``bought_raw`` it is the average entry, and an average of some buys would be made up. ``unpriced``: fills
-    without a value in eth. ``closed``: closings. ``round_...``: of the open round; ``round_most_raw``:
-    the most it held; ``round_number``: the block of its first buy, 0 where none is open. ``first_s``,
-    ``last_s``: of its first and its newest trade.
+    ``bought_raw``, ``sold_raw``: of all its trades. ``held_raw``: bought in this round and not sold yet;
+    ``cost_wei``: its cost. ``spent_wei``, ``got_wei``: of all rounds, without fills of unknown value.
+    ``profit_wei``: the sum over all closed rounds, so that it and the table of closings never disagree.
+    ``spent_micro_usd``: the cost of all buys, None for ever once one of them is unknown: over ``bought_raw``
+    it is the average entry, and an average of some buys would be made up. ``unpriced``: fills without a value
+    in eth. ``closed``: closed rounds. ``round_...``: of the open round; ``round_most_raw``: the most it held;
+    ``round_number``: the block of its first buy, 0 where no round is open. ``first_s``, ``last_s``: of its
+    first and its newest trade.
     """
 
     bought_raw: int
@@ -83,7 +83,7 @@ class WalletPosition(NamedTuple):
 
     @property
     def taken_wei(self) -> int | None:
-        """The profit so far of the open round's sales, over what the sold tokens cost; None: not known."""
+        """The profit so far of the open round's sales, over the cost of the sold tokens; None: unknown."""
         if self.round_unpriced:
             return None
         return self.round_got_wei - (self.round_spent_wei - self.cost_wei)
@@ -96,18 +96,18 @@ EMPTY = WalletPosition(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 def fold_fills(
     position: WalletPosition | None, fills: Iterable[ValuedFill]
 ) -> tuple[WalletPosition, list[ProfitRound]]:
-    """The position after ``fills``, given in any order and all later than it, and what they closed."""
-    after = EMPTY if position is None else position
+    """The position after ``fills``, given in any order and all later than it, and the rounds they closed."""
+    folded = EMPTY if position is None else position
     closings = []
     for fill in sorted(fills, key=attrgetter("spot")):
-        after, closing = fold(after, fill)
+        folded, closing = fold(folded, fill)
         if closing is not None:
             closings.append(closing)
-    return after, closings
+    return folded, closings
 
 
 def fold(position: WalletPosition | None, fill: ValuedFill) -> tuple[WalletPosition, ProfitRound | None]:
-    """The position after one more trade, later than all before it, and the closing where it ends a round."""
+    """The position after one more trade, later than all before it, and the round, if the trade closes it."""
     before = EMPTY if position is None else position
     if fill.buys:
         return _fold_buy(before, fill), None
@@ -127,7 +127,7 @@ def _fold_buy(before: WalletPosition, fill: ValuedFill) -> WalletPosition:
     else:
         spent += eth_wei
         round_spent += eth_wei
-        # Where nothing is held nothing has a cost: it is lost, and stands in round_spent.
+        # With nothing held there is no cost: the payment is lost, and counts in round_spent.
         cost = cost + eth_wei if held else 0
     if micro_usd is None or spent_usd is None:
         spent_usd = None
@@ -151,7 +151,7 @@ def _fold_sell(before: WalletPosition, fill: ValuedFill) -> tuple[WalletPosition
         first_s = spot.at_s
     if eth_wei is None:
         unpriced += 1
-        # What nothing of the round was sold for does not matter to it.
+        # A sell of nothing that belongs to the round does not matter to it.
         round_unpriced += held > 0 and token_raw > 0
     if held and token_raw:
         left = held - token_raw if held > token_raw else 0

@@ -1,7 +1,7 @@
-"""Odd things that happen to launches: one function a signal.
+"""Odd events of launches: one function a signal.
 
-Each looks at what one wallet did to one token within an hour, summed up, and says whether that is worth
-telling; None: it cannot be told, since what it would be measured by is not known.
+Each looks at what one wallet did to one token within an hour, summed up, and returns whether that is worth
+showing; None: it cannot be decided, because its measure is unknown.
 """
 
 import itertools
@@ -14,30 +14,30 @@ from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import BPS
 
 SUPPLY_BPS = 100
-"""One percent of all there is: on a launch's curve a sell of that moves the price by several percent, and
-few outsiders ever hold as much."""
+"""One percent of the supply: on a launch's curve such a sell moves the price by several percent, and few
+outsiders ever hold as much."""
 SOLD_WEI = 10**17
-"""A tenth of an eth, the trade that everything here is judged by: an insider who takes out that much has
-begun to leave, however small the share is by then."""
+"""A tenth of an eth, the usual trade size here: an insider who takes out that much has begun to leave,
+however small the share is by then."""
 POOL_BPS = 1000
 """A tenth of a pool: without it prices move a tenth further with every trade. Below that, providers come and
 go every minute."""
 POOL_WEI = 10**18
-"""Where the share is not known: a whole eth, about a quarter of what a launch's pool opens with."""
+"""Used where the share is unknown: a whole eth, about a quarter of what a launch's pool opens with."""
 NARROW_TICKS = 40_000
-"""Liquidity counts by how wide its range is, up to here, where a range holds nearly all the money that one
-over every price would: a narrow range has much liquidity for little money."""
+"""Liquidity is weighted by the width of its range up to here, where a range holds nearly all the money of one
+over every price: a narrow range has much liquidity for little money."""
 
 PLACE_BPS = 1000
-"""A pool in which less than a tenth of a token's trades happen is not where its price is made: anybody opens
-one beside it, puts an eth in and takes it out, as often as he likes."""
+"""A pool with less than a tenth of a token's trades does not make its price: anyone can open such a pool,
+deposit an eth and withdraw it, as often as they like."""
 
-Found = TypeVar("Found")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Turnover:
-    """What was traded in one place: so many trades, worth so much as far as that is known."""
+    """What was traded in one place: the number of trades, and their value as far as it is known."""
 
     trades: int = 0
     wei: int = 0
@@ -45,9 +45,9 @@ class Turnover:
 
 @dataclass(frozen=True, slots=True)
 class SignalFacts:
-    """What one wallet did to one token. Amounts are base units, and what does not apply or is not known is
-    None. ``supply_raw``: of all tokens there are. ``eth_wei``: what it brought. ``pool_bps``: of a pool's
-    liquidity, what was taken. ``launches``, ``graduated``: the wallet's own so far."""
+    """What one wallet did to one token. Amounts are base units; None: unknown, or it does not apply.
+    ``supply_raw``: the token's supply. ``eth_wei``: the proceeds. ``pool_bps``: the share of a pool's
+    liquidity that was removed. ``launches``, ``graduated``: the wallet's own so far."""
 
     token_raw: int | None = None
     supply_raw: int | None = None
@@ -57,70 +57,70 @@ class SignalFacts:
     graduated: int = 0
 
     def supply_bps(self) -> int | None:
-        """The share of all there is."""
+        """The share of the supply."""
         if self.token_raw is None or not self.supply_raw:
             return None
         return self.token_raw * BPS // self.supply_raw
 
 
-def insider_sold(seen: SignalFacts, policy: Policy) -> bool | None:
-    """The deployer, or somebody it was first to pay, sold a good deal of the token."""
-    if seen.eth_wei is not None and seen.eth_wei >= SOLD_WEI:
+def insider_sold(facts: SignalFacts, policy: Policy) -> bool | None:
+    """The deployer, or a wallet it was first to pay, sold a large part of the token."""
+    if facts.eth_wei is not None and facts.eth_wei >= SOLD_WEI:
         return True
-    of_supply = _is_much(seen)
-    return of_supply if of_supply is not None or seen.eth_wei is None else False
+    of_supply = _is_much(facts)
+    return of_supply if of_supply is not None or facts.eth_wei is None else False
 
 
-def insider_moved(seen: SignalFacts, policy: Policy) -> bool | None:
-    """One of them gave a good deal of it to somebody who may sell it under another name."""
-    return _is_much(seen)
+def insider_moved(facts: SignalFacts, policy: Policy) -> bool | None:
+    """One of them sent a large part of it to another wallet, which may sell it under its own name."""
+    return _is_much(facts)
 
 
-def liquidity_left(seen: SignalFacts, policy: Policy) -> bool | None:
-    """A good part of a pool was taken away, in a pool where there was something to take."""
-    if seen.eth_wei is not None and seen.eth_wei < policy.thin_quote_wei:
+def liquidity_left(facts: SignalFacts, policy: Policy) -> bool | None:
+    """A large part of a pool was removed, from a pool with something to remove."""
+    if facts.eth_wei is not None and facts.eth_wei < policy.thin_quote_wei:
         return False
-    if seen.pool_bps is not None:
-        return seen.pool_bps >= POOL_BPS
-    return None if seen.eth_wei is None else seen.eth_wei >= POOL_WEI
+    if facts.pool_bps is not None:
+        return facts.pool_bps >= POOL_BPS
+    return None if facts.eth_wei is None else facts.eth_wei >= POOL_WEI
 
 
-def serial_launcher(seen: SignalFacts, policy: Policy) -> bool | None:
-    """Somebody launched once more of whose many launches few became a pool."""
-    few = seen.graduated * policy.serial_graduated_divisor < seen.launches
-    return seen.launches >= policy.serial_launches and few
+def serial_launcher(facts: SignalFacts, policy: Policy) -> bool | None:
+    """A wallet launched once more, of whose many launches few became a pool."""
+    few = facts.graduated * policy.serial_graduated_divisor < facts.launches
+    return facts.launches >= policy.serial_launches and few
 
 
-def large_burn(seen: SignalFacts, policy: Policy) -> bool | None:
-    """A good deal of the token was sent where nobody can have it again."""
-    return _is_much(seen)
+def large_burn(facts: SignalFacts, policy: Policy) -> bool | None:
+    """A large part of the token was sent where it is lost for good."""
+    return _is_much(facts)
 
 
-def is_traded_in(own: Turnover, everywhere: Iterable[Turnover]) -> bool:
-    """Whether a good part of a token's trades is made in one of its places, by their worth; by their number
-    where of none the worth is known."""
+def is_traded_in(place: Turnover, everywhere: Iterable[Turnover]) -> bool:
+    """Whether a large part of a token's trades is made in one of its places, by their value; by their number
+    where no value is known."""
     places = list(everywhere)
-    part, whole = own.wei, sum(place.wei for place in places)
+    part, whole = place.wei, sum(other.wei for other in places)
     if not whole:
-        part, whole = own.trades, sum(place.trades for place in places)
+        part, whole = place.trades, sum(other.trades for other in places)
     return whole > 0 and part * BPS >= PLACE_BPS * whole
 
 
-def foremost(found: Iterable[Sequence[Found]], most: int) -> list[Found]:
-    """So many of them, taken in turn from each kind, whose largest stand first: many of one kind leave room
-    for the others."""
-    rows = itertools.zip_longest(*found)
-    return [one for row in rows for one in row if one is not None][:most]
+def interleave(kinds: Iterable[Sequence[T]], limit: int) -> list[T]:
+    """The first ``limit`` items, taken in turn from each kind, whose largest come first: many of one kind
+    leave room for the others."""
+    rows = itertools.zip_longest(*kinds)
+    return [item for row in rows for item in row if item is not None][:limit]
 
 
-def size(seen: SignalFacts) -> tuple[int, int]:
-    """By which signals of one kind are put in order: eth, then the share or the number that is told."""
-    share = seen.pool_bps if seen.pool_bps is not None else seen.supply_bps()
-    return seen.eth_wei or 0, (share or 0) + seen.launches
+def size(facts: SignalFacts) -> tuple[int, int]:
+    """The sort key of signals of one kind: eth, then the share or the number that is shown."""
+    share = facts.pool_bps if facts.pool_bps is not None else facts.supply_bps()
+    return facts.eth_wei or 0, (share or 0) + facts.launches
 
 
-def _is_much(seen: SignalFacts) -> bool | None:
-    share = seen.supply_bps()
+def _is_much(facts: SignalFacts) -> bool | None:
+    share = facts.supply_bps()
     return None if share is None else share >= SUPPLY_BPS
 
 

@@ -1,15 +1,15 @@
-"""Who won: the most profit closed in a span of time, of closings that nobody can have made up for himself.
+"""Winners: the most profit closed in a span of time, of closings that cannot be self-made.
 
-A closing counts where its token is fair, and its wallet stands apart from the token's deployer. A board of
+A closing counts where its token is fair, and its wallet is independent of the token's deployer. A board of
 winners is advice on whom to follow, so whatever a deployer could arrange alone counts for nothing:
 
-- A young token: its first day is the deployer's own doing.
-- A crowd out of one purse: buyers are counted as ``domain/market/fairness.py`` says, by what was there a day
-  before the token began.
-- The deployer, whoever paid him, whomever he paid, and whoever shares his funder; of an exchange's customers
-  those that it paid within a day of him.
+- A young token: its first day may be the deployer's own doing.
+- A crowd from one purse: buyers are counted as in ``domain/market/fairness.py``, by what existed a day before
+  the token began.
+- The deployer, its funder, wallets it funded, and wallets that share its funder; of an exchange's customers
+  those that it paid within a day of the deployer.
 
-``store/boards/winners.py`` says the same in SQL; tests hold both against each other.
+``store/boards/winners.py`` computes the same in SQL; tests compare both.
 """
 
 from collections.abc import Callable, Iterable
@@ -26,18 +26,18 @@ SPANS: MappingProxyType[str, int | None] = MappingProxyType(
 )
 """Seconds that each board looks back; None: to the beginning."""
 MOST_WINNERS = 100
-"""Ranks of a board that are kept."""
+"""Ranks of a board that are stored."""
 
 
 class TokenStart(NamedTuple):
-    """When a token was launched, or had its first pool with money, and who launched it; None: not known."""
+    """When a token was launched, or got its first pool with money, and who launched it; None: unknown."""
 
     at_s: int
     deployer: Address | None
 
 
 class ClosedToken(NamedTuple):
-    """A wallet sold out of a token: all it had paid since it began, and what that brought."""
+    """A wallet sold out of a token: all it had paid since the round began, and the proceeds."""
 
     spot: Spot
     wallet: Address
@@ -47,7 +47,7 @@ class ClosedToken(NamedTuple):
 
     @property
     def profit_wei(self) -> int:
-        """Below zero: a loss."""
+        """Negative: a loss."""
         return self.got_wei - self.spent_wei
 
 
@@ -63,36 +63,36 @@ class RankedWinner(NamedTuple):
 
 
 class Wallets(WalletOrigins[Address]):
-    """What is known of wallets that win, and of those they won from."""
+    """What is known of winning wallets, and of the buyers of their tokens."""
 
     def is_fair(self, token: TokenStart, buyers: Iterable[Address], at_s: int) -> bool:
-        """Whether a token is fair at that time. Once found, it is kept: that funders of its buyers become
-        known later takes nothing back."""
+        """Whether a token is fair at that time. A positive result is stored for good: funders of its buyers
+        that become known later do not revoke it."""
         if token.at_s > at_s - self.fairness.young_s:
             return False
-        purses = {self.purse(one, token.at_s) for one in buyers if not self.is_kin(one, token.deployer)}
+        purses = {self.purse(buyer, token.at_s) for buyer in buyers if not self.is_kin(buyer, token.deployer)}
         return len(purses) >= self.fairness.least_buyers
 
 
 def board(closings: Iterable[ClosedToken], counts: Callable[[ClosedToken], bool]) -> list[RankedWinner]:
     """The winners among the closings of a span that count: the most profit first; of equal profit the one
     with fewer closings, then the lower address. Of equal closings the earliest is the best."""
-    of_wallet: dict[Address, list[ClosedToken]] = {}
-    for closed in closings:
-        if counts(closed):
-            of_wallet.setdefault(closed.wallet, []).append(closed)
-    winners = [_winner(wallet, own) for wallet, own in of_wallet.items()]
+    by_wallet: dict[Address, list[ClosedToken]] = {}
+    for closing in closings:
+        if counts(closing):
+            by_wallet.setdefault(closing.wallet, []).append(closing)
+    winners = [_winner(wallet, own_closings) for wallet, own_closings in by_wallet.items()]
     winners = [winner for winner in winners if winner.profit_wei > 0]
     winners.sort(key=lambda winner: (-winner.profit_wei, winner.closed, winner.wallet))
     return winners[:MOST_WINNERS]
 
 
-def _winner(wallet: Address, own: list[ClosedToken]) -> RankedWinner:
+def _winner(wallet: Address, closings: list[ClosedToken]) -> RankedWinner:
     return RankedWinner(
         wallet,
-        profit_wei=sum(one.profit_wei for one in own),
-        spent_wei=sum(one.spent_wei for one in own),
-        closed=len(own),
-        won=sum(one.profit_wei > 0 for one in own),
-        best=min(own, key=lambda one: (-one.profit_wei, one.spot)),
+        profit_wei=sum(closing.profit_wei for closing in closings),
+        spent_wei=sum(closing.spent_wei for closing in closings),
+        closed=len(closings),
+        won=sum(closing.profit_wei > 0 for closing in closings),
+        best=min(closings, key=lambda closing: (-closing.profit_wei, closing.spot)),
     )

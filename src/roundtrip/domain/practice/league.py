@@ -1,10 +1,9 @@
-"""The practice league: who made the most profit with pretend eth in a week, by sells that count.
+"""The practice league: the most profit with pretend eth in a week, by sells that count.
 
-A sell counts where its token is fair and the seller stands apart from its deployer, as
-``domain/market/winners.py`` says: what a deployer could arrange alone counts for nothing. Losses count as
-gains do.
-A sell counts where it was priced in a place that is not the seller's to make. Weeks are those of
-``domain/practice/practice.py``, by our clock. ``store/practice/league.py`` says the same in SQL; tests
+A sell counts where its token is fair and the seller is independent of its deployer, as in
+``domain/market/winners.py``: what a deployer could arrange alone counts for nothing. Losses count as gains
+do. A sell counts where it was priced in a place that the seller cannot set up. Weeks are those of
+``domain/practice/practice.py``, by our clock. ``store/practice/league.py`` computes the same in SQL; tests
 compare both.
 """
 
@@ -12,10 +11,10 @@ from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 LEAST_SELLS = 3
-"""So many sells that count make an entry; of one position or of several."""
+"""The fewest counted sells of an entry; of one position or of several."""
 
 Who = Literal["all", "agents", "people"]
-"""Whose entries a board has: people are all that are not tagged as agents."""
+"""Whose entries a board has; people are all accounts without an agent tag."""
 
 NO_INDEX = "the chain is not followed here, so nobody can tell who bought the token"
 NOT_KNOWN = "nothing is known of who bought the token"
@@ -28,7 +27,7 @@ NO_TIME = "who bought the token could not be found out in time"
 
 
 class CountedSell(NamedTuple):
-    """A sell that counts. ``profit_wei`` below zero: a loss."""
+    """A sell that counts. ``profit_wei`` negative: a loss."""
 
     account_id: int
     token: str
@@ -37,8 +36,8 @@ class CountedSell(NamedTuple):
 
 
 class LeagueWeek(NamedTuple):
-    """An account's week. ``won``: sells with a profit. ``best_token``: of the sell with the most; of equal
-    ones the first."""
+    """An account's week. ``won``: sells with a profit. ``best_token``: of the sell with the most profit; of
+    equal ones the first."""
 
     account_id: int
     is_agent: bool
@@ -50,35 +49,35 @@ class LeagueWeek(NamedTuple):
     last_s: int
 
     @property
-    def is_in(self) -> bool:
-        """Whether it stands on the board."""
+    def is_ranked(self) -> bool:
+        """Whether the entry is on the board."""
         return self.sells >= LEAST_SELLS
 
 
-def entry(sells: Iterable[CountedSell], *, is_agent: bool) -> LeagueWeek:
-    """What the sells of one account in one week come to, in order; at least one."""
-    own = list(sells)
-    best = max(own, key=lambda sell: sell.profit_wei)
+def build_entry(sells: Iterable[CountedSell], *, is_agent: bool) -> LeagueWeek:
+    """The entry of one account's sells in one week, in order; at least one."""
+    all_sells = list(sells)
+    best = max(all_sells, key=lambda sell: sell.profit_wei)
     return LeagueWeek(
         account_id=best.account_id,
         is_agent=is_agent,
-        profit_wei=sum(sell.profit_wei for sell in own),
-        sells=len(own),
-        won=sum(sell.profit_wei > 0 for sell in own),
+        profit_wei=sum(sell.profit_wei for sell in all_sells),
+        sells=len(all_sells),
+        won=sum(sell.profit_wei > 0 for sell in all_sells),
         best_token=best.token,
         best_profit_wei=best.profit_wei,
-        last_s=max(sell.at_s for sell in own),
+        last_s=max(sell.at_s for sell in all_sells),
     )
 
 
-def among(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
-    """Those that a board is of."""
-    return [one for one in entries if who == "all" or one.is_agent == (who == "agents")]
+def filter_entries(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
+    """The entries that a board is of."""
+    return [entry for entry in entries if who == "all" or entry.is_agent == (who == "agents")]
 
 
 def board(entries: Iterable[LeagueWeek], who: Who) -> list[LeagueWeek]:
-    """A week's: the most profit first; of equal profit fewer sells, then whose last sell was earlier, then
-    the older account."""
-    ranked = [one for one in among(entries, who) if one.is_in]
-    ranked.sort(key=lambda one: (-one.profit_wei, one.sells, one.last_s, one.account_id))
+    """The board of a week: the most profit first; of equal profit fewer sells, then the earlier last sell,
+    then the older account."""
+    ranked = [entry for entry in filter_entries(entries, who) if entry.is_ranked]
+    ranked.sort(key=lambda entry: (-entry.profit_wei, entry.sells, entry.last_s, entry.account_id))
     return ranked

@@ -1,8 +1,8 @@
-"""Practice: pretend eth, traded at the chain's own prices. Accounts, the life of a position, the weekly gift.
+"""Practice: pretend eth, traded at the chain's own prices. Accounts, states of a position, the weekly gift.
 
-No wei and no token is made or lost: what an account can spend and what is set apart are together what it was
-given, less what it paid, and what its sells brought; what a position holds is what was bought of it, less
-what was sold or written off.
+No wei and no token is created or lost: an account's spendable and set-apart eth is what it was given, less
+what it paid, plus what its sells brought; a position holds what was bought, less what was sold or written
+off.
 """
 
 from collections.abc import Iterable
@@ -13,18 +13,18 @@ from typing import Literal
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 
 START_WEI = WEI_PER_ETH
-"""What an account begins with."""
+"""The starting balance."""
 GIFT_WEI = WEI_PER_ETH
 LEAST_WEI = WEI_PER_ETH // 1000
-"""The smallest buy, and the smallest sell of a part. Who has less and holds nothing can do nothing any more,
-and is given something."""
+"""The smallest buy, and the smallest sell of a part. An account with less and no holdings can do nothing, and
+gets a gift."""
 AT_ONCE_S = 600
-"""Trades of one token within so long of each other are priced as one."""
+"""Trades of one token within this time of each other are priced as one."""
 MOST_POSITIONS = 50
-"""Open ones of one account: all of them are valued in one trip."""
+"""Open ones of one account: all of them are valued in one round trip."""
 WEEK_S = 7 * 86_400
 GIVEN_UP_S = WEEK_S
-"""What as a whole could not be sold, and not so long after either, is taken for what cannot be sold."""
+"""A position that could not be sold as a whole, and still cannot after this time, counts as unsellable."""
 _FIRST_MONDAY_S = 4 * 86_400
 """1970 began on a Thursday."""
 
@@ -40,19 +40,19 @@ LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
         ("open", "written_off"): "closed",
     }
 )
-"""What nobody ever bought is closed."""
+"""A position that was never bought is closed."""
 
 Side = Literal["buy", "sell", "gift", "written_off"]
 SellsBack = Literal["yes", "no", "unknown"]
 
 
 class IllegalPracticeMove(Exception):
-    """Nothing of the kind can happen as it stands; nothing was changed."""
+    """The event is not possible in this state; nothing was changed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PracticePosition:
-    """What is held of a token, and what that cost. ``is_stuck``: it cannot be sold, as far as is known."""
+    """What is held of a token, and its cost. ``is_stuck``: it cannot be sold, as far as is known."""
 
     token: Address
     state: State = "closed"
@@ -63,9 +63,9 @@ class PracticePosition:
 
 @dataclass(frozen=True, slots=True)
 class PracticePurse:
-    """``eth_wei``: what it can spend. ``given_wei``: all that it ever got without a trade. ``week_s``: the
-    Monday, in seconds since 1970, up to which gifts were looked at. ``apart_wei``: gains of sells that do not
-    count, which are never spent."""
+    """``eth_wei``: spendable. ``given_wei``: all that it ever got without a trade. ``week_s``: the Monday, in
+    seconds since 1970, up to which gifts were handled. ``apart_wei``: gains of sells that do not count, which
+    are never spent."""
 
     eth_wei: int
     given_wei: int
@@ -75,7 +75,7 @@ class PracticePurse:
 
 @dataclass(frozen=True, slots=True)
 class PracticeTrade:
-    """One line of the ledger. ``cost_wei``: of a sell or a write-off what that part had cost; of a buy what
+    """One line of the ledger. ``cost_wei``: of a sell or a write-off, the cost of that part; of a buy, what
     was paid; ``profit_wei`` None: nothing was closed."""
 
     side: Side
@@ -86,12 +86,12 @@ class PracticeTrade:
     profit_wei: int | None
 
 
-def after(state: State, event: Event) -> State:
-    """What a position is then. Raises Illegal."""
-    found = LIFE.get((state, event))
-    if found is None:
+def next_state(state: State, event: Event) -> State:
+    """The state of a position after the event. Raises IllegalPracticeMove."""
+    new_state = LIFE.get((state, event))
+    if new_state is None:
         raise IllegalPracticeMove(f"a position that is {state} cannot be {event}")
-    return found
+    return new_state
 
 
 # --- trades ----------------------------------------------------------------------------------------
@@ -100,12 +100,12 @@ def after(state: State, event: Event) -> State:
 def buy(
     account: PracticePurse, position: PracticePosition, eth_wei: int, token_raw: int
 ) -> tuple[PracticePurse, PracticePosition, PracticeTrade]:
-    """``eth_wei`` paid for ``token_raw``. Raises Illegal."""
+    """``eth_wei`` paid for ``token_raw``. Raises IllegalPracticeMove."""
     if not 0 < eth_wei <= account.eth_wei:
         raise IllegalPracticeMove(f"{eth_wei} wei cannot be paid out of {account.eth_wei}")
     if token_raw <= 0:
         raise IllegalPracticeMove("a buy brings something")
-    state = after(position.state, "bought")
+    state = next_state(position.state, "bought")
     return (
         replace(account, eth_wei=account.eth_wei - eth_wei),
         replace(
@@ -121,14 +121,14 @@ def buy(
 def sell(
     account: PracticePurse, position: PracticePosition, token_raw: int, eth_wei: int
 ) -> tuple[PracticePurse, PracticePosition, PracticeTrade]:
-    """``token_raw`` of it sold for ``eth_wei``. A part takes its share of the cost with it, rounded down, and
-    the last part what is left. Raises Illegal."""
+    """``token_raw`` of it sold for ``eth_wei``. A part takes its share of the cost, rounded down, and the
+    last part the rest. Raises IllegalPracticeMove."""
     if not 0 < token_raw <= position.held_raw:
         raise IllegalPracticeMove(f"{token_raw} cannot be sold of {position.held_raw}")
     if eth_wei < 0:
         raise IllegalPracticeMove("a sell takes nothing")
     is_all = token_raw == position.held_raw
-    state = after(position.state, "sold_all" if is_all else "sold_part")
+    state = next_state(position.state, "sold_all" if is_all else "sold_part")
     cost_wei = position.cost_wei * token_raw // position.held_raw
     return (
         replace(account, eth_wei=account.eth_wei + eth_wei),
@@ -140,15 +140,15 @@ def sell(
 
 
 def set_apart(account: PracticePurse, trade: PracticeTrade) -> PracticePurse:
-    """The account after a sell that does not count for the league: what it cost can be spent again, what it
-    gained is set apart. Who can move the price of a pool of his own gains nothing to trade with."""
+    """The account after a sell that does not count for the league: its cost can be spent again, its gain is
+    set apart. An account that moves the price of its own pool gains nothing to trade with."""
     gain_wei = max(0, trade.profit_wei or 0)
     return replace(account, eth_wei=account.eth_wei - gain_wei, apart_wei=account.apart_wei + gain_wei)
 
 
-def written_off(position: PracticePosition) -> tuple[PracticePosition, PracticeTrade]:
-    """All of it given up for nothing. Raises Illegal."""
-    state = after(position.state, "written_off")
+def write_off(position: PracticePosition) -> tuple[PracticePosition, PracticeTrade]:
+    """Gives up all of the position for nothing. Raises IllegalPracticeMove."""
+    state = next_state(position.state, "written_off")
     return (
         PracticePosition(position.token, state),
         PracticeTrade(
@@ -161,7 +161,7 @@ def written_off(position: PracticePosition) -> tuple[PracticePosition, PracticeT
 
 
 def monday_s(now_s: int) -> int:
-    """When the week began that ``now_s`` is in: Monday, 00:00 UTC."""
+    """The start of the week of ``now_s``: Monday, 00:00 UTC."""
     return now_s - (now_s - _FIRST_MONDAY_S) % WEEK_S
 
 
@@ -172,8 +172,8 @@ def open_account(now_s: int) -> PracticePurse:
 
 @dataclass(frozen=True, slots=True)
 class MondayTurn:
-    """An account after a Monday. ``lost``: the positions that were written off; ``trades``: what that, and
-    the gift, put into the ledger."""
+    """An account after a Monday. ``lost``: the positions that were written off; ``trades``: the ledger lines
+    of these and of the gift."""
 
     account: PracticePurse
     lost: tuple[PracticePosition, ...]
@@ -181,18 +181,17 @@ class MondayTurn:
 
 
 def turn_week(account: PracticePurse, positions: Iterable[PracticePosition], now_s: int) -> MondayTurn:
-    """What the last Monday did, where it was not looked at yet. ``positions``: all open ones. What could not
-    be sold is written off then; who has less than the smallest trade and holds nothing gets a gift. Of
-    several Mondays that passed only one can have given anything: a gift is more than the smallest trade.
-    """
+    """Applies the last Monday, if it was not applied yet. ``positions``: all open ones. Writes off what could
+    not be sold; an account with less than the smallest trade and no holdings gets a gift. Of several missed
+    Mondays only one can have given anything: a gift is more than the smallest trade."""
     week_s = monday_s(now_s)
     if week_s <= account.week_s:
         return MondayTurn(account, (), ())
-    known = list(positions)
-    lost = tuple(one for one in known if one.is_stuck)
-    trades = [written_off(one)[1] for one in lost]
+    open_positions = list(positions)
+    lost = tuple(position for position in open_positions if position.is_stuck)
+    trades = [write_off(position)[1] for position in lost]
     account = replace(account, week_s=week_s)
-    if account.eth_wei < LEAST_WEI and len(lost) == len(known):
+    if account.eth_wei < LEAST_WEI and len(lost) == len(open_positions):
         account = replace(account, eth_wei=account.eth_wei + GIFT_WEI, given_wei=account.given_wei + GIFT_WEI)
         trades.append(PracticeTrade("gift", None, 0, GIFT_WEI, 0, None))
     return MondayTurn(account, lost, tuple(trades))

@@ -1,13 +1,15 @@
-"""Whether a verdict was right, by what plain wallets really did later. A reading of stored evidence.
+"""Whether a verdict was right, by what plain wallets did later. Computed from stored evidence.
 
-Strangers tell by this whether we are honest, so every doubt goes against us or is counted apart:
+The scorecard shows strangers whether this service is honest, so every doubt counts against it or is counted
+apart:
 
-- A real sell speaks for or against a verdict only if it was of a size that was tried, in the time that the
-  verdict spoke of, by a wallet that is nobody's behind the token and bought what it sold in the market.
-- Undecided is a count of its own. It is never added to what was right.
-- What was true for its block and changed within the time that it spoke of was wrong, and is listed as that.
+- A real sell counts for or against a verdict only if its size was tried, within the time that the verdict
+  covers, by a wallet that is not behind the token and bought what it sold in the market.
+- Undecided is a count of its own. It is never added to the right verdicts.
+- A verdict that was true for its block and changed within the time it covers was wrong, and is listed as
+  changed.
 
-``docs/scorecard.md`` says the same for people.
+``docs/scorecard.md`` explains the same for people.
 """
 
 from collections.abc import Sequence
@@ -24,28 +26,30 @@ from roundtrip.domain.check.verdict import judge
 from roundtrip.domain.check.verdict_text import percent
 
 Claim = Literal["sells", "costs", "stuck", "held", "no_buy", "no_market", "nothing"]
-"""What a verdict said. ``sells``: it can be sold. ``costs``: it can, at a cost that is the verdict.
-``stuck``: whoever buys cannot sell. ``held``: who holds it cannot, though a fresh wallet can. ``no_buy``: it
-cannot be bought. ``no_market``: there is nowhere to trade it. ``nothing``: nothing that a sell could speak
-for or against."""
+"""What a verdict claims. ``sells``: it can be sold. ``costs``: it can, at a cost that is the verdict.
+``stuck``: a buyer cannot sell. ``held``: its holders cannot sell, though a fresh wallet can. ``no_buy``: it
+cannot be bought. ``no_market``: there is nowhere to trade it. ``nothing``: no sell could confirm or refute
+it."""
 
 Outcome = Literal["right", "wrong", "undecided"]
 Cause = Literal[
     "sold", "changed", "cost", "failed", "bought", "traded", "turned",
     "no_sell", "not_told", "one_leg", "sometimes", "silent", "not_followed", "unreadable",
 ]  # fmt: skip
-"""Why. The first line is of what is decided: a real sell went through, or did though it had changed by then;
-it cost far more than was said; a real sell is known to have failed; it was bought; it was traded; a later
-check found that it could not be sold any more. The second is of what is not: no such sell was seen; what one
-came to cannot be told; one sell does not show what a round trip costs; it was said to sell only sometimes; it
-said nothing; the index does not have those blocks; the evidence is of an older form."""
+"""Why. The first line is of decided verdicts: a real sell went through; it did, though the token had changed
+by then; it cost far more than claimed; a real sell is known to have failed; it was bought; it was traded; a
+later check found that it could no longer be sold. The second line is of undecided ones: no such sell was
+seen; the result of one is unknown; one sell does not show the cost of a round trip; the claim was that it
+sells only sometimes; there was no claim; the index does not have those blocks; the evidence has an older
+format."""
 
 SIZE = 2
-"""A size that was tried is spoken of by sells of half of it to twice as much."""
+"""Sells of half to twice a tried size speak about that size."""
 SETTLED_S = 600
-"""Sells count that are so old: newer ones may be taken away by a reorganisation."""
+"""The age from which sells count: newer ones may be reorged out."""
 HOUR_S = 3600
-"""Of a token and a code one verdict an hour is scored, the first: what is asked most does not count most."""
+"""Of a token and a code only the first verdict an hour is scored, so that frequent requests carry no extra
+weight."""
 _CLAIMS: dict[str, Claim] = {
     "ok": "sells",
     "toll_pool": "costs",
@@ -60,18 +64,18 @@ _CLAIMS: dict[str, Claim] = {
     "no_contract": "no_market",
 }
 CODES = (*_CLAIMS, "unproven")
-"""What is scored: every code but ``quote_asset``, of which there is nothing to prove."""
+"""The scored codes: all but ``quote_asset``, which claims nothing to prove."""
 PROVABLE = ("ok",)
-"""Codes that a real trade can show to be right; of all others it can only show that they were wrong."""
+"""Codes that a real trade can prove right; all others it can only prove wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictClaim:
-    """What a verdict said, as far as trades can speak to it. ``sizes_raw``: amounts of the token that were
-    tried; of ``no_buy`` and ``no_market`` ``sizes_wei``, what was offered for it. ``until_s``: the last
-    second of the chain that it spoke of. ``places``: where it was tried, or where it sells best. ``paid``: so
-    much wei bought so much of the token. ``line_bps``: a sell that loses as much was no part of it; None:
-    there is no such line. ``waits``: it was said to sell later, and not at once."""
+    """What a verdict claims, as far as trades can test it. ``sizes_raw``: amounts of the token that were
+    tried; for ``no_buy`` and ``no_market`` ``sizes_wei``, the amounts offered for it. ``until_s``: the last
+    second of the chain that it covers. ``places``: where it was tried, or where it sells best. ``paid``: wei,
+    and the amount of the token that they bought. ``line_bps``: a loss from which a sell contradicts the
+    claim; None: there is no such limit. ``waits``: it was said to sell later, and not at once."""
 
     code: str
     claim: Claim
@@ -85,27 +89,31 @@ class VerdictClaim:
     places: tuple[str, ...] = ()
     paid: tuple[int, int] = (1, 0)
 
-    def is_way_out(self, real: "RealTrade") -> bool:
-        """Whether a sell shows a way out to whoever is stuck: where it was tried any sell does; elsewhere, as
-        in a pool that takes it back for next to nothing, one that brings half of what buying it had cost."""
-        if real.at in self.places:
+    def is_way_out(self, trade: "RealTrade") -> bool:
+        """Whether a sell shows a way out of a stuck token: at a tried place any sell does; elsewhere, for
+        example in a pool that takes it back for next to nothing, one that brings half of what buying it had
+        cost."""
+        if trade.at in self.places:
             return True
         wei, raw = self.paid
-        return real.worth_wei is not None and 2 * real.worth_wei * raw >= wei * real.token_raw > 0
+        return trade.worth_wei is not None and 2 * trade.worth_wei * raw >= wei * trade.token_raw > 0
 
     def fits(self, size: int) -> bool:
-        """Whether a trade was of a size that was tried."""
-        return any(one <= size * SIZE and size <= one * SIZE for one in self.sizes_raw or self.sizes_wei)
+        """Whether a trade's size was tried."""
+        return any(
+            tried <= size * SIZE and size <= tried * SIZE for tried in self.sizes_raw or self.sizes_wei
+        )
 
 
-def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> VerdictClaim | None:
-    """What the verdict said that was stored as ``code`` and ``level``, which stands also where a newer policy
-    judges the evidence otherwise: what was wrong stays wrong. None: of the evidence nothing can be told."""
+def derive_claim(evidence: Evidence, code: str, level: str, policy: Policy) -> VerdictClaim | None:
+    """The claim of a verdict stored as ``code`` and ``level``, which hold even where a newer policy judges
+    the evidence otherwise: a wrong verdict stays wrong. None: the evidence does not show it."""
     at_s = evidence.block.timestamp_s
     claim = _CLAIMS.get(code, "nothing")
     if claim in ("no_buy", "no_market"):
         sizes = tuple(policy.probe_wei // part for part in (1, *policy.smaller_divisors))
-        # No later time was tried. Whoever is told so does not ask again in a minute: it is held to a day.
+        # No later time was tried. A caller who gets this verdict does not retry in a minute, so it covers a
+        # day.
         return VerdictClaim(code, claim, (), sizes, at_s, at_s + policy.day_s)
     if claim == "nothing":
         return VerdictClaim(code, claim, (), (), at_s, at_s)
@@ -114,21 +122,23 @@ def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Verdi
     if best is None:
         return None
     if claim == "stuck":
-        fickle = any(one.fickle is True for one in judged.readings)
-        takes = judged.verdict.code == code and any(takes_sells(one, policy) for one in judged.readings)
+        is_inconsistent = any(reading.fickle is True for reading in judged.readings)
+        some_take = judged.verdict.code == code and any(
+            takes_sells(reading, policy) for reading in judged.readings
+        )
         bought = {_bought_raw(evidence, number) for number in range(len(evidence.venues))} - {0}
-        whole = [one.brought_raw for one in judged.readings if one.brought_raw]
+        received_raw = [reading.brought_raw for reading in judged.readings if reading.brought_raw]
         return VerdictClaim(
             code,
-            "held" if takes else "stuck",
+            "held" if some_take else "stuck",
             tuple(sorted(bought)),
             (),
             at_s,
             at_s + policy.day_s,
-            sometimes=fickle,
+            sometimes=is_inconsistent,
             places=_places(evidence),
-            # Where it is cheapest: what brings half of that is a way out.
-            paid=(policy.probe_wei, max(whole, default=0)),
+            # Where it is cheapest: a way out brings half of that.
+            paid=(policy.probe_wei, max(received_raw, default=0)),
         )
     line_bps = policy.warn_loss_bps if code == "ok" else policy.danger_loss_bps
     until_s = at_s + _longest_s(judged.readings[best], policy)
@@ -141,30 +151,30 @@ def claim_of(evidence: Evidence, code: str, level: str, policy: Policy) -> Verdi
 
 def _places(evidence: Evidence) -> tuple[str, ...]:
     """Every place that was tried."""
-    found = (one.venue.at() for one in evidence.venues)
-    return tuple(at for at in found if at is not None)
+    places = (venue.venue.at() for venue in evidence.venues)
+    return tuple(place for place in places if place is not None)
 
 
 def _bought_raw(evidence: Evidence, number: int) -> int:
-    """What the judged buy brought on a venue; 0: nothing."""
+    """What the judged buy received on a venue; 0: nothing."""
     venue = evidence.venues[number]
     size = main_size(venue)
-    found = (
+    received_raw = (
         buy.outcome.received_raw
         for buy in venue.buys
         if buy.size == size and isinstance(buy.outcome, CompletedBuy)
     )
-    return next(found, 0)
+    return next(received_raw, 0)
 
 
 def _sold_sizes(evidence: Evidence, best: int) -> tuple[int, ...]:
-    """The amounts that were sold where it sells best. Of the large ones the text speaks, not the code."""
+    """The amounts sold on the best venue, without the large ones, which only the text mentions."""
     sizes = {
         cell.outcome.planned_raw
         for cell in evidence.venues[best].cells
         if isinstance(cell.outcome, Sold) and cell.probe.size != "large"
     }
-    return tuple(sorted(one for one in sizes if one > 0))
+    return tuple(sorted(size for size in sizes if size > 0))
 
 
 def _longest_s(reading: VenueReading, policy: Policy) -> int:
@@ -174,7 +184,7 @@ def _longest_s(reading: VenueReading, policy: Policy) -> int:
 
 
 def _waits(reading: VenueReading, policy: Policy) -> bool:
-    """Whether too little of it sold before the longest delay after which enough did."""
+    """Whether too little sold before the longest delay after which enough did."""
     by_delay = [enough(sell, policy) for sell in (reading.full, reading.hour, reading.day)]
     return True in by_delay and False in by_delay[: len(by_delay) - by_delay[::-1].index(True)]
 
@@ -184,11 +194,10 @@ def _waits(reading: VenueReading, policy: Policy) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RealTrade:
-    """One plain wallet's real trade. ``at``: in which pool or curve. ``token_raw``: of the token out of the
-    wallet, or into it (a buy). ``worth_wei``: what was paid or got for it; None: not known. ``cost_bps``:
-    what the sell lost against the price before it, tax and fees in it; None: that cannot be told.
-    ``held_before``: it bought before the verdict's block. ``new_place``: where it traded was opened, or
-    filled, after the verdict."""
+    """One plain wallet's real trade. ``at``: the pool or curve. ``token_raw``: the token out of the wallet,
+    or into it (a buy). ``worth_wei``: the price paid or received; None: unknown. ``cost_bps``: the sell's
+    loss against the price before it, tax and fees included; None: unknown. ``held_before``: it bought before
+    the verdict's block. ``new_place``: its place was opened, or filled, after the verdict."""
 
     buys: bool
     at: str
@@ -205,8 +214,8 @@ class RealTrade:
 
 @dataclass(frozen=True, slots=True)
 class LaterCheck:
-    """A later check of the same token that says otherwise, and of which block. ``stuck``: that it cannot be
-    sold."""
+    """A later check of the same token that contradicts the verdict, and its block. ``stuck``: it found that
+    the token cannot be sold."""
 
     block_number: int
     at_s: int
@@ -216,7 +225,7 @@ class LaterCheck:
 
 @dataclass(frozen=True, slots=True)
 class FailedSell:
-    """A plain wallet's sell that is known to have failed, for no reason of its own: so much of the token."""
+    """A plain wallet's sell of ``token_raw`` that is known to have failed through no fault of its own."""
 
     block_number: int
     at_s: int
@@ -227,7 +236,8 @@ class FailedSell:
 
 @dataclass(frozen=True, slots=True)
 class VerdictScore:
-    """What became of a verdict. The rest is of the trade, or the check, that decided it."""
+    """The result for a verdict. The fields after ``cause`` are of the trade, or the check, that decided
+    it."""
 
     outcome: Outcome
     cause: Cause
@@ -239,100 +249,110 @@ class VerdictScore:
 
 
 def cost_bps(sold_raw: int, quote_raw: int, price: Fraction | None) -> int | None:
-    """What a sell lost against the price before it, rounded up: ``price`` in the quote's base units for one
-    of the token. Below zero: it got more; twice as much and whatever is above that are one. None: the price
-    is not known."""
+    """A sell's loss against the price before it, rounded up: ``price`` in the quote's base units for one of
+    the token. Negative: it got more, capped at twice as much. None: the price is unknown."""
     if price is None or sold_raw <= 0 or price <= 0:
         return None
     fair = sold_raw * price
-    # A price that ran through an empty pool is off by any factor: no column holds that.
+    # The price of an empty pool can be off by any factor, which no column could hold.
     return -min(BPS, int((quote_raw - fair) * BPS // fair))
 
 
 def tax_bps(left_raw: int, reached_raw: int) -> int:
-    """What of ``left_raw``, above zero, did not reach the pool, rounded up."""
+    """The part of ``left_raw``, above zero, that did not reach the pool, rounded up."""
     return -((reached_raw - left_raw) * BPS // left_raw)
 
 
-def weigh(
-    said: VerdictClaim,
-    reals: Sequence[RealTrade],
-    turned: Sequence[LaterCheck] = (),
+def score_claim(
+    claim: VerdictClaim,
+    trades: Sequence[RealTrade],
+    later_checks: Sequence[LaterCheck] = (),
     failed: Sequence[FailedSell] = (),
 ) -> VerdictScore:
-    """What a verdict comes to. ``reals``: in the order of the chain, of plain wallets only. What does not fit
-    its size or its time is left out here. Pure, and the same whenever it is asked."""
-    spoken = [one for one in reals if said.from_s <= one.at_s <= said.until_s and _fits(said, one)]
-    if said.claim == "nothing":
+    """The score of a verdict. ``trades``: in the order of the chain, of plain wallets only. Trades of another
+    size or time are left out here. Pure and deterministic."""
+    relevant = [
+        trade for trade in trades if claim.from_s <= trade.at_s <= claim.until_s and _fits(claim, trade)
+    ]
+    if claim.claim == "nothing":
         return VerdictScore("undecided", "silent")
-    failures = [one for one in failed if said.from_s <= one.at_s <= said.until_s and said.fits(one.token_raw)]
-    if said.claim in ("sells", "costs"):
-        return _of_sells(said, [one for one in spoken if not one.buys], turned, failures)
-    if said.claim in ("stuck", "held"):
-        return _of_stuck(said, [one for one in spoken if not one.buys], turned)
-    if said.claim == "no_buy":
-        spoken = [one for one in spoken if one.buys]
-    # What was opened or filled later is no word against it.
-    against = next((one for one in spoken if not one.new_place), None)
-    if against is None:
+    failures = [
+        sell for sell in failed if claim.from_s <= sell.at_s <= claim.until_s and claim.fits(sell.token_raw)
+    ]
+    if claim.claim in ("sells", "costs"):
+        return _score_sellable(claim, [trade for trade in relevant if not trade.buys], later_checks, failures)
+    if claim.claim in ("stuck", "held"):
+        return _score_stuck(claim, [trade for trade in relevant if not trade.buys], later_checks)
+    if claim.claim == "no_buy":
+        relevant = [trade for trade in relevant if trade.buys]
+    # A place that was opened or filled later does not contradict it.
+    contradicting = next((trade for trade in relevant if not trade.new_place), None)
+    if contradicting is None:
         return VerdictScore("undecided", "no_sell")
-    return _by("wrong", "bought" if said.claim == "no_buy" else "traded", against)
+    return _decided_by("wrong", "bought" if claim.claim == "no_buy" else "traded", contradicting)
 
 
-def _fits(said: VerdictClaim, real: RealTrade) -> bool:
-    if said.sizes_raw:
-        return said.fits(real.token_raw)
-    return real.worth_wei is not None and said.fits(real.worth_wei)
+def _fits(claim: VerdictClaim, trade: RealTrade) -> bool:
+    if claim.sizes_raw:
+        return claim.fits(trade.token_raw)
+    return trade.worth_wei is not None and claim.fits(trade.worth_wei)
 
 
-def _of_sells(
-    said: VerdictClaim, sells: Sequence[RealTrade], turned: Sequence[LaterCheck], failed: Sequence[FailedSell]
+def _score_sellable(
+    claim: VerdictClaim,
+    sells: Sequence[RealTrade],
+    later_checks: Sequence[LaterCheck],
+    failed: Sequence[FailedSell],
 ) -> VerdictScore:
-    """Of a verdict that it can be sold: whatever speaks against it comes first."""
-    # Who sells too early meets what was said; how long a wallet had waited is not looked at.
-    if failed and not said.waits:
-        one = failed[0]
-        return VerdictScore("wrong", "failed", one.block_number, one.at_s, one.tx_hash, one.wallet)
-    # What it costs elsewhere anybody can arrange, in a pool of his own. Who sells more than was tried has
-    # himself to thank for it.
-    own = [one for one in sells if one.at in said.places]
-    most_raw = max(said.sizes_raw, default=0)
-    dear = [one for one in own if _is_dear(said, one) and one.token_raw <= most_raw]
-    if dear:
-        return _by("wrong", "cost", dear[0])
-    good = [one for one in own if one.cost_bps is not None and not _is_dear(said, one)]
-    stuck = next((one for one in turned if one.stuck and one.at_s <= said.until_s), None)
-    if stuck is not None and not any(one.block_number >= stuck.block_number for one in good):
-        return VerdictScore("wrong", "turned", stuck.block_number, stuck.at_s)
-    if said.claim == "costs":
+    """A claim that it can be sold: contradictions come first."""
+    # Sells that come too early fail as claimed; how long a wallet had waited is not examined.
+    if failed and not claim.waits:
+        first = failed[0]
+        return VerdictScore("wrong", "failed", first.block_number, first.at_s, first.tx_hash, first.wallet)
+    # Anyone can arrange a cost elsewhere, in a pool of their own; and the cost of selling more than was tried
+    # is the seller's own doing.
+    own_sells = [sell for sell in sells if sell.at in claim.places]
+    largest_raw = max(claim.sizes_raw, default=0)
+    costly = [sell for sell in own_sells if _is_costly(claim, sell) and sell.token_raw <= largest_raw]
+    if costly:
+        return _decided_by("wrong", "cost", costly[0])
+    good = [sell for sell in own_sells if sell.cost_bps is not None and not _is_costly(claim, sell)]
+    stuck_check = next((check for check in later_checks if check.stuck and check.at_s <= claim.until_s), None)
+    if stuck_check is not None and not any(sell.block_number >= stuck_check.block_number for sell in good):
+        return VerdictScore("wrong", "turned", stuck_check.block_number, stuck_check.at_s)
+    if claim.claim == "costs":
         return VerdictScore("undecided", "one_leg" if sells else "no_sell")
     if good:
-        return _by("right", "sold", good[0])
+        return _decided_by("right", "sold", good[0])
     return VerdictScore("undecided", "not_told" if sells else "no_sell")
 
 
-def _is_dear(said: VerdictClaim, sell: RealTrade) -> bool:
-    return said.line_bps is not None and sell.cost_bps is not None and sell.cost_bps >= said.line_bps
+def _is_costly(claim: VerdictClaim, sell: RealTrade) -> bool:
+    return claim.line_bps is not None and sell.cost_bps is not None and sell.cost_bps >= claim.line_bps
 
 
-def _of_stuck(said: VerdictClaim, sells: Sequence[RealTrade], turned: Sequence[LaterCheck]) -> VerdictScore:
-    """Of a verdict that it cannot be sold. What was said of those who hold it is spoken of by them alone."""
-    against = [one for one in sells if said.is_way_out(one) and (said.claim == "stuck" or one.held_before)]
-    if said.sometimes and against:
+def _score_stuck(
+    claim: VerdictClaim, sells: Sequence[RealTrade], later_checks: Sequence[LaterCheck]
+) -> VerdictScore:
+    """A claim that it cannot be sold. A claim about its holders is tested by their sells alone."""
+    contradicting = [
+        sell for sell in sells if claim.is_way_out(sell) and (claim.claim == "stuck" or sell.held_before)
+    ]
+    if claim.sometimes and contradicting:
         return VerdictScore("undecided", "sometimes")
-    if against:
-        first = against[0]
-        changed = first.new_place or any(
-            not one.stuck and one.block_number <= first.block_number for one in turned
+    if contradicting:
+        first = contradicting[0]
+        has_changed = first.new_place or any(
+            not check.stuck and check.block_number <= first.block_number for check in later_checks
         )
-        return _by("wrong", "changed" if changed else "sold", first)
-    # That nobody sold proves nothing, and who failed to sell what cannot be sold is told of by nobody.
+        return _decided_by("wrong", "changed" if has_changed else "sold", first)
+    # The absence of sells proves nothing, and failed sells of an unsellable token are not reported.
     return VerdictScore("undecided", "no_sell")
 
 
-def _by(outcome: Outcome, cause: Cause, real: RealTrade) -> VerdictScore:
+def _decided_by(outcome: Outcome, cause: Cause, trade: RealTrade) -> VerdictScore:
     return VerdictScore(
-        outcome, cause, real.block_number, real.at_s, real.tx_hash, real.wallet, real.cost_bps
+        outcome, cause, trade.block_number, trade.at_s, trade.tx_hash, trade.wallet, trade.cost_bps
     )  # fmt: skip
 
 
@@ -357,11 +377,11 @@ WHY: dict[tuple[Outcome, Cause], str] = {
     ("undecided", "not_followed"): "The index does not have all blocks of that time.",
     ("undecided", "unreadable"): "Its evidence is of an older form, or no longer tells what was tried.",
 }  # fmt: skip
-"""What is said of each outcome and cause that can be together."""
+"""The sentence for each outcome and cause that occur together."""
 
 
 def sentence(score: VerdictScore) -> str:
-    """Why it came to that, with the figure that decided."""
+    """Why a verdict got its score, with the figure that decided."""
     text = WHY[score.outcome, score.cause]
     if score.cost_bps is None or score.cause not in ("sold", "cost"):
         return text

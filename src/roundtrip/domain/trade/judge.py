@@ -1,4 +1,4 @@
-"""What a wallet's own calls came to, and how that is judged: simulate, prepare and practice share it.
+"""Results of a wallet's own calls, and how they are judged; shared by simulate, prepare and practice.
 
 Losses are in bps of what was spent, valued at the pinned block.
 """
@@ -40,12 +40,13 @@ LEVELS: Mapping[str, Level] = MappingProxyType(
 has the exception."""
 
 WORST_FIRST = ("cannot_sell", "heavy_loss", "no_route", "high_loss", "ok")
-"""In which order what became of several received tokens decides."""
+"""The order in which the results of several received tokens decide."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallResult:
-    """One call. ``reason``: why it failed, as decoded, empty where it gave none; None when it did not."""
+    """One call. ``reason``: why it failed, as decoded, empty where the call gave none; None: it did not
+    fail."""
 
     ok: bool
     gas_used: int
@@ -54,8 +55,9 @@ class CallResult:
 
 @dataclass(frozen=True, slots=True)
 class BalanceChange:
-    """By how much a balance changed over all calls, gas left out; the zero address is eth. ``before_raw`` is
-    what was held, ``later_raw`` what is held in a later block, an hour and a day later with nothing done."""
+    """The change of a balance over all calls, without gas; the zero address is eth. ``before_raw``: the
+    balance before; ``later_raw``: the balance in a later block, an hour and a day later with no further
+    action."""
 
     asset: Address
     raw: int
@@ -65,7 +67,7 @@ class BalanceChange:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What the calls newly let a spender take. ``raw`` None: all there is of a collection or a vault."""
+    """What the calls newly allow a spender to take. ``raw`` None: all there is of a collection or a vault."""
 
     token: Address
     spender: Address
@@ -73,25 +75,26 @@ class Allowance:
     via: Literal["erc20", "permit2", "all", "operator", "item", "claim"]
 
     def is_unlimited(self) -> bool:
-        """True for amounts that stand for no bound: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1,
-        or what is left of them."""
+        """True for amounts that mean no limit: wallets and tokens use 2^96 - 1, 2^160 - 1 and 2^256 - 1, or
+        what is left of them."""
         return self.raw is None or self.raw >= 2**128 or self.raw == 2**96 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """A whole run. ``eth_changes_wei``: what each call changed of the wallet's eth, without its gas.
-    ``told``: decimals and symbol as each token answered; ``unread``: what told no balance."""
+    """A whole run. ``eth_changes_wei``: the change of the wallet's eth by each call, without its gas.
+    ``metadata``: decimals and symbol as each token returned them; ``unread``: tokens that returned no
+    balance."""
 
     calls: tuple[CallResult, ...]
     moved: tuple[BalanceChange, ...]
     allowances: tuple[Allowance, ...]
     eth_changes_wei: tuple[int, ...]
     gas_price_wei: int
-    told: Mapping[Address, tuple[int | None, bytes | None]] = field(default_factory=dict)
+    metadata: Mapping[Address, tuple[int | None, bytes | None]] = field(default_factory=dict)
     unread: frozenset[Address] = frozenset()
     items: tuple[Address, ...] = ()
-    """Collections of which items leave the wallet, as their events tell: items have no amounts here."""
+    """Collections of which items leave the wallet, according to their events: items have no amounts here."""
 
     def has_reverted(self) -> bool:
         """True when some call failed."""
@@ -100,9 +103,9 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """What became of one received token when it was sold. ``paid_known``: what was spent for it has a price
-    in what came back; ``free``: nothing was. ``through_opening``: the calls sold its curve out, and it was
-    sold in the pool that anybody may open then. ``left_out``: there are places where it was not tried."""
+    """A received token and the attempts to sell it. ``paid_known``: what was spent for it has a price in what
+    came back; ``free``: nothing was spent. ``through_opening``: the calls sold its curve out, and it was sold
+    in the pool that anyone may open then. ``left_out``: there are places where it was not tried."""
 
     token: Address
     received_raw: int
@@ -112,13 +115,13 @@ class Exit:
     through_opening: bool = False
     left_out: bool = False
     gap: Missing | None = None
-    """Where it could not even be looked for a place to sell it on."""
+    """Why the search for a place to sell it failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExitFinding:
-    """The code of one received token, with the venue that decided and what it showed. ``loss_bps`` is what
-    is lost at worst by the sells that count; None where that is not known, or nothing was paid."""
+    """The code of one received token, with the venue that decided and its reading. ``loss_bps``: the worst
+    loss of the sells that count; None: unknown, or nothing was paid."""
 
     exit: Exit
     code: str
@@ -129,13 +132,13 @@ class ExitFinding:
 
     def shown_sell(self) -> tuple[Probe, Sold] | None:
         """The sell that an answer shows: all of it straight back, the worse of its environments; where that
-        did not go through, the first one of the same wallet that did."""
+        failed, the first sell of the same wallet that went through."""
         if self.venue is None:
             return None
         sold = _buyer_sells(self.venue)
-        full = [one for one in sold if _straight_back(one[0])]
-        if full:
-            return min(full, key=lambda one: one[1].back_raw * one[1].held_raw)
+        straight_back = [sell for sell in sold if _straight_back(sell[0])]
+        if straight_back:
+            return min(straight_back, key=lambda sell: sell[1].back_raw * sell[1].held_raw)
         return next(iter(sold), None)
 
     def sold_straight_back(self) -> bool:
@@ -144,7 +147,7 @@ class ExitFinding:
         return isinstance(full, Sale) and full.whole and not self.exit.through_opening
 
     def impact_bps(self) -> int:
-        """How much less this size gets than a small buy on the same venue; 0 where that is not known."""
+        """How much less this size gets than a small buy on the same venue; 0 where unknown."""
         impact = self.reading.impact_bps if self.reading is not None else None
         return impact if isinstance(impact, int) else 0
 
@@ -158,31 +161,31 @@ def _straight_back(probe: Probe) -> bool:
     return probe.share_bps == BPS and probe.delay_s < 60
 
 
-def find_exit(one: Exit, policy: Policy) -> ExitFinding:
+def judge_exit(exit_: Exit, policy: Policy) -> ExitFinding:
     """The code of a received token: by the venue where it sells best.
 
-    A missing piece leaves it unproven only if two fillings of it give different codes.
+    A missing piece makes it unproven only if two fillings of it give different codes.
     """
-    if one.gap is not None:
-        return ExitFinding(one, "unproven", missing=one.gap)
-    if not one.venues:
-        return ExitFinding(one, "no_route", missing=None)
-    possible = [_codes(venue, one, policy) for venue in one.venues]
+    if exit_.gap is not None:
+        return ExitFinding(exit_, "unproven", missing=exit_.gap)
+    if not exit_.venues:
+        return ExitFinding(exit_, "no_route", missing=None)
+    possible = [_codes(venue, exit_, policy) for venue in exit_.venues]
     worst = min((max(codes, key=_badness) for codes in possible), key=_badness)
     best = min((min(codes, key=_badness) for codes in possible), key=_badness)
-    readings = [read_venue(venue, policy) for venue in one.venues]
-    number = min(
+    readings = [read_venue(venue, policy) for venue in exit_.venues]
+    decisive = min(
         range(len(readings)),
         key=lambda n: (_badness(max(possible[n], key=_badness)), _worst_loss_bps(readings[n], policy)),
     )
-    venue, reading = one.venues[number], readings[number]
+    venue, reading = exit_.venues[decisive], readings[decisive]
     if worst != best:
         gap = next((gap for other in readings for gap in _gaps(other)), _NOT_SOLD)
-        return ExitFinding(one, "unproven", venue, reading, missing=gap)
-    if one.left_out and worst != "ok":
-        return ExitFinding(one, "unproven", venue, reading, missing=_NOT_EVERYWHERE)
-    known = one.paid_known and not one.free and takes_sells(reading, policy)
-    return ExitFinding(one, worst, venue, reading, _worst_loss_bps(reading, policy) if known else None)
+        return ExitFinding(exit_, "unproven", venue, reading, missing=gap)
+    if exit_.left_out and worst != "ok":
+        return ExitFinding(exit_, "unproven", venue, reading, missing=_NOT_EVERYWHERE)
+    has_loss = exit_.paid_known and not exit_.free and takes_sells(reading, policy)
+    return ExitFinding(exit_, worst, venue, reading, _worst_loss_bps(reading, policy) if has_loss else None)
 
 
 _NOT_SOLD = Missing("node", "a sell was not tried")
@@ -193,31 +196,32 @@ def _badness(code: str) -> int:
     return -WORST_FIRST.index(code)
 
 
-def _codes(venue: VenueEvidence, one: Exit, policy: Policy) -> set[str]:
-    """Every code that some filling of the venue's missing pieces gives, or the best and the worst of all."""
+def _codes(venue: VenueEvidence, exit_: Exit, policy: Policy) -> set[str]:
+    """The codes of all fillings of the venue's missing pieces; stops once it has the best and the worst
+    code."""
     codes: set[str] = set()
     for filled in _fillings(venue):
         reading = read_venue(filled, policy)
         impact = reading.impact_bps
         for lost_bps in (impact,) if isinstance(impact, int) else (0, BPS):
-            codes.add(_venue_code(reading, lost_bps, one, policy))
+            codes.add(_venue_code(reading, lost_bps, exit_, policy))
         if {"ok", "cannot_sell"} <= codes:
             break
     return codes
 
 
-def _venue_code(reading: VenueReading, impact_bps: int, one: Exit, policy: Policy) -> str:
+def _venue_code(reading: VenueReading, impact_bps: int, exit_: Exit, policy: Policy) -> str:
     if not takes_sells(reading, policy):
         return "cannot_sell"
-    if one.free:
+    if exit_.free:
         return "ok"
-    if not one.paid_known:
+    if not exit_.paid_known:
         return "no_route"
     return code_of_loss(max(_worst_loss_bps(reading, policy), impact_bps), policy)
 
 
 def code_of_loss(lost_bps: int, policy: Policy) -> str:
-    """The code for what selling straight back loses, or what the price falls by."""
+    """The code for what selling straight back loses, or for the drop of the price."""
     if lost_bps >= policy.danger_loss_bps:
         return "heavy_loss"
     return "high_loss" if lost_bps >= policy.warn_loss_bps else "ok"
@@ -234,7 +238,7 @@ def _fillings(venue: VenueEvidence) -> Iterator[VenueEvidence]:
         probe = cell.probe
         if isinstance(cell.outcome, Missing) and probe.seller == "buyer":
             groups.setdefault((probe.delay_s, probe.share_bps), []).append(number)
-    ways = [_fickle, _as_refused, _best, _worst, _least]
+    ways = [_sold_once, _as_refused, _best, _worst, _least]
     extremes = ((way,) * len(groups) for way in ways)
     for choice in chain(extremes, product(ways, repeat=len(groups))):
         cells = list(venue.cells)
@@ -266,7 +270,7 @@ def _as_refused(probe: Probe) -> CellOutcome:
     return RefusedCall("sell", None, 0)
 
 
-def _fickle(probe: Probe) -> CellOutcome:
+def _sold_once(probe: Probe) -> CellOutcome:
     return _as_refused(probe) if probe.environment else _best(probe)
 
 
@@ -274,18 +278,17 @@ _SELLS = ("full", "hour", "day", "half")
 
 
 def _gaps(reading: VenueReading) -> list[Missing]:
-    found = [getattr(reading, name) for name in (*_SELLS, "fickle", "impact_bps")]
-    return [gap for gap in found if isinstance(gap, Missing)]
+    pieces = [getattr(reading, name) for name in (*_SELLS, "fickle", "impact_bps")]
+    return [gap for gap in pieces if isinstance(gap, Missing)]
 
 
 # --- what is lost ----------------------------------------------------------------------------------
 
 
 def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
-    """What is lost at worst by the sells that count: all of it straight back, an hour and a day later, what
-    did not sell counted as lost. Where not enough of it sells at once, half of it. What sells now and no
-    longer within a day is a high loss at least.
-    """
+    """The worst loss of the sells that count: all of it straight back, an hour and a day later; what did not
+    sell counts as lost. Where not enough of it sells at once, half of it. A token that sells now and no
+    longer within a day has a high loss at least."""
     laters = (reading.hour, reading.day)
     losses = [_of_all(sale) for sale in (reading.full, *laters) if enough(sale, policy)]
     if not enough(reading.full, policy):
@@ -297,7 +300,7 @@ def _worst_loss_bps(reading: VenueReading, policy: Policy) -> int:
 
 
 def _of_all(sale: SellResult) -> int:
-    """Of what all of it cost: what did not sell is lost too."""
+    """The loss on the cost of all of it: what did not sell is lost, too."""
     assert isinstance(sale, Sale)
     if sale.share_bps >= BPS:
         return sale.loss_bps
@@ -309,8 +312,8 @@ def _of_all(sale: SellResult) -> int:
 
 @dataclass(frozen=True, slots=True)
 class WalletChanges:
-    """What the wallet comes out with. ``short``: it could not have paid for all of the calls. ``lost_bps``:
-    where only money came, what that lost at the pinned block's prices; None where that is not known."""
+    """How the wallet changed. ``short``: it could not have paid for all of the calls. ``lost_bps``: where
+    only money came back, its loss at the pinned block's prices; None: unknown."""
 
     spent: bool
     received: bool
@@ -320,8 +323,9 @@ class WalletChanges:
 
 @dataclass(frozen=True, slots=True)
 class TradeOutcome:
-    """A whole trade, judged. ``decided``: the received token that decided; None: none did. ``lost_bps``:
-    where no token came, what is lost at the pinned block's prices; ``unpriced``: that is not known."""
+    """The judgement of a whole trade. ``decided``: the received token that decided; None: there is none.
+    ``lost_bps``: where no token came back, the loss at the pinned block's prices; ``unpriced``: that loss is
+    unknown."""
 
     code: str
     decided: ExitFinding | None = None
@@ -330,29 +334,29 @@ class TradeOutcome:
     unpriced: bool = False
 
     def level(self) -> Level:
-        """The level that goes with the code and what decided."""
+        """The level of the code and of the token that decided."""
         return level_of(self.code, self.decided)
 
 
-def level_of(code: str, found: ExitFinding | None) -> Level:
-    """The level that goes with the code; of code ok it is warn where what was bought sells only later, in
-    part, or in a pool that has to be opened first: it did not sell straight back. ``found``: the received
-    token that decided, None where there is none."""
+def level_of(code: str, finding: ExitFinding | None) -> Level:
+    """The level of the code. Code ok has level warn where the purchase sells only later, in part, or in a
+    pool that has to be opened first: it did not sell straight back. ``finding``: the received token that
+    decided; None: there is none."""
     level = LEVELS[code]
-    return "warn" if level == "ok" and found is not None and not found.sold_straight_back() else level
+    return "warn" if level == "ok" and finding is not None and not finding.sold_straight_back() else level
 
 
 def judge_trade(
     ran: RunResult, exits: tuple[ExitFinding, ...], changed: WalletChanges, policy: Policy
 ) -> TradeOutcome:
-    """The decided order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
+    """In this order: tx_reverts, unproven, then the worst received token, nothing_received, ok."""
     if ran.has_reverted() or changed.short:
         return TradeOutcome("tx_reverts")
-    open_ = next((one for one in exits if one.code == "unproven"), None)
-    if open_ is not None:
-        return TradeOutcome("unproven", open_, open_.missing)
+    unproven = next((finding for finding in exits if finding.code == "unproven"), None)
+    if unproven is not None:
+        return TradeOutcome("unproven", unproven, unproven.missing)
     if exits:
-        worst = min(exits, key=lambda one: (WORST_FIRST.index(one.code), -(one.loss_bps or 0)))
+        worst = min(exits, key=lambda finding: (WORST_FIRST.index(finding.code), -(finding.loss_bps or 0)))
         return TradeOutcome(worst.code, worst)
     if changed.lost_bps is not None and code_of_loss(changed.lost_bps, policy) != "ok":
         return TradeOutcome(code_of_loss(changed.lost_bps, policy), lost_bps=changed.lost_bps)
@@ -361,9 +365,9 @@ def judge_trade(
     return TradeOutcome("ok", unpriced=changed.spent and changed.lost_bps is None)
 
 
-def refusal(code: str, check: Verdict) -> str | None:
-    """The code that a buy is refused with; None: it is written. What cannot be sold, what loses half and
-    what a check calls a trap is not written, nor what no sell was proven for."""
+def refusal_code(code: str, check: Verdict) -> str | None:
+    """The code that a buy is refused with; None: it may be prepared. Refused are tokens that cannot be sold,
+    lose half, are a trap according to a check, or have no proven sell."""
     if code in ("cannot_sell", "heavy_loss"):
         return code
     if check.level == "danger":

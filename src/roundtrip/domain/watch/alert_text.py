@@ -1,5 +1,5 @@
-"""What an alert says, in a sentence. Tokens are their addresses, whole: a symbol is a stranger's text, and
-whoever wants an address with the same beginning and end has one made."""
+"""The sentences of alerts. Tokens are shown by their full addresses: a symbol is a stranger's text, and an
+address with the same first and last digits can be made."""
 
 from roundtrip.domain.base.types import Address, plain_decimal
 
@@ -8,7 +8,7 @@ from .rule_index import AlertSource
 from .rules import DECIMALS, WITHOUT_SHARE, Happening, Verb
 
 _DIGITS = 4
-_DID: dict[Verb, str] = {
+_SENTENCES: dict[Verb, str] = {
     "buying": "bought{} of {}",
     "selling": "sold{} of {}",
     "launching": "launched {1}, and bought{0} of it at once",
@@ -16,7 +16,7 @@ _DID: dict[Verb, str] = {
     "moving": "moved{} of {}",
     "draining": "took{} of the liquidity of {} away",
 }
-_DID_SO_MUCH: dict[Verb, str] = {
+_SENTENCES_WITHOUT_AMOUNT: dict[Verb, str] = {
     "buying": "bought {1}",
     "selling": "sold {1}",
     "launching": "launched {1}",
@@ -24,11 +24,11 @@ _DID_SO_MUCH: dict[Verb, str] = {
     "moving": "moved {1}",
     "draining": "took liquidity of {1} away",
 }
-"""Where nobody knows what it was worth."""
+"""Used where the value is unknown."""
 
 
 def draft_alert(source: AlertSource, happening: Happening) -> Draft:
-    """The row of something that happened, for one whose rule or follow it is about, or who holds the
+    """The alert row of a happening, for an account whose rule or follow it matches, or that holds the
     token."""
     spot = happening.spot
     return Draft(
@@ -36,7 +36,7 @@ def draft_alert(source: AlertSource, happening: Happening) -> Draft:
         kind=source.kind,
         source_id=source.id,
         at_s=spot.at_s,
-        said=_said_to(source, happening),
+        said=_alert_text(source, happening),
         verb=happening.verb,
         who=_who(source, happening),
         wallet=happening.wallet,
@@ -54,51 +54,52 @@ def draft_alert(source: AlertSource, happening: Happening) -> Draft:
 def _who(source: AlertSource, happening: Happening) -> str:
     if source.kind == "bag_guard":
         return "deployer" if happening.verb == "selling" else happening.wallet
-    # It stands first in a rule's text, and has no space in it.
+    # The first word of a rule's text; it has no space in it.
     return (source.name or happening.wallet) if source.kind == "follow" else source.name.split(" ", 1)[0]
 
 
-def _said_to(source: AlertSource, happening: Happening) -> str:
+def _alert_text(source: AlertSource, happening: Happening) -> str:
     if source.kind != "bag_guard":
         return describe_happening(happening, source.name if source.kind == "follow" else None)
     worth, share_ppm, token = _worth(happening), happening.share_ppm(), happening.token
-    much = worth or "some"
+    amount = worth or "some"
     if happening.verb == "selling":
-        what, of_what = f"The deployer of {token}, which you hold, sold {much} of it", "the supply"
+        sentence, whole = f"The deployer of {token}, which you hold, sold {amount} of it", "the supply"
     else:
-        what = f"{happening.wallet} took {much} of the liquidity of {token}, which you hold, away"
-        of_what = "what the pool had"
+        sentence = f"{happening.wallet} took {amount} of the liquidity of {token}, which you hold, away"
+        whole = "what the pool had"
     if share_ppm is None or worth.endswith("%"):
-        return f"{what}."
-    return f"{what}: {_round_amount(share_ppm, DECIMALS['%'])}% of {of_what}."
+        return f"{sentence}."
+    return f"{sentence}: {_round_amount(share_ppm, DECIMALS['%'])}% of {whole}."
 
 
-def said_of_verdict(token: Address, then: str, now: str, why: str) -> str:
-    """A held token's verdict has changed. ``then``, ``now``: level and code. ``why``: the sentence of the
-    check that shows it, with strangers' words in quotes; empty: not known."""
+def verdict_change_text(token: Address, old: str, new: str, why: str) -> str:
+    """A held token's verdict has changed. ``old``, ``new``: level and code. ``why``: the sentence of the
+    check that shows it, with strangers' words in quotes; empty: unknown."""
     because = f" {why}" if why else ""
-    return f"The verdict on {token}, which you hold, was {then} and is {now} now.{because}"
+    return f"The verdict on {token}, which you hold, was {old} and is {new} now.{because}"
 
 
 def describe_happening(happening: Happening, name: str | None = None) -> str:
-    """``name``: what the account calls the wallet; None: nothing."""
-    # A launch that its deployer bought nothing of, a graduation of a pool that raised nothing.
-    of_nothing = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE
-    worth = "" if of_nothing else _worth(happening)
-    sentence = (_DID if worth else _DID_SO_MUCH)[happening.verb]
-    did = sentence.format(f" {worth}", happening.token)
+    """``name``: the account's name for the wallet; None: it has none."""
+    # A launch whose deployer bought nothing, a graduation of a pool that raised nothing.
+    is_zero = happening.eth_wei == 0 and happening.verb in WITHOUT_SHARE
+    worth = "" if is_zero else _worth(happening)
+    template = (_SENTENCES if worth else _SENTENCES_WITHOUT_AMOUNT)[happening.verb]
+    sentence = template.format(f" {worth}", happening.token)
     if happening.verb == "graduating":
-        return f"{did}."
-    return f"{name or happening.wallet} {did}."
+        return f"{sentence}."
+    return f"{name or happening.wallet} {sentence}."
 
 
-def said_of_more(name: str, more: int) -> str:
-    """``name``: the rule's canonical text, or what the account calls the wallet. ``more``: of that minute."""
+def more_alerts_text(name: str, more: int) -> str:
+    """``name``: the rule's canonical text, or the account's name for the wallet. ``more``: alerts of that
+    minute that were left out."""
     return f"And {more} more in that minute: {name}."
 
 
 def _worth(happening: Happening) -> str:
-    """What it was worth, as far as that is known: in eth, in dollars, as a share."""
+    """The value, as far as it is known: in eth, in dollars, as a share."""
     share_ppm = happening.share_ppm()
     if happening.eth_wei is not None:
         return f"{_round_amount(happening.eth_wei, DECIMALS['eth'])} eth"
@@ -108,6 +109,6 @@ def _worth(happening: Happening) -> str:
 
 
 def _round_amount(raw: int, decimals: int) -> str:
-    """At most so many digits that say something; digits before the point stay. Rounded down."""
+    """Keeps at most ``_DIGITS`` significant digits; digits before the point stay. Rounded down."""
     cut = max(0, min(len(str(raw)) - _DIGITS, decimals))
     return plain_decimal(raw // 10**cut * 10**cut, decimals)

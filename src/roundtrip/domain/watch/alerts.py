@@ -1,4 +1,4 @@
-"""What an account is told, one row each."""
+"""Alerts of an account, one row each."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,21 +9,21 @@ Kind = Literal["rule", "follow", "bag_guard", "service", "test"]
 MOST_RULES, MOST_FOLLOWS, MOST_CHANNELS = 50, 200, 5
 """Of one account."""
 MOST_A_MINUTE = 20
-"""Rows that one rule, follow or bag raises in a minute of the chain's clock; of the others it is told how
-many."""
+"""Rows that one rule, follow or bag raises in a minute of the chain's clock; the account gets the number of
+the others."""
 MINUTE_S = 60
 INBOX_S = 7 * 86_400
 BAG = "bag guard"
-"""What it is called where rules and follows have names."""
+"""Its name where rules and follows have names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A row before it has a number. ``source_id``: of the rule, the follow, or the channel that it is about;
-    of the bag
-    guard, ``bag.source_of``. ``who``: as the account calls who did it, or the rule's ``who``. ``at_s``:
-    when it happened. ``rule``: the canonical text. ``said``: the sentence. ``more``: not a fact, but so many
-    that became no rows. ``block_number`` and what goes with it is None where it is about no fact."""
+    """A row before it has an id. ``source_id``: the id of the rule, the follow or the channel; for the bag
+    guard, ``bag_guard.guard_source_id``. ``who``: the account's name for the wallet, or the rule's ``who``.
+    ``at_s``: when it happened. ``rule``: the canonical text. ``said``: the sentence. ``more``: not a fact,
+    but the number of alerts that got no row. ``block_number`` and the other fields of a fact are None where
+    the row is about none."""
 
     account_id: int
     kind: Kind
@@ -46,7 +46,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """A row as it is kept. ``symbol``: as the token gave it, cut but not cleaned."""
+    """A stored row. ``symbol``: as the token returned it, cut but not cleaned."""
 
     id: int
     draft: Draft

@@ -1,4 +1,4 @@
-"""The bag guard: what of a token's doings its holders are told, and when its verdict has changed. Pure."""
+"""The bag guard: which events of a token alert its holders, and when its verdict has changed. Pure."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,28 +16,30 @@ from .rules import Happening
 class Guard:
     """Every threshold of the bag guard.
 
-    ``sold_ppm``: of the supply; each time that all the deployer ever sold passes one more of these it is
-    told: so a sale in small parts is told as often as one at once. ``left_ppm``: of a pool's liquidity, in
-    one transaction; ``left_wei``: what has to be worth so much where the share is not known;
-    ``least_left_wei``: of less nobody is told, whatever share it was. ``place_ppm``: of the money in a
-    token's pools; one that has so much matters, whether it is traded in or not. ``given_ppm``: of the supply;
-    a wallet that never bought a token holds it from so much on: anybody can send anybody tokens.
-    ``most_held``, ``most_given``: of one wallet so many tokens are guarded by checks, the newest that it
-    bought and the newest that it was given.
+    ``sold_ppm``: of the supply; each time the deployer's total sales pass another multiple of it, holders are
+    alerted, so that many small sales alert as often as one large one. ``drained_ppm``: of a pool's liquidity,
+    in one transaction; ``drained_wei``: the value that alerts where the share is unknown;
+    ``least_drained_wei``: a lower value never alerts, whatever its share. ``pool_money_ppm``: of the money in
+    a token's pools; a pool with this share matters even if it is not traded in. ``given_ppm``: of the supply;
+    a wallet that never bought a token counts as a holder only from this share on, because anyone can send
+    tokens to anyone. ``most_held``, ``most_given``: tokens of one wallet that are guarded by checks: the
+    newest that it bought, and the newest that it was given.
 
-    ``confirmed_s``: between two checks that say the same. ``again_s``: so long after a row about a token's
-    verdict it is not told that it is better. ``checked_every_s``: how old a held token's newest check may be;
-    ``event_every_s``: between two checks for what happened. ``most_waiting``: so many checks at most wait or
-    run when some are wished for; ``most_of_events``: beside them, of those for what happened."""
+    ``confirmed_s``: the least time between two checks that agree. ``recovery_wait_s``: after an alert about a
+    token's verdict, the wait before an alert that it is better. ``checked_every_s``: the greatest age of a
+    held token's newest check; ``event_every_s``: the least time between two checks for events.
+    ``most_waiting``: checks that may wait or run when more are enqueued; ``most_of_events``: in addition,
+    checks for events.
+    """
 
     sold_ppm: int = 1_000
-    left_ppm: int = 50_000
-    left_wei: int = 10**18
-    least_left_wei: int = 5 * 10**16
-    place_ppm: int = 200_000
+    drained_ppm: int = 50_000
+    drained_wei: int = 10**18
+    least_drained_wei: int = 5 * 10**16
+    pool_money_ppm: int = 200_000
     given_ppm: int = 1_000
     confirmed_s: int = 10
-    again_s: int = 3_600
+    recovery_wait_s: int = 3_600
     checked_every_s: int = 300
     event_every_s: int = 60
     most_waiting: int = 8
@@ -52,7 +54,7 @@ _PPM = 1_000_000
 
 def sells_much(before_raw: int, sold_raw: int, supply_raw: int | None, guard: Guard = GUARD) -> bool:
     """Whether a deployer who had sold ``before_raw`` and sells ``sold_raw`` more passes a multiple of the
-    threshold. Of a supply that is not known, anything counts."""
+    threshold. With an unknown supply any sale counts."""
     if not supply_raw:
         return sold_raw > 0
     part = max(1, supply_raw * guard.sold_ppm // _PPM)
@@ -60,44 +62,44 @@ def sells_much(before_raw: int, sold_raw: int, supply_raw: int | None, guard: Gu
 
 
 def drains_much(draining: Happening, guard: Guard = GUARD) -> bool:
-    """Whether so much left a pool that its token's holders are told, if the pool matters."""
-    share_ppm, left_wei = draining.share_ppm(), draining.eth_wei
-    if left_wei is not None and left_wei < guard.least_left_wei:
+    """Whether enough left a pool to alert its token's holders, if the pool matters."""
+    share_ppm, drained_wei = draining.share_ppm(), draining.eth_wei
+    if drained_wei is not None and drained_wei < guard.least_drained_wei:
         return False
     if share_ppm is not None:
-        return share_ppm >= guard.left_ppm
-    return left_wei is not None and left_wei >= guard.left_wei
+        return share_ppm >= guard.drained_ppm
+    return drained_wei is not None and drained_wei >= guard.drained_wei
 
 
 class PoolMoney(NamedTuple):
-    """One of a token's pools: what was traded in it within a day, and the money that lies in it, in wei;
-    None: not known."""
+    """One of a token's pools: what was traded in it within a day, and the money in it, in wei; None:
+    unknown."""
 
     traded: Turnover
     wei: int | None
 
 
-def matters(own: PoolMoney, everywhere: Collection[PoolMoney], guard: Guard = GUARD) -> bool:
-    """Whether a pool is one of those in which its token can be sold: a good part of the day's trade was in
-    it, or it has a good part of the money. ``everywhere``: it among them. Where of a pool that is traded in
-    nobody knows the money, or of this one, the trade alone tells; and where nothing was traded, a pool of
-    which the money is not known may be all there is."""
-    trade = [place.traded for place in everywhere]
-    if is_traded_in(own.traded, trade):
+def pool_matters(pool: PoolMoney, everywhere: Collection[PoolMoney], guard: Guard = GUARD) -> bool:
+    """Whether a pool is one in which its token can be sold: a good part of the day's trade was in it, or it
+    has a good part of the money. ``everywhere``: all pools, this one included. Where the money of this pool,
+    or of one that is traded in, is unknown, only the trade decides; and where nothing was traded, a pool with
+    unknown money may be the only one."""
+    turnovers = [other.traded for other in everywhere]
+    if is_traded_in(pool.traded, turnovers):
         return True
-    if own.wei is None:
-        return not any(one.trades for one in trade)
-    if any(place.wei is None and is_traded_in(place.traded, trade) for place in everywhere):
+    if pool.wei is None:
+        return not any(turnover.trades for turnover in turnovers)
+    if any(other.wei is None and is_traded_in(other.traded, turnovers) for other in everywhere):
         return False
-    return own.wei * _PPM >= guard.place_ppm * sum(place.wei or 0 for place in everywhere)
+    return pool.wei * _PPM >= guard.pool_money_ppm * sum(other.wei or 0 for other in everywhere)
 
 
 # --- what is counted and checked -------------------------------------------------------------------
 
 
-def source_of(token_number: int, verb: str) -> int:
-    """Under which what happens to a token counts for an account: the token's number in facts.address. Below
-    zero for liquidity that leaves, so that it crowds out no sale of the deployer's."""
+def guard_source_id(token_number: int, verb: str) -> int:
+    """The id under which a token's events count for an account: the token's number in facts.address. Negative
+    for liquidity that leaves, so that it does not crowd out a sale of the deployer's."""
     return -token_number if verb == "draining" else token_number
 
 
@@ -109,34 +111,40 @@ class BagHolding(NamedTuple):
     is_given: bool
 
 
-def in_turn(
-    held: Iterable[BagHolding],
+def order_checks(
+    holdings: Iterable[BagHolding],
     due: Collection[Address],
     checked: Mapping[Address, datetime],
-    open_ones: Collection[Address],
+    unconfirmed: Collection[Address],
 ) -> list[Address]:
-    """In which order ``due`` are checked: those of ``open_ones``, of which a change waits for another check;
-    what somebody bought; what was given only. Within each accounts take turns, each with what of its own was
-    checked longest ago, or never: who holds much takes nothing from others."""
-    own: dict[int, list[tuple[bool, bool, float, Address]]] = {}
+    """The order in which ``due`` are checked: first those of ``unconfirmed``, where a change waits for
+    another check; then what an account bought; then what was only given. Within each group accounts take
+    turns, each with its token that was checked longest ago, or never: an account that holds many delays no
+    other."""
+
+    def checked_s(token: Address) -> float:
+        at = checked.get(token)
+        return at.timestamp() if at else 0.0
+
+    by_account: dict[int, list[tuple[bool, bool, float, Address]]] = {}
     given = dict.fromkeys(due, True)
-    for one in held:
-        if one.token in given:
-            at = checked.get(one.token)
-            age = (one.token not in open_ones, one.is_given, at.timestamp() if at else 0.0, one.token)
-            own.setdefault(one.account_id, []).append(age)
-            given[one.token] &= one.is_given
-    turn: dict[Address, int] = {}
-    for tokens in own.values():
-        for place, (*_, token) in enumerate(sorted(tokens)):
-            turn[token] = min(place, turn.get(token, place))
+    for holding in holdings:
+        if holding.token in given:
+            token = holding.token
+            priority = (token not in unconfirmed, holding.is_given, checked_s(token), token)
+            by_account.setdefault(holding.account_id, []).append(priority)
+            given[token] &= holding.is_given
+    turns: dict[Address, int] = {}
+    for tokens in by_account.values():
+        for turn, (*_, token) in enumerate(sorted(tokens)):
+            turns[token] = min(turn, turns.get(token, turn))
     return sorted(
         given,
         key=lambda token: (
-            token not in open_ones,
+            token not in unconfirmed,
             given[token],
-            turn.get(token, 0),
-            checked[token].timestamp() if token in checked else 0.0,
+            turns.get(token, 0),
+            checked_s(token),
             token,
         ),
     )
@@ -145,12 +153,13 @@ def in_turn(
 # --- verdicts --------------------------------------------------------------------------------------
 
 _RANK = {"ok": 0, "warn": 1, "danger": 2}
-"""Worse is higher. ``unknown`` is none of them: what could not be found out is no change, and no pass."""
+"""Worse is higher. ``unknown`` has no rank: an inconclusive check is neither a change nor a pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredLevel:
-    """One kept check. ``id`` grows with time. ``deep``: it asked more, and may find what others do not."""
+    """One stored check. ``id`` grows with time. ``deep``: it tested more, and may find what other checks do
+    not."""
 
     id: int
     at: datetime
@@ -162,7 +171,7 @@ class StoredLevel:
 
 @dataclass(frozen=True, slots=True)
 class BagStanding:
-    """What holders know of a token, fields as the columns of accounts.bag_verdict."""
+    """What a token's holders know, fields as the columns of accounts.bag_verdict."""
 
     level: str
     code: str
@@ -175,77 +184,87 @@ class BagStanding:
 
 @dataclass(frozen=True, slots=True)
 class VerdictTurn:
-    """A verdict has changed: what it was, and the check that shows what it is, with the level that holds and
-    without a code where that is not the check's own."""
+    """A changed verdict: its old level and code, and the check that shows the new one. Where the new level is
+    not the check's own, the check has the level that holds, and no code."""
 
     then_level: str
     then_code: str
     now: StoredLevel
 
 
-def first_standing(seen: StoredLevel) -> BagStanding | None:
-    """What holders are taken to know when a token is first looked at; None: that check found nothing out."""
-    if seen.level not in _RANK:
+def initial_standing(check: StoredLevel) -> BagStanding | None:
+    """What holders are assumed to know at a token's first check; None: that check was inconclusive."""
+    if check.level not in _RANK:
         return None
-    return BagStanding(seen.level, seen.code, seen.policy_version, seen.id)
+    return BagStanding(check.level, check.code, check.policy_version, check.id)
 
 
-def after(
+def apply_checks(
     standing: BagStanding, checks: Iterable[StoredLevel], guard: Guard = GUARD
 ) -> tuple[BagStanding, list[VerdictTurn]]:
-    """What stands after ``checks``, the oldest first, and what is to be told of them."""
-    turned = []
-    for seen in checks:
-        standing, change = _after(standing, seen, guard)
+    """The standing after ``checks``, the oldest first, and the changes to report."""
+    changes = []
+    for check in checks:
+        standing, change = _apply_check(standing, check, guard)
         if change is not None:
-            turned.append(change)
-    return standing, turned
+            changes.append(change)
+    return standing, changes
 
 
-def _after(standing: BagStanding, seen: StoredLevel, guard: Guard) -> tuple[BagStanding, VerdictTurn | None]:
-    standing = replace(standing, seen_id=max(standing.seen_id, seen.id))
-    if seen.level not in _RANK:
+def _apply_check(
+    standing: BagStanding, check: StoredLevel, guard: Guard
+) -> tuple[BagStanding, VerdictTurn | None]:
+    standing = replace(standing, seen_id=max(standing.seen_id, check.id))
+    if check.level not in _RANK:
         return standing, None
-    if seen.policy_version != standing.policy_version:
-        # We judge otherwise: the token has not changed.
-        return replace(first_standing(seen) or standing, told_at=standing.told_at), None
-    rank, was = _RANK[seen.level], _RANK[standing.level]
-    if rank < was and not seen.deep:
-        # A check that asks less finds less: it takes back nothing.
+    if check.policy_version != standing.policy_version:
+        # The policy has changed, not the token.
+        return replace(initial_standing(check) or standing, told_at=standing.told_at), None
+    rank, old_rank = _RANK[check.level], _RANK[standing.level]
+    if rank < old_rank and not check.deep:
+        # A check that tests less finds less: it revokes nothing.
         return standing, None
-    if rank == was:
-        return replace(standing, code=seen.code, next_level=None, next_at=None), None
-    agreed = _agreed_level(standing, seen, guard)
+    if rank == old_rank:
+        return replace(standing, code=check.code, next_level=None, next_at=None), None
+    agreed = _agreed_level(standing, check, guard)
     if agreed is None:
-        again = standing.next_level is not None and (_RANK[standing.next_level] > was) == (rank > was)
-        if again and not _was_put_back(standing.next_at, seen.at):
-            # The first of them: time runs from there.
+        is_repeated = standing.next_level is not None and (_RANK[standing.next_level] > old_rank) == (
+            rank > old_rank
+        )
+        if is_repeated and not _was_put_back(standing.next_at, check.at):
+            # The first of several: the wait starts there.
             return standing, None
-        return replace(standing, next_level=seen.level, next_at=seen.at), None
+        return replace(standing, next_level=check.level, next_at=check.at), None
     told_at = standing.told_at
-    if rank < was and told_at is not None and seen.at < told_at + timedelta(seconds=guard.again_s):
-        # Later, if it still stands. What is worse never waits: nobody is to rest on what was said before.
+    if (
+        rank < old_rank
+        and told_at is not None
+        and check.at < told_at + timedelta(seconds=guard.recovery_wait_s)
+    ):
+        # Reported later, if it still holds. A worse verdict never waits: no holder may rely on the old one.
         return standing, None
-    # Of a level that it has only together with another check, its code tells no more.
-    now = seen if agreed == seen.level else replace(seen, level=agreed, code="")
-    change = VerdictTurn(standing.level, standing.code, now)
-    known = replace(standing, level=agreed, code=now.code, next_level=None, next_at=None, told_at=seen.at)
-    return known, change
+    # Where two checks only agree on a milder level, the check's own code does not apply.
+    shown = check if agreed == check.level else replace(check, level=agreed, code="")
+    change = VerdictTurn(standing.level, standing.code, shown)
+    changed = replace(
+        standing, level=agreed, code=shown.code, next_level=None, next_at=None, told_at=check.at
+    )
+    return changed, change
 
 
 def _was_put_back(first_at: datetime | None, at: datetime) -> bool:
-    """Whether our clock was, between two checks: time would run for as long as that."""
+    """Whether our clock was set back between two checks: the wait would last that much longer."""
     return first_at is not None and age_s(first_at.timestamp(), at.timestamp()) is None
 
 
-def _agreed_level(standing: BagStanding, seen: StoredLevel, guard: Guard) -> str | None:
-    """What this check and the one before it say at least, both; None: no other one said so, or not long
-    enough ago."""
-    first, at = standing.next_level, standing.next_at
-    was, rank = _RANK[standing.level], _RANK[seen.level]
-    if first is None or at is None or (_RANK[first] > was) != (rank > was):
+def _agreed_level(standing: BagStanding, check: StoredLevel, guard: Guard) -> str | None:
+    """The level that this check and the one before it both reach; None: no earlier check agrees, or it is too
+    recent."""
+    first, first_at = standing.next_level, standing.next_at
+    old_rank, rank = _RANK[standing.level], _RANK[check.level]
+    if first is None or first_at is None or (_RANK[first] > old_rank) != (rank > old_rank):
         return None
-    if seen.at < at + timedelta(seconds=guard.confirmed_s):
+    if check.at < first_at + timedelta(seconds=guard.confirmed_s):
         return None
-    # The nearer to what was: a token that is danger in one check and warn in the next is at least warn.
-    return min(first, seen.level, key=lambda level: abs(_RANK[level] - was))
+    # The milder change: a token that is danger in one check and warn in the next is at least warn.
+    return min(first, check.level, key=lambda level: abs(_RANK[level] - old_rank))

@@ -1,5 +1,4 @@
-"""The life of a channel and of what is delivered to it, as tables; how long is waited between tries, and who
-goes before whom."""
+"""States of channels and deliveries, as tables; waits between tries; the order of deliveries."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -11,7 +10,7 @@ from roundtrip.domain.base.job_turns import Lane
 
 State = Literal["live", "failing", "off", "removed"]
 Event = Literal["delivered", "failed", "failed_long", "gone", "removed"]
-"""``failed_long``: a try failed, as did all others of three days. ``gone``: it was answered 410.
+"""``failed_long``: a try failed, like all others of three days. ``gone``: the target answered 410.
 ``removed``: by its owner."""
 
 LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
@@ -25,13 +24,13 @@ LIFE: MappingProxyType[tuple[State, Event], State] = MappingProxyType(
         ("failing", "failed_long"): "off",
         ("failing", "gone"): "removed",
         ("failing", "removed"): "removed",
-        # Its owner set it again, and the test arrived.
+        # Its owner set it up again, and the test arrived.
         ("off", "delivered"): "live",
         ("off", "removed"): "removed",
     }
 )
-TOLD: tuple[State, ...] = ("live", "failing")
-"""Channels that are told of what happens."""
+ACTIVE: tuple[State, ...] = ("live", "failing")
+"""Channels that get deliveries."""
 
 DeliveryState = Literal["waiting", "delivered", "failed", "dropped"]
 DeliveryEvent = Literal["delivered", "failed", "failed_last", "dropped", "resent"]
@@ -51,101 +50,103 @@ DELIVERY_LIFE: MappingProxyType[tuple[DeliveryState, DeliveryEvent], DeliverySta
 )
 
 WAITS_S = (5, 60, 300, 1800, 7200, 21_600, 43_200)
-"""After the first try that failed, the second and so on."""
+"""Waits after the first failed try, the second, and so on."""
 MOST_TRIES = len(WAITS_S) + 1
 IN_ORDER_TRIES = 2
-"""One that failed more often goes behind the others: what is refused for ever does not hold them up."""
+"""A delivery that failed more often goes behind the others, so that a permanent failure does not block
+them."""
 OFF_AFTER_S = 3 * 86_400
-"""So long nothing but failures switches a channel off."""
+"""A channel is switched off after this time with nothing but failures."""
 QUIET = timedelta(days=1)
-"""Where nothing was tried for so long after it could have been, failures before that count no more."""
+"""Older failures no longer count after this time without a try that was possible."""
 
 URGENT = ("bag_guard", "service")
-"""Kinds of messages that go before others."""
+"""Kinds of messages that are sent before others."""
 SLOW_MS = 1000
-"""Whose answers take longer is sent to from places of its own."""
+"""Targets with slower answers have slots of their own."""
 PLACE_S = 0.5
-"""So long a run keeps its place from others, and begins further messages."""
+"""How long a run holds its slot, and starts further messages."""
 LANES = (
-    Lane("urgent", places=16, of_owner=2, of_host=4, keeps_s=PLACE_S),
-    Lane("normal", places=64, of_owner=1, of_host=16, keeps_s=PLACE_S),
-    Lane("unproven", places=8, of_owner=2, of_host=2, keeps_s=PLACE_S),
-    Lane("slow", places=16, of_owner=1, of_host=4),
+    Lane("urgent", places=16, max_per_owner=2, max_per_host=4, hold_s=PLACE_S),
+    Lane("normal", places=64, max_per_owner=1, max_per_host=16, hold_s=PLACE_S),
+    Lane("unproven", places=8, max_per_owner=2, max_per_host=2, hold_s=PLACE_S),
+    Lane("slow", places=16, max_per_owner=1, max_per_host=4),
 )
-"""Where channels wait for their turn: with a message of ``URGENT``; proven; not proven; and slow, whatever
-else."""
+"""Where channels wait for their turn: with a message of ``URGENT``; proven; not proven; and slow, which comes
+before the others."""
 MOST_AT_ONCE = 256
-"""Runs of one worker, with those that went on without a place."""
+"""Runs of one worker, those that continue without a slot included."""
 HOST_ROWS, HOST_WINDOW = 60, timedelta(seconds=60)
-"""So many rows go to a host in a minute, of webhooks that are not proven."""
+"""Rows a minute to one host, over all webhooks that are not proven."""
 TURN_ROWS = 20
-"""So many of them in one run, so that several accounts have their share of a minute."""
+"""Rows of one run, so that several accounts share a minute."""
 
 
 class IllegalChannelMove(Exception):
-    """Nothing of the kind can happen to it as it stands; nothing was changed."""
+    """The event is not possible in this state; nothing was changed."""
 
 
-def after(state: State, event: Event) -> State:
-    """What a channel is then. Raises Illegal."""
-    found = LIFE.get((state, event))
-    if found is None:
+def next_state(state: State, event: Event) -> State:
+    """The state of a channel after the event. Raises IllegalChannelMove."""
+    new_state = LIFE.get((state, event))
+    if new_state is None:
         raise IllegalChannelMove(f"a channel that is {state} cannot be {event}")
-    return found
+    return new_state
 
 
-def delivery_after(state: DeliveryState, event: DeliveryEvent) -> DeliveryState:
-    """What a delivery is then. Raises Illegal."""
-    found = DELIVERY_LIFE.get((state, event))
-    if found is None:
+def next_delivery_state(state: DeliveryState, event: DeliveryEvent) -> DeliveryState:
+    """The state of a delivery after the event. Raises IllegalChannelMove."""
+    new_state = DELIVERY_LIFE.get((state, event))
+    if new_state is None:
         raise IllegalChannelMove(f"a delivery that is {state} cannot be {event}")
-    return found
+    return new_state
 
 
 def failure(state: State, failing_s: float) -> Event:
-    """What a try that failed is to its channel. ``failing_s``: since the first failure of those without a
-    success between them."""
+    """The event that a failed try is for its channel. ``failing_s``: seconds since the first of the failures
+    in a row."""
     return "failed_long" if state == "failing" and failing_s >= OFF_AFTER_S else "failed"
 
 
 def failing_since(since: datetime | None, rests_until: datetime | None, now: datetime) -> datetime:
-    """Since when a channel fails that failed now. ``since``: as it stood; ``rests_until``: when something
-    could have been tried again."""
+    """The start of the failures in a row, for a channel that failed now. ``since``: the stored start;
+    ``rests_until``: when the next try was due."""
     if since is None or (rests_until is not None and now - rests_until > QUIET):
         return now
     return since
 
 
 def wait_s(failures: int, drawn: float, retry_after_s: float | None = None) -> float:
-    """How long to wait after so many failures on end; after more than there are waits the last again.
-    ``drawn``, 0 to 1, spreads it by a quarter to both sides. ``retry_after_s``: what the answer wished; it is
-    waited for where that is longer, the longest wait at most."""
+    """The wait after a number of failures in a row; after the last of ``WAITS_S`` it stays the same.
+    ``drawn``, 0 to 1, varies it by a quarter either way. ``retry_after_s``: what the target asked for; the
+    wait is at least that, but at most the longest wait."""
     wait = WAITS_S[min(failures, len(WAITS_S)) - 1] * (0.75 + drawn / 2)
     return wait if retry_after_s is None else max(wait, min(retry_after_s, float(WAITS_S[-1])))
 
 
-def messages_of(count: int, most: int) -> list[range]:
-    """Places of so many rows in messages of ``most`` rows at most."""
-    return [range(first, min(first + most, count)) for first in range(0, count, most)]
+def split_messages(count: int, max_rows: int) -> list[range]:
+    """Ranges of ``count`` rows, for messages of at most ``max_rows`` rows."""
+    return [range(first, min(first + max_rows, count)) for first in range(0, count, max_rows)]
 
 
-def answers_ms(before: int, took_ms: int) -> int:
-    """How long a target's answers take, after one that took so long: longer at once, shorter bit by bit."""
+def smooth_answer_ms(before: int, took_ms: int) -> int:
+    """A target's usual answer time, after one answer: a longer one counts at once, a shorter one by a
+    quarter."""
     return max(took_ms, (3 * before + took_ms) // 4)
 
 
 def host_of(shown: str) -> str:
-    """Whose limits a target counts against, by how it is shown. Of Discord's own host each webhook's:
-    everybody's are there."""
+    """The host whose limits a target counts against, from the shown form of the target. Discord's webhooks
+    count one by one, since all of them share its host."""
     return urlsplit(shown).netloc or shown
 
 
 def rows_that_fit(sizes: Sequence[int], room: int) -> int:
-    """How many of these messages, from the first on, may be sent in one run where so many rows have room:
-    none, one, or as many as come to ``TURN_ROWS`` rows."""
-    fit = rows = 0
+    """How many of these messages, from the first on, one run may send with room for ``room`` rows: none, one,
+    or as many as ``TURN_ROWS`` rows allow."""
+    count = rows = 0
     for size in sizes:
-        if rows + size > room or (fit and rows + size > TURN_ROWS):
+        if rows + size > room or (count and rows + size > TURN_ROWS):
             break
-        fit, rows = fit + 1, rows + size
-    return fit
+        count, rows = count + 1, rows + size
+    return count

@@ -1,4 +1,4 @@
-"""Which rules and follows a happening is about, found without looking at the others."""
+"""Finds the rules and follows that match a happening, without scanning all of them."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator, Mapping
@@ -16,9 +16,9 @@ _Kind = Literal["rule", "follow", "bag_guard"]
 
 @dataclass(frozen=True, slots=True)
 class AlertSource:
-    """A rule, a follow, or that the account's wallet holds the token: then ``id`` is ``bag.source_of``.
-    ``from_number``: happenings of later blocks count. ``name``: of a follow, as the account calls the wallet;
-    of a rule its canonical text."""
+    """A rule, a follow, or an account's holding of the token; then ``id`` is ``bag_guard.guard_source_id``.
+    ``from_number``: happenings of later blocks count. ``name``: of a follow, the account's name for the
+    wallet; of a rule, its canonical text."""
 
     kind: _Kind
     id: int
@@ -27,14 +27,14 @@ class AlertSource:
     from_number: int
 
 
-_A_FOLLOWER = 4
-"""To look up a follower's rules takes as long as going through so many."""
+_FOLLOWER_COST = 4
+"""The cost of looking up a follower's rules, in scanned rules."""
 _Ranked = tuple[int, int, AlertSource]
-"""By threshold, then by id."""
+"""Sorted by threshold, then by id."""
 
 
 class _Bucket:
-    """Rules that differ by no more than their thresholds."""
+    """Rules that differ only in their thresholds."""
 
     __slots__ = ("plain", "ranked")
 
@@ -57,37 +57,38 @@ class _Bucket:
         if not ranked:
             del self.ranked[over.unit]
 
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return not self.plain and not self.ranked
 
     def rules_passed(self, happening: Happening) -> Iterator[tuple[list[_Ranked], int]]:
-        """Of each unit the rules, and how many of them from the front it is about."""
+        """For each unit its rules, and how many of them, from the front, the happening exceeds."""
         for unit, ranked in self.ranked.items():
-            beyond = happening.beyond(unit)
-            if beyond is not None:
-                # A tuple is less than a longer one that it begins: those at ``beyond`` itself stay out.
-                yield ranked, bisect_left(ranked, (beyond,))
+            magnitude = happening.magnitude(unit)
+            if magnitude is not None:
+                # A tuple sorts before a longer one that starts with it: rules at ``magnitude`` itself stay
+                # out.
+                yield ranked, bisect_left(ranked, (magnitude,))
 
     def count(self, happening: Happening) -> int:
-        """How many it is about, without touching them."""
+        """How many rules match, without touching them."""
         return len(self.plain) + sum(count for _, count in self.rules_passed(happening))
 
-    def of(self, happening: Happening) -> list[AlertSource]:
-        """Those that it is about."""
-        found = list(self.plain.values())
+    def matching(self, happening: Happening) -> list[AlertSource]:
+        """The rules that match."""
+        sources = list(self.plain.values())
         for ranked, count in self.rules_passed(happening):
-            found += [source for _, _, source in ranked[:count]]
-        return found
+            sources += [source for _, _, source in ranked[:count]]
+        return sources
 
 
 _Group = Address | int | Literal["any", "follow"]
-"""By whom: that wallet, who an account follows (its number), anybody, who anybody follows."""
+"""The acting wallet; an account's number for the wallets that it follows; any wallet; any followed wallet."""
 _Key = tuple[Verb, _Group, Address | None]
-"""What is done, by whom, and with which token; None: with any."""
+"""The verb, the group, and the token; None: any token."""
 
 
 class RuleIndex:
-    """Every live rule and follow. A happening costs what it matches."""
+    """Every live rule and follow. The cost of a happening grows with its matches only."""
 
     def __init__(self) -> None:
         self._buckets: dict[_Key, _Bucket] = {}
@@ -96,14 +97,14 @@ class RuleIndex:
         self._followers: dict[Address, dict[int, AlertSource]] = {}
 
     def add_rule(self, source: AlertSource, rule: Rule, wallet: Address | None) -> None:
-        """``wallet``: who is meant, of ``wallet``, ``deployer`` and ``creator``; None: nobody knows, and it
-        is about nothing. Added again: replaced."""
+        """``wallet``: the wallet that ``wallet``, ``deployer`` or ``creator`` resolves to; None: unknown, so
+        the rule matches nothing. A second call with the same id replaces the rule."""
         self.remove("rule", source.id)
         groups: tuple[_Group, ...]
         if rule.who.kind == "any":
             groups = ("any",)
         elif rule.who.kind == "follow":
-            # Twice, to be found from whichever side has fewer: see _of_followers.
+            # Added twice, to be found from the side with fewer: see _match_follow_rules.
             groups = ("follow", source.account_id)
         else:
             groups = () if wallet is None else (wallet,)
@@ -113,23 +114,23 @@ class RuleIndex:
             self._buckets.setdefault(key, _Bucket()).add(source, rule.over)
 
     def add_follow(self, source: AlertSource, wallet: Address) -> None:
-        """The account follows the wallet: for that alone, and for its rules about ``follow``. An account
-        follows a wallet once: added again, under whatever id, it is replaced."""
+        """The account follows the wallet: for itself, and for its rules about ``follow``. An account follows
+        a wallet once: a second call replaces the follow, under whatever id."""
         self.remove("follow", source.id)
         followers = self._followers.setdefault(wallet, {})
-        if (before := followers.get(source.account_id)) is not None:
-            del self._follows[before.id]
+        if (replaced := followers.get(source.account_id)) is not None:
+            del self._follows[replaced.id]
         followers[source.account_id] = source
         self._follows[source.id] = wallet, source.account_id
 
     def remove(self, kind: _Kind, source_id: int) -> None:
-        """It is not there any more; one that never was changes nothing."""
+        """Removes a rule or a follow; does nothing where it does not exist."""
         if kind == "rule" and source_id in self._rules:
             keys, over = self._rules.pop(source_id)
             for key in keys:
                 bucket = self._buckets[key]
                 bucket.remove(source_id, over)
-                if bucket.empty():
+                if bucket.is_empty():
                     del self._buckets[key]
         elif kind == "follow" and source_id in self._follows:
             wallet, account_id = self._follows.pop(source_id)
@@ -139,42 +140,42 @@ class RuleIndex:
                 del self._followers[wallet]
 
     def matching(self, happening: Happening) -> list[AlertSource]:
-        """Those that it is to be told to, rules first, each kind by id. A rule about ``follow`` counts for a
-        wallet from where both the rule and the follow count."""
+        """The rules and follows that match, rules first, each kind by id. A rule about ``follow`` counts for
+        a wallet once both the rule and the follow count."""
         verb, wallet, number = happening.verb, happening.wallet, happening.spot.block_number
         followers = self._followers.get(wallet, {})
         rules: list[AlertSource] = []
         for token in (None, happening.token):
             for group in ("any", wallet):
                 if (bucket := self._buckets.get((verb, group, token))) is not None:
-                    rules += bucket.of(happening)
+                    rules += bucket.matching(happening)
             if followers:
-                rules += self._of_followers(followers, token, happening)
-        told = [rule for rule in rules if rule.from_number < number]
-        told.sort(key=_id)
+                rules += self._match_follow_rules(followers, token, happening)
+        matches = [rule for rule in rules if rule.from_number < number]
+        matches.sort(key=_id)
         if verb in FOLLOWED_VERBS:
             follows = [follow for follow in followers.values() if follow.from_number < number]
-            told += sorted(follows, key=_id)
-        return told
+            matches += sorted(follows, key=_id)
+        return matches
 
-    def _of_followers(
+    def _match_follow_rules(
         self, followers: Mapping[int, AlertSource], token: Address | None, happening: Happening
     ) -> list[AlertSource]:
-        """Rules about ``follow`` of those who follow the wallet. Of those who follow it, and of the rules
-        that it is about if they do, the fewer are gone through."""
+        """Matching rules about ``follow`` of the wallet's followers. Scans the followers, or the rules that
+        would match any followed wallet, whichever are fewer."""
         verb, number = happening.verb, happening.spot.block_number
-        everybodys = self._buckets.get((verb, "follow", token))
-        if everybodys is None:
+        all_rules = self._buckets.get((verb, "follow", token))
+        if all_rules is None:
             return []
-        if everybodys.count(happening) < len(followers) * _A_FOLLOWER:
+        if all_rules.count(happening) < len(followers) * _FOLLOWER_COST:
             return [
                 rule
-                for rule in everybodys.of(happening)
+                for rule in all_rules.matching(happening)
                 if (follow := followers.get(rule.account_id)) is not None and follow.from_number < number
             ]
-        found: list[AlertSource] = []
+        rules: list[AlertSource] = []
         for account_id, follow in followers.items():
             bucket = self._buckets.get((verb, account_id, token))
             if bucket is not None and follow.from_number < number:
-                found += bucket.of(happening)
-        return found
+                rules += bucket.matching(happening)
+        return rules

@@ -1,4 +1,4 @@
-"""Standing rules: what is watched for, how that is written, and whether a happening is it."""
+"""Standing rules: what they watch for, their text, and whether a happening matches."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ WhoKind = Literal["follow", "any", "wallet", "deployer", "creator"]
 DECIMALS: dict[Unit, int] = {"eth": 18, "usd": 6, "%": 4}
 """Of a threshold: wei, millionths of a dollar, millionths of the whole."""
 WITHOUT_SHARE: frozenset[Verb] = frozenset({"launching", "graduating"})
-"""Verbs of which no share of anything is known: ``%`` is refused."""
+"""Verbs without a share: ``%`` is refused."""
 FOLLOWED_VERBS: frozenset[Verb] = frozenset({"buying", "selling", "launching"})
-"""What a followed wallet does that is told without a rule."""
+"""Actions of a followed wallet that alert without a rule."""
 _PPM = 1_000_000
 
 
 class Happening(NamedTuple):
-    """Something on the chain that a rule may be about. ``wallet``: who did it; of a graduation the token's
-    deployer. ``eth_wei``, ``micro_usd``: what moved was worth; None: not known. ``part_raw`` of
-    ``whole_raw``: which share of the supply, or of the pool's liquidity, that was; None: not known. More than
-    the whole is no share: that supply is not, or no longer, what the token has."""
+    """An event on the chain that a rule may match. ``wallet``: who acted; of a graduation, the token's
+    deployer. ``eth_wei``, ``micro_usd``: the value of what moved; None: unknown. ``part_raw`` of
+    ``whole_raw``: the share of the supply, or of the pool's liquidity; None: unknown. A part above the whole
+    is no share: that supply is not, or no longer, the token's."""
 
     verb: Verb
     spot: Spot
@@ -41,8 +41,9 @@ class Happening(NamedTuple):
         part = self._part()
         return None if part is None else part[0] * _PPM // part[1]
 
-    def beyond(self, unit: Unit) -> int | None:
-        """It was more than exactly the thresholds below that; None: not known, so more than none."""
+    def magnitude(self, unit: Unit) -> int | None:
+        """The amount in the unit, rounded up: the happening exceeds exactly the thresholds below it. None:
+        unknown, so it exceeds none."""
         if unit == "eth":
             return self.eth_wei
         if unit == "usd":
@@ -59,13 +60,14 @@ class Happening(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """``address``: the wallet; of ``deployer`` and ``creator`` the token whose one is meant."""
+    """``address``: the wallet; of ``deployer`` and ``creator``, the token whose deployer or creator is
+    meant."""
 
     kind: WhoKind
     address: Address | None = None
 
     def text(self) -> str:
-        """As it is written in a rule."""
+        """As written in a rule."""
         if self.kind == "wallet":
             return str(self.address)
         return self.kind if self.address is None else f"{self.kind}:{self.address}"
@@ -79,13 +81,13 @@ class Over:
     raw: int
 
     def text(self) -> str:
-        """As it is written in a rule."""
+        """As written in a rule."""
         return f"over {plain_decimal(self.raw, DECIMALS[self.unit])} {self.unit}"
 
     def holds(self, happening: Happening) -> bool:
-        """Whether it was more. What is not known is not."""
-        beyond = happening.beyond(self.unit)
-        return beyond is not None and self.raw < beyond
+        """Whether the happening exceeds the threshold. An unknown amount does not."""
+        magnitude = happening.magnitude(self.unit)
+        return magnitude is not None and self.raw < magnitude
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Rule:
     token: Address | None = None
 
     def text(self) -> str:
-        """The canonical text: parsed, it is this rule again."""
+        """The canonical text; parsing it gives this rule again."""
         on = f"on {self.token}" if self.token is not None else ""
         parts = (self.who.text(), self.verb, self.over.text() if self.over else "", on)
         return " ".join(part for part in parts if part)
@@ -106,13 +108,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """A rule with whom it is about. ``wallets``: who may have done it; None: anybody."""
+    """A rule with its resolved wallets. ``wallets``: who may have acted; None: any wallet."""
 
     rule: Rule
     wallets: Set[Address] | None
 
     def matches(self, happening: Happening) -> bool:
-        """Whether it is what the rule is about. Who launched, and whose launch graduated, is the deployer."""
+        """Whether the rule matches. The deployer launches, and a graduation is the deployer's."""
         rule = self.rule
         return (
             happening.verb == rule.verb

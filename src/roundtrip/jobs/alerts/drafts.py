@@ -6,7 +6,7 @@ from datetime import datetime
 import asyncpg
 import structlog
 
-from roundtrip.domain.watch.alert_text import draft_alert, said_of_more
+from roundtrip.domain.watch.alert_text import draft_alert, more_alerts_text
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE, Alert, Draft
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
@@ -56,7 +56,7 @@ def more_of(one: UntoldMinute) -> Draft | None:
         kind=key.kind,
         source_id=key.source_id,
         at_s=key.minute * MINUTE_S + MINUTE_S - 1,
-        said=said_of_more(name, more),
+        said=more_alerts_text(name, more),
         who=one.name.split(" ", 1)[0] if is_rule else one.name or one.wallet,
         wallet=one.wallet,
         token=one.token,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import BAG
-from roundtrip.domain.watch.bag_guard import GUARD, drains_much, matters, sells_much, source_of
+from roundtrip.domain.watch.bag_guard import GUARD, drains_much, guard_source_id, pool_matters, sells_much
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server import jobs
@@ -31,7 +31,7 @@ async def holders_to_alert(
     drained = [place for place in told if found[place].verb == "draining"]
     weighed = await bag_pools.weigh_drains(connection, contracts, [found[place] for place in drained])
     for place, one in zip(drained, weighed, strict=True):
-        if one is not None and not matters(*one):
+        if one is not None and not pool_matters(*one):
             del told[place]
     return told
 
@@ -62,7 +62,7 @@ def _is_told(holder: BagHolder, happening: Happening) -> bool:
 
 
 def _source(holder: BagHolder, happening: Happening) -> AlertSource:
-    number = source_of(holder.token_number, happening.verb)
+    number = guard_source_id(holder.token_number, happening.verb)
     return AlertSource("bag_guard", number, holder.account_id, BAG, holder.from_number)
 
 

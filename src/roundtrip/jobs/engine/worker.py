@@ -223,8 +223,8 @@ class Worker(Generic[C]):
                 self._rounds.wake.set()
 
         task.add_done_callback(give_back)
-        if lane.keeps_s is not None:
-            later = asyncio.get_running_loop().call_later(lane.keeps_s, give_back)
+        if lane.hold_s is not None:
+            later = asyncio.get_running_loop().call_later(lane.hold_s, give_back)
             task.add_done_callback(lambda _: later.cancel())
 
     async def _do(self, kind: Kind[C], job: Job) -> None:

@@ -11,17 +11,17 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
 from roundtrip.domain.check.evidence import Evidence
 from roundtrip.domain.check.verdict import judge
-from roundtrip.domain.watch.alert_text import said_of_verdict
+from roundtrip.domain.watch.alert_text import verdict_change_text
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.bag_guard import (
     GUARD,
     BagHolding,
     BagStanding,
     VerdictTurn,
-    after,
-    first_standing,
-    in_turn,
-    source_of,
+    apply_checks,
+    guard_source_id,
+    initial_standing,
+    order_checks,
 )
 from roundtrip.jobs.alerts.guard import DEEP, EVENT
 from roundtrip.jobs.engine.worker import Effect
@@ -88,11 +88,11 @@ async def _looked_at(
     turned: dict[Address, VerdictTurn] = {}
     for token, seen in checks.items():
         if token not in before:
-            first = first_standing(seen[-1])
+            first = initial_standing(seen[-1])
             if first is not None:
                 standing[token] = first
             continue
-        standing[token], changes = after(before[token], seen)
+        standing[token], changes = apply_checks(before[token], seen)
         if changes:
             # Of several at once, after a while without this job, how it came out.
             turned[token] = VerdictTurn(changes[0].then_level, changes[0].then_code, changes[-1].now)
@@ -124,10 +124,10 @@ def _draft(holder: BagHolder, token: Address, change: VerdictTurn, why: str) -> 
     return Draft(
         account_id=holder.account_id,
         kind="bag_guard",
-        source_id=source_of(holder.token_number, VERB),
+        source_id=guard_source_id(holder.token_number, VERB),
         # It is no fact of a block: no reorganisation takes back what a check said.
         at_s=int(now.at.timestamp()),
-        said=said_of_verdict(
+        said=verdict_change_text(
             token, _level(change.then_level, change.then_code), _level(now.level, now.code), why
         ),
         verb=VERB,
@@ -168,7 +168,7 @@ async def _tokens_to_check(
     since = now - timedelta(seconds=GUARD.checked_every_s)
     at_work = await jobs.among(connection, "recheck", due, since)
     due = [token for token in due if token not in at_work]
-    return in_turn(held, due, checked, open_ones)[:room]
+    return order_checks(held, due, checked, open_ones)[:room]
 
 
 def _hears(ctx: Context) -> bool:

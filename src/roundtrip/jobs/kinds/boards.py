@@ -11,8 +11,8 @@ from roundtrip.domain.market.moving import (
     CROWD,
     MOST_CHECKED,
     WINDOW_S,
+    flows_to_check,
     flows_with_crowd,
-    to_check,
 )
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
@@ -62,7 +62,7 @@ async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
         if stands is None or room <= 0:
             return []
         window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
-        found = to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
+        found = flows_to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
         at_work = await jobs.among(connection, "recheck", [flow.token for flow in found], since)
         most = [flow for flow in found if flow.token not in at_work][:MOST_CHECKED]
         wallets = await moving.purses_of(connection, {buyer for flow in most for buyer in flow.buyers})

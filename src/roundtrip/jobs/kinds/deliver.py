@@ -12,16 +12,16 @@ from datetime import UTC, datetime, timedelta
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.domain.watch.alerts import Draft
 from roundtrip.domain.watch.channels import (
+    ACTIVE,
     IN_ORDER_TRIES,
     MOST_TRIES,
     PLACE_S,
     SLOW_MS,
-    TOLD,
     DeliveryEvent,
     Event,
-    answers_ms,
     failing_since,
     failure,
+    smooth_answer_ms,
     wait_s,
 )
 from roundtrip.jobs.engine.worker import Effect, nothing
@@ -109,7 +109,7 @@ def _time(at_s: float) -> datetime:
 
 
 def _is_told(channel: Channel, now: datetime) -> bool:
-    return channel.state in TOLD and (channel.rests_until is None or channel.rests_until <= now)
+    return channel.state in ACTIVE and (channel.rests_until is None or channel.rests_until <= now)
 
 
 async def _due(ctx: Context, connection: Connection, channel: Channel, now: datetime) -> _Due:
@@ -138,7 +138,7 @@ async def _write(
 ) -> None:
     """Puts down what became of each, and what that makes of the channel as it stands by now."""
     channel = await channels.channel(connection, channel_id, lock=True)
-    if channel is None or channel.state not in TOLD:
+    if channel is None or channel.state not in ACTIVE:
         if await deliveries.drop(connection, channel_id, now):
             await jobs.enqueue(connection, job.kind, job.key, run_at=now)
         return
@@ -173,7 +173,7 @@ async def _record_answers(
     if replies:
         took_ms = channel.answers_ms
         for reply in replies:
-            took_ms = answers_ms(took_ms, reply.took_ms)
+            took_ms = smooth_answer_ms(took_ms, reply.took_ms)
         proven_at = now if any(one.proves for one in sent) else None
         await channels.record_answer_time(connection, channel.id, took_ms, proven_at)
 
@@ -232,7 +232,7 @@ async def _record_failure(
     await deliveries.finish_run(connection, delivery, what, now, tried, None if is_last else now + waits)
     event: Event = "gone" if reply.status == _GONE else failure(channel.state, (now - since).total_seconds())
     state = await channels.mark_failed(connection, channel_id, event, since, on_end, now + rests, why(reply))
-    if state in TOLD:
+    if state in ACTIVE:
         return True
     await deliveries.drop(connection, channel_id, now)
     await _say(connection, channel, _channel_text(channel, event, why(reply)), now)

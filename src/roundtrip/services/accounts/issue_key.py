@@ -225,9 +225,9 @@ async def signed_in(
     signature, claim = params.signature_bytes(), params.claim_bytes()
     wallet, secret = await _wallet(ctx, params.wallet())
     asker, now_s = _asker(ctx), ctx.now_s()
-    plain = _hashes(sign_in.good_texts(asker, wallet, secret, now_s, purpose))
+    plain = _hashes(sign_in.valid_texts(asker, wallet, secret, now_s, purpose))
     claimed = (
-        [] if claim is None else _hashes(sign_in.good_texts(asker, wallet, secret, now_s, purpose, claim))
+        [] if claim is None else _hashes(sign_in.valid_texts(asker, wallet, secret, now_s, purpose, claim))
     )
     # By the wallet's own key first, which costs no trip: also of one that runs a contract's code (EIP-7702).
     if any(signatures.recover_signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):

@@ -18,7 +18,7 @@ from roundtrip.domain.market.signals import (
     SOLD_WEI,
     SUPPLY_BPS,
     SignalFacts,
-    foremost,
+    interleave,
     is_traded_in,
     size,
 )
@@ -247,7 +247,7 @@ def _foremost(odd: Iterable[_PossibleSignal]) -> list[_PossibleSignal]:
     by_kind: dict[Kind, list[_PossibleSignal]] = {}
     for one in sorted(odd, key=_order, reverse=True):
         by_kind.setdefault(one.kind, []).append(one)
-    return foremost(by_kind.values(), MOST_SHOWN)
+    return interleave(by_kind.values(), MOST_SHOWN)
 
 
 async def _evident(connection: Connection, now_s: int, found: list[_PossibleSignal]) -> list[_PossibleSignal]:

@@ -10,7 +10,7 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot, Layout
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.community import flag_calls
-from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag, after
+from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag, next_state
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue
@@ -79,7 +79,7 @@ def _review_at_end(one: _FlagProgress, newest_s: int) -> FlagReview:
     event = one.event
     if event in (None, "fell", "fits") and (ended := week.end(newest_s)) is not None:
         event = ended
-    state = flag.state if event is None else after(flag.state, event)
+    state = flag.state if event is None else next_state(flag.state, event)
     seen = one.seen if state == "seen" else None
     proof = one.proof if state == "proved" else None
     return FlagReview(flag.id, flag.state, state, week.answered_s, seen, proof)
@@ -136,7 +136,7 @@ async def _drains(connection: Connection, flag: WaitingFlag, token_id: int, newe
         basis.deployer_raw,
         (0, 0) if sold is None else (sold.settled, sold.now),
     )
-    drained = flag_calls.drains(left)
+    drained = flag_calls.drain_cause(left)
     if drained is None:
         return _FlagProgress(flag, answered_s=min(newest_s, week.ends_s))
     assert drained == "liquidity" or sold is not None
@@ -190,7 +190,7 @@ async def _by_price(
     if flag.kind == "dead":
         event: flag_calls.Event | None = "proved" if flag_calls.is_dead(now) else None
     else:
-        event = flag_calls.runs(flag.state, flag.seen_s, now, ends_s)
+        event = flag_calls.run_event(flag.state, flag.seen_s, now, ends_s)
     if event in ("proved", "held"):
         moved = await _read_trades(ctx, connection, flag)
         if flag.kind == "dead" and not moved.fallen_by_others():

@@ -8,7 +8,7 @@ import msgspec
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached
-from roundtrip.domain.watch.channels import TOLD, DeliveryState, State
+from roundtrip.domain.watch.channels import ACTIVE, DeliveryState, State
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
@@ -93,7 +93,7 @@ async def resend(ctx: Context, params: ResendParams, account: Account) -> UseCas
 def _check(found: asyncpg.Record | None, params: ResendParams) -> None:
     if found is None:
         raise CallerFault("bad_input", f"There is no message {params.id} of this account.")
-    if found["channel_state"] not in TOLD:
+    if found["channel_state"] not in ACTIVE:
         off = "is switched off: switch it on first" if found["channel_state"] == "off" else "was removed"
         raise CallerFault("bad_input", f"Its channel {off}. Nothing was sent.")
     if found["ended_at"] is None:
@@ -123,7 +123,7 @@ def _row(one: asyncpg.Record, now: datetime) -> DeliveryRow:
         error=one["error"],
         next_at=next_at if is_waiting and next_at > now else None,
         ended_at=one["ended_at"],
-        may_resend=not is_waiting and one["channel_state"] in TOLD and one["is_kept"],
+        may_resend=not is_waiting and one["channel_state"] in ACTIVE and one["is_kept"],
     )
 
 

@@ -165,7 +165,7 @@ async def _write_turn(connection: Connection, account: Account, turned: MondayTu
     if lost:
         for kept in await store.open_positions(connection, account.id):
             if kept.position.token in lost:
-                gone, _ = practice.written_off(kept.position)
+                gone, _ = practice.write_off(kept.position)
                 await store.keep_position(connection, account.id, replace(kept, position=gone))
     for trade in turned.trades:
         await store.add_trade(connection, account.id, trade, TradeNotes(), at)

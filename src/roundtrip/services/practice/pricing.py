@@ -19,7 +19,7 @@ from roundtrip.domain.check.venue_code import enough
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.practice import practice
 from roundtrip.domain.practice.practice import SellsBack
-from roundtrip.domain.trade.judge import level_of, refusal
+from roundtrip.domain.trade.judge import level_of, refusal_code
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.sell_round import run_sell_round
 from roundtrip.services.runtime.context import Context
@@ -236,7 +236,7 @@ def _verdict(desk: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdi
     """Whether what it bought could be sold straight back, and what that came to."""
     assert final.exit is not None
     checked = short_check(final.evidence, final.judgement, desk.ctx.policy)
-    refused = refusal(final.exit.code, final.judgement.verdict)
+    refused = refusal_code(final.exit.code, final.judgement.verdict)
     code = refused or final.exit.code
     text = sentence(desk, final, checked, refused)
     level = level_of(code, final.exit)

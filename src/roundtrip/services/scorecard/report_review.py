@@ -10,7 +10,7 @@ from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.wallet.transactions import block_call, read_block, read_transaction
 from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, FailedSell, RealTrade, weigh
+from roundtrip.domain.scorecard.scorecard import HOUR_S, SETTLED_S, FailedSell, RealTrade, score_claim
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.valuation.holdings import worth
@@ -223,7 +223,7 @@ def _against(
     """What a verdict comes to by these alone, where that is wrong."""
     if case.said is None:
         return []
-    score = weigh(case.said, reals, case.turned, failed)
+    score = score_claim(case.said, reals, case.turned, failed)
     # A later check of ours is no word of this transaction.
     if score.outcome != "wrong" or score.cause == "turned":
         return []

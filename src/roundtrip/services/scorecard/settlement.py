@@ -21,8 +21,8 @@ from roundtrip.domain.scorecard.scorecard import (
     RealTrade,
     VerdictClaim,
     VerdictScore,
-    claim_of,
-    weigh,
+    derive_claim,
+    score_claim,
 )
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
@@ -141,7 +141,7 @@ def read(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | None, Verdi
         evidence = canonical_json.load(Evidence, verdict.document)
     except (ValueError, RecursionError):
         return None, None
-    return evidence, claim_of(evidence, verdict.code, verdict.level, policy)
+    return evidence, derive_claim(evidence, verdict.code, verdict.level, policy)
 
 
 async def case_of(
@@ -187,7 +187,7 @@ async def _score_case(
             continue
         if real is not None:
             reals.append(real)
-    score = weigh(case.said, reals, case.turned)
+    score = score_claim(case.said, reals, case.turned)
     # What was not told may speak against it.
     if untold and score.outcome != "wrong":
         if case.tries < len(WAITS_S):

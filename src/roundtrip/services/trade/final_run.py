@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import BPS
 from roundtrip.domain.check.evidence import Evidence, Missing, RefusedCall
 from roundtrip.domain.check.price import quote_in_wei
 from roundtrip.domain.check.verdict import Judgement
-from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, find_exit
+from roundtrip.domain.trade.judge import BalanceChange, ExitFinding, judge_exit
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.venues.base import Call, TradeTerms
 
@@ -68,7 +68,7 @@ async def final_run(
         raise CallerFault("would_fail", "Run a second time it brings less than its own minimum.")
     paid_wei = quote_in_wei(ran.spent_raw, place.venue.quote, desk.opened.run.setting.market)
     exits = [
-        find_exit(sell_back.exit(paid_wei, rehearsals.evidence), desk.ctx.policy) for sell_back in sell_backs
+        judge_exit(sell_back.exit(paid_wei, rehearsals.evidence), desk.ctx.policy) for sell_back in sell_backs
     ]
     if exits and _is_dust(exits[0]):
         raise CallerFault("too_small", "That little cannot be sold again: it would bring nothing.")

@@ -20,7 +20,7 @@ from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.check import verdict_text
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.trade import text as trade_text
-from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal
+from roundtrip.domain.trade.judge import TradeOutcome, code_of_loss, level_of, refusal_code
 from roundtrip.services.check.index_facts import read_known_venues
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.schema import at
@@ -312,7 +312,7 @@ def present(desk: TradeBuilder, final: FinalRun) -> PreparedTrade:
     now_s = ctx.now_s()
     checked = short_check(final.evidence, final.judgement, ctx.policy)
     code = _code(desk, final)
-    refused = refusal(code, final.judgement.verdict) if desk.side == "buy" else None
+    refused = refusal_code(code, final.judgement.verdict) if desk.side == "buy" else None
     name = pays(venue)
     assert name is not None
     return PreparedTrade(

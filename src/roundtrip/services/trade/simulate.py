@@ -36,7 +36,7 @@ from roundtrip.domain.trade.judge import (
     RunResult,
     TradeOutcome,
     WalletChanges,
-    find_exit,
+    judge_exit,
     judge_trade,
 )
 from roundtrip.services.check import environments
@@ -364,7 +364,7 @@ async def _run_as_sent(
     exits = _exits(case, sell_backs, _cost_wei(case, full_run, result), checks)
     unchecked = [(change, missing) for change, missing in checked if isinstance(missing, Missing)]
     exits += tuple(
-        find_exit(Exit(change.asset, change.raw, (), False, gap=missing), case.ctx.policy)
+        judge_exit(Exit(change.asset, change.raw, (), False, gap=missing), case.ctx.policy)
         for change, missing in unchecked
     )
     if not received_tokens(case, result):
@@ -456,12 +456,12 @@ def _exits(
     policy, shares = case.ctx.policy, [cost_wei] * len(sell_backs)
     if len(sell_backs) > 1 and cost_wei is not None:
         received_wei = [
-            _back_wei(find_exit(sell_back.exit(0), policy), sell_back) for sell_back in sell_backs
+            _back_wei(judge_exit(sell_back.exit(0), policy), sell_back) for sell_back in sell_backs
         ]
         total_wei = sum(received_wei)
         shares = [cost_wei * received // total_wei if total_wei else cost_wei for received in received_wei]
     return tuple(
-        find_exit(sell_back.exit(share, evidence), policy)
+        judge_exit(sell_back.exit(share, evidence), policy)
         for sell_back, share, evidence in zip(sell_backs, shares, checks, strict=True)
     )
 
@@ -576,14 +576,14 @@ def _amounts(case: WalletCase, result: RunResult, sign: int) -> list[AssetAmount
 
 
 def _amount(case: WalletCase, result: RunResult, change: BalanceChange, sign: int) -> AssetAmount:
-    decimals, symbol = result.told.get(change.asset, (None, None))
+    decimals, symbol = result.metadata.get(change.asset, (None, None))
     return amount(change.raw * sign, change.asset, decimals, symbol_of(symbol), case.ctx.contracts)
 
 
 def _approvals(case: WalletCase, result: RunResult) -> list[ApprovalAnswer]:
     approvals = []
     for allowance in result.allowances:
-        decimals, _ = result.told.get(allowance.token, (None, None))
+        decimals, _ = result.metadata.get(allowance.token, (None, None))
         amount_text = (
             None
             if allowance.raw is None or allowance.is_unlimited()

@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.base import names
-from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, Public, name_key
+from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, PublicMarks, name_key
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.strangers_text import WRITTEN
@@ -76,7 +76,7 @@ async def called_so(connection: Connection, name: str) -> list[Bearer]:
     return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
 
 
-def _row(one: Public) -> WalletNamed:
+def _row(one: PublicMarks) -> WalletNamed:
     shown = [(names.clean(said.what, MOST_NAME), said.people) for said in one.names]
     return WalletNamed(
         one.wallet,

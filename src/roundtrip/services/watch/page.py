@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
-from roundtrip.domain.watch.channels import TOLD
+from roundtrip.domain.watch.channels import ACTIVE
 from roundtrip.domain.watch.rules import Rule, Who
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -50,7 +50,7 @@ async def watch_around(ctx: Context, params: Nothing, account: Account) -> UseCa
         rules = await watches.rules_of(connection, account.id)
         found = await channels.of_account(connection, account.id)
         token = await newest_launch(connection)
-    told = sum(one.state in TOLD for one in found)
+    told = sum(one.state in ACTIVE for one in found)
     examples = ["follow buying", "any selling over 10 eth", "any launching over 1 eth"]
     if token is not None:
         examples += [f"any draining over 20 % on {token}", f"deployer:{token} selling over 1 %"]

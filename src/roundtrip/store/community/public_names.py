@@ -8,7 +8,7 @@ from datetime import datetime
 import asyncpg
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import PEOPLE, MarkCount, Public
+from roundtrip.domain.community.marks import PEOPLE, MarkCount, PublicMarks
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.server.hex import as_address, as_bytes
@@ -99,7 +99,7 @@ async def count(
     )
 
 
-async def first(connection: Connection, most: int) -> list[Public]:
+async def first(connection: Connection, most: int) -> list[PublicMarks]:
     """So many wallets at most: what most people said first."""
     rows = await connection.fetch(
         "SELECT shown.wallet, kept.* FROM ("
@@ -113,7 +113,9 @@ async def first(connection: Connection, most: int) -> list[Public]:
     )
     wallets = dict.fromkeys(row["wallet"] for row in rows)
     found = [
-        Public(as_address(wallet), _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark"))
+        PublicMarks(
+            as_address(wallet), _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark")
+        )
         for wallet in wallets
     ]
     return sorted(found, key=lambda one: (-one.people, one.wallet))
@@ -153,7 +155,7 @@ async def scams(connection: Connection, wallets: Iterable[Address]) -> dict[Addr
     return {as_address(row["wallet"]): row["people"] for row in rows}
 
 
-async def of_wallet(connection: Connection, wallet: Address) -> Public:
+async def of_wallet(connection: Connection, wallet: Address) -> PublicMarks:
     """What is public of one wallet, what most said first; it may be nothing."""
     rows = await connection.fetch(
         "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"
@@ -161,6 +163,6 @@ async def of_wallet(connection: Connection, wallet: Address) -> Public:
         as_bytes(wallet),
         MOST_SAID,
     )
-    return Public(
+    return PublicMarks(
         wallet, _mark_counts(rows, as_bytes(wallet), "name"), _mark_counts(rows, as_bytes(wallet), "mark")
     )

@@ -10,8 +10,8 @@ from roundtrip.domain.watch.channels import (
     HOST_WINDOW,
     Event,
     State,
-    after,
     host_of,
+    next_state,
     rows_that_fit,
 )
 from roundtrip.store.accounts import accounts
@@ -214,7 +214,7 @@ async def set_dropped_to(connection: Connection, channel_id: int, dropped_to: in
 async def _move(connection: Connection, channel_id: int, event: Event) -> State:
     found = await channel(connection, channel_id, lock=True)
     assert found is not None
-    state = after(found.state, event)
+    state = next_state(found.state, event)
     await connection.execute("UPDATE accounts.channel SET state = $2 WHERE id = $1", channel_id, state)
     return state
 

@@ -10,14 +10,14 @@ import asyncpg
 
 from roundtrip.domain.watch.alerts import Alert
 from roundtrip.domain.watch.channels import (
+    ACTIVE,
     IN_ORDER_TRIES,
     SLOW_MS,
-    TOLD,
     URGENT,
     DeliveryEvent,
     DeliveryState,
-    delivery_after,
-    messages_of,
+    next_delivery_state,
+    split_messages,
 )
 from roundtrip.store.server import jobs
 from roundtrip.store.server.rows import Connection
@@ -81,7 +81,7 @@ async def wish_and_run(
         "SELECT id, account_id, kind FROM accounts.channel WHERE account_id = ANY ($1) AND state = ANY ($2)"
         " ORDER BY id",
         sorted({account_id for account_id, _ in groups}),
-        list(TOLD),
+        list(ACTIVE),
     )
     messages = [
         (
@@ -93,7 +93,7 @@ async def wish_and_run(
         for channel in found
         for (account_id, kind), ids in groups.items()
         if account_id == channel["account_id"]
-        for some in messages_of(len(ids), MOST_ROWS[channel["kind"]])
+        for some in split_messages(len(ids), MOST_ROWS[channel["kind"]])
     ]
     await connection.executemany(
         "INSERT INTO accounts.delivery (channel_id, webhook_id, kind, alert_ids, retracted, next_at, made_at)"
@@ -171,7 +171,7 @@ async def finish_run(
 ) -> bool:
     """What one run made of it. False: somebody else wrote meanwhile what became of it, and nothing is
     changed. ``again_at``: where it is tried again."""
-    state = delivery_after("waiting", event)
+    state = next_delivery_state("waiting", event)
     done = await connection.fetchval(
         "UPDATE accounts.delivery SET state = $3, tries = tries + $4, next_at = coalesce($5, next_at),"
         " ended_at = CASE WHEN $3 <> 'waiting' THEN $6::timestamptz END"
@@ -217,7 +217,7 @@ async def drop(connection: Connection, channel_id: int, now: datetime, up_to: in
     done: str = await connection.execute(
         "UPDATE accounts.delivery SET state = $2, ended_at = $3 WHERE id IN (SELECT id FROM accounts.delivery"
         " WHERE channel_id = $1 AND state = 'waiting' AND id <= $4 ORDER BY id LIMIT $5)",
-        channel_id, delivery_after("waiting", "dropped"), now, 2**63 - 1 if up_to is None else up_to,
+        channel_id, next_delivery_state("waiting", "dropped"), now, 2**63 - 1 if up_to is None else up_to,
         MOST_DROPPED,
     )  # fmt: skip
     return int(done.split()[1]) == MOST_DROPPED
@@ -246,14 +246,14 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
         " WHERE delivery.id = $1 AND channel.state = ANY ($2) AND delivery.id > channel.dropped_to"
         " FOR UPDATE OF delivery",
         delivery_id,
-        list(TOLD),
+        list(ACTIVE),
     )
     if row is None:
         return None
     before: DeliveryState = row["state"]
     await connection.execute(
         "UPDATE accounts.delivery SET state = $2, tries = 0, next_at = $3, ended_at = NULL WHERE id = $1",
-        delivery_id, delivery_after(before, "resent"), now,
+        delivery_id, next_delivery_state(before, "resent"), now,
     )  # fmt: skip
     await jobs.enqueue(connection, JOB, str(row["channel_id"]), run_at=now)
     return before

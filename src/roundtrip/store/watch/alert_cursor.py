@@ -30,8 +30,8 @@ class AlertCursor:
 
 
 class MinuteKey(NamedTuple):
-    """A rule, a follow or a token that an account holds (domain/watch/bag_guard.py ``source_of``), in one
-    minute of the chain's clock: seconds since 1970 / 60."""
+    """A rule, a follow or a token that an account holds (domain/watch/bag_guard.py ``guard_source_id``), in
+    one minute of the chain's clock: seconds since 1970 / 60."""
 
     kind: Kind
     source_id: int

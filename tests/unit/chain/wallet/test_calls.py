@@ -174,7 +174,7 @@ def test_calls_that_fail_are_told_with_their_reason() -> None:
 
 def test_names_are_told_as_the_token_tells_them() -> None:
     found = ran(decimals_0=did(6), symbol_0=did(b"abc"), decimals_1=did(256), symbol_1=refused())
-    assert found.told == {TOKEN: (6, b"abc"), OTHER: (None, None)}
+    assert found.metadata == {TOKEN: (6, b"abc"), OTHER: (None, None)}
 
 
 # --- what is allowed --------------------------------------------------------------------------------

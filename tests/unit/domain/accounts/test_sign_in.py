@@ -12,10 +12,10 @@ from roundtrip.domain.accounts.sign_in import (
     WINDOW_S,
     SignInSite,
     SignInWallet,
-    good_texts,
-    good_windows,
     nonce,
     text,
+    valid_texts,
+    valid_windows,
     window,
 )
 from roundtrip.domain.base.types import Address
@@ -65,9 +65,9 @@ def test_a_claim_of_another_length_is_refused() -> None:
 
 @given(st.binary(min_size=CLAIM_BYTES, max_size=CLAIM_BYTES), AT_S)
 def test_a_claims_texts_are_none_of_another_claim_or_of_none(claim: bytes, now_s: float) -> None:
-    plain = good_texts(ASKER, WALLET, SECRET, now_s)
-    own = good_texts(ASKER, WALLET, SECRET, now_s, claim=claim)
-    others = good_texts(ASKER, WALLET, SECRET, now_s, claim=bytes([claim[0] ^ 1]) + claim[1:])
+    plain = valid_texts(ASKER, WALLET, SECRET, now_s)
+    own = valid_texts(ASKER, WALLET, SECRET, now_s, claim=claim)
+    others = valid_texts(ASKER, WALLET, SECRET, now_s, claim=bytes([claim[0] ^ 1]) + claim[1:])
     assert len({*plain, *own, *others}) == 30
 
 
@@ -75,7 +75,7 @@ def test_a_claims_texts_are_none_of_another_claim_or_of_none(claim: bytes, now_s
 def test_exactly_those_windows_are_good_whose_ten_minutes_run(now_s: float) -> None:
     near = range(window(now_s) - 30, window(now_s) + 30)
     running = {one for one in near if one * WINDOW_S <= now_s < one * WINDOW_S + LIFETIME_S}
-    found = good_windows(now_s)
+    found = valid_windows(now_s)
     assert set(found) == running
     assert list(found) == sorted(found, reverse=True)
     assert window(now_s) in found
@@ -86,5 +86,5 @@ def test_exactly_those_windows_are_good_whose_ten_minutes_run(now_s: float) -> N
 def test_a_text_is_good_until_it_says_it_is_not(now_s: float, passed_s: float) -> None:
     asked = window(now_s)
     later_s = now_s + passed_s
-    good = text(ASKER, WALLET, SECRET, asked) in good_texts(ASKER, WALLET, SECRET, later_s)
+    good = text(ASKER, WALLET, SECRET, asked) in valid_texts(ASKER, WALLET, SECRET, later_s)
     assert good == (later_s < asked * WINDOW_S + LIFETIME_S)

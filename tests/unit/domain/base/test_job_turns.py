@@ -11,12 +11,12 @@ from roundtrip.domain.watch.channels import (
     LANES,
     MOST_AT_ONCE,
     TURN_ROWS,
-    answers_ms,
     host_of,
     rows_that_fit,
+    smooth_answer_ms,
 )
 
-LANE = Lane("some", places=8, of_owner=2, of_host=3)
+LANE = Lane("some", places=8, max_per_owner=2, max_per_host=3)
 SEEDS = range(40)
 
 
@@ -71,11 +71,14 @@ def test_no_bound_is_passed_and_no_place_is_left_empty_while_somebody_may_have_i
         owners = Counter(job.owner for job in crowd.running)
         hosts = Counter(job.host for job in crowd.running)
         assert len(taken) <= room
-        assert all(count <= LANE.of_owner for count in owners.values())
-        assert all(count <= LANE.of_host for count in hosts.values())
+        assert all(count <= LANE.max_per_owner for count in owners.values())
+        assert all(count <= LANE.max_per_host for count in hosts.values())
         if len(taken) < room:
             left = [job for jobs in crowd.waiting.values() for job in jobs]
-            assert all(owners[job.owner] == LANE.of_owner or hosts[job.host] == LANE.of_host for job in left)
+            assert all(
+                owners[job.owner] == LANE.max_per_owner or hosts[job.host] == LANE.max_per_host
+                for job in left
+            )
         crowd.end_some()
 
 
@@ -116,14 +119,14 @@ def test_one_message_waits_for_one_round_at_most_however_much_others_have(seed: 
 
 def test_where_only_a_part_of_the_circle_is_known_each_has_one_turn_and_it_goes_on_behind_them() -> None:
     circle = {7: [ReadyJob(1, 7, "a"), ReadyJob(2, 7, "a")], 8: [ReadyJob(3, 8, "full")], 9: []}
-    busy = {"full": LANE.of_host}
+    busy = {"full": LANE.max_per_host}
     assert choose(LANE, circle, 8, {}, busy, is_whole=False) == TurnChoice([ReadyJob(1, 7, "a")], 9)
     assert choose(LANE, circle, 1, {}, busy, is_whole=False) == TurnChoice([ReadyJob(1, 7, "a")], 7)
     assert choose(LANE, {8: circle[8]}, 8, {}, busy, is_whole=True) == TurnChoice([], None)
 
 
 def test_the_lanes() -> None:
-    assert [(one.name, one.places, one.of_owner, one.of_host, one.keeps_s) for one in LANES] == [
+    assert [(one.name, one.places, one.max_per_owner, one.max_per_host, one.hold_s) for one in LANES] == [
         ("urgent", 16, 2, 4, 0.5),
         ("normal", 64, 1, 16, 0.5),
         ("unproven", 8, 2, 2, 0.5),
@@ -133,10 +136,10 @@ def test_the_lanes() -> None:
 
 
 def test_a_target_is_slow_after_one_slow_answer_and_quick_again_after_several() -> None:
-    assert [answers_ms(0, 80), answers_ms(80, 9_500)] == [80, 9_500]
+    assert [smooth_answer_ms(0, 80), smooth_answer_ms(80, 9_500)] == [80, 9_500]
     took_ms, quick = 9_500, 0
     while took_ms > 1000:
-        took_ms, quick = answers_ms(took_ms, 50), quick + 1
+        took_ms, quick = smooth_answer_ms(took_ms, 50), quick + 1
     assert quick == 8
 
 

@@ -24,12 +24,12 @@ from roundtrip.domain.community.flag_calls import (
     IllegalFlagMove,
     State,
     TradedSinceFlag,
-    after,
-    drains,
+    drain_cause,
     gone_bps,
     is_dead,
+    next_state,
     quiet_since_s,
-    runs,
+    run_event,
 )
 
 AT_S = 1_760_000_000
@@ -54,9 +54,9 @@ class Life(RuleBasedStateMachine):
         )
         if not legal:
             with pytest.raises(IllegalFlagMove):
-                after(self.state, event)
+                next_state(self.state, event)
             return
-        self.state = after(self.state, event)
+        self.state = next_state(self.state, event)
         if event in ("fits", "fell"):
             self.high = event == "fits"
         else:
@@ -104,7 +104,7 @@ def paid(wei: int, after_s: int = 0) -> FlagReading:
 def test_it_runs_in_two_readings_ten_minutes_apart(
     state: State, seen_s: int | None, now: FlagReading, event: Event | None
 ) -> None:
-    assert runs(state, seen_s, now, WEEK.ends_s) == event
+    assert run_event(state, seen_s, now, WEEK.ends_s) == event
 
 
 @given(prices=st.lists(st.tuples(st.integers(1, 900), st.sampled_from((0, RUNS_WEI - 1, RUNS_WEI)))))
@@ -115,9 +115,9 @@ def test_a_moment_proves_nothing(prices: list[tuple[int, int]]) -> None:
     for after_s, wei in prices:
         at_s += after_s
         high_s = None if wei < RUNS_WEI else (at_s if high_s is None else high_s)
-        event = runs(state, seen_s, FlagReading(1, at_s, wei), WEEK.ends_s)
+        event = run_event(state, seen_s, FlagReading(1, at_s, wei), WEEK.ends_s)
         if event is not None:
-            state = after(state, event)
+            state = next_state(state, event)
         seen_s = at_s if event == "fits" else (None if event == "fell" else seen_s)
         assert (state == "proved") == (high_s is not None and at_s - high_s >= APART_S)
         if state == "proved":
@@ -155,7 +155,7 @@ def test_the_day_without_a_trade_comes_after_the_flag_and_within_the_week() -> N
     ],
 )
 def test_it_drains_when_half_is_gone_and_stays_away(left: FlaggedToken, by: str | None) -> None:
-    assert drains(left) == by
+    assert drain_cause(left) == by
 
 
 @pytest.mark.parametrize(

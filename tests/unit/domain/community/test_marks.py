@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundtrip.domain.base.types import Address
-from roundtrip.domain.community.marks import PEOPLE, Mark, MarkCount, Public, WalletMark, name_key, public
+from roundtrip.domain.community.marks import (
+    PEOPLE,
+    Mark,
+    MarkCount,
+    PublicMarks,
+    WalletMark,
+    name_key,
+    public_marks,
+)
 from roundtrip.domain.market.fairness import WalletOrigin, WalletOrigins
 from unit.venues.network import address
 
@@ -33,48 +41,50 @@ def said(*names: str | None, mark: Mark | None = None) -> list[WalletMark]:
 
 
 def test_three_strangers_make_a_name_public() -> None:
-    found = public(said("Fox", "Fox", "Fox"), strangers(), AT_S)
-    assert found == [Public(TARGET, (MarkCount("Fox", 3),), ())]
-    assert public(said("Fox", "Fox"), strangers(), AT_S) == []
+    found = public_marks(said("Fox", "Fox", "Fox"), strangers(), AT_S)
+    assert found == [PublicMarks(TARGET, (MarkCount("Fox", 3),), ())]
+    assert public_marks(said("Fox", "Fox"), strangers(), AT_S) == []
 
 
 def test_three_strangers_make_a_mark_public_whatever_they_call_it() -> None:
-    found = public(said("Fox", "Wolf", None, mark="scam"), strangers(), AT_S)
-    assert found == [Public(TARGET, (), (MarkCount("scam", 3),))]
+    found = public_marks(said("Fox", "Wolf", None, mark="scam"), strangers(), AT_S)
+    assert found == [PublicMarks(TARGET, (), (MarkCount("scam", 3),))]
 
 
 def test_a_name_is_shown_as_most_wrote_it() -> None:
-    found = public(said("Old fox", "OLD FOX", "Old fox", "oldfox"), strangers(), AT_S)
-    assert found == [Public(TARGET, (MarkCount("Old fox", 4),), ())]
+    found = public_marks(said("Old fox", "OLD FOX", "Old fox", "oldfox"), strangers(), AT_S)
+    assert found == [PublicMarks(TARGET, (MarkCount("Old fox", 4),), ())]
     assert name_key(" Old  FOX") == name_key("oldfox")
 
 
 def test_people_may_contradict_each_other() -> None:
     given = said(None, None, None, mark="good")
     given += [WalletMark(TARGET, wallet, None, "bad") for wallet in WALLETS[3:]]
-    assert public(given, strangers(), AT_S)[0].marks == (MarkCount("bad", 3), MarkCount("good", 3))
+    assert public_marks(given, strangers(), AT_S)[0].marks == (MarkCount("bad", 3), MarkCount("good", 3))
 
 
 def test_three_wallets_of_one_funder_are_one() -> None:
     origins = {wallet: WalletOrigin(OLD_S, FUNDER, OLD_S) for wallet in WALLETS} | {
         FUNDER: WalletOrigin(OLD_S, None)
     }
-    assert public(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S) == []
+    assert public_marks(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S) == []
     origins |= {wallet: WalletOrigin(OLD_S, None) for wallet in WALLETS[:2]}
-    assert public(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S)[0].names == (MarkCount("Fox", 3),)
+    assert public_marks(said("Fox", "Fox", "Fox", "Fox"), purses(origins), AT_S)[0].names == (
+        MarkCount("Fox", 3),
+    )
 
 
 def test_young_wallets_are_one() -> None:
-    assert public(said("Fox", "Fox", "Fox"), strangers(YOUNG_S), AT_S) == []
+    assert public_marks(said("Fox", "Fox", "Fox"), strangers(YOUNG_S), AT_S) == []
 
 
 def test_wallets_that_nobody_met_are_one() -> None:
-    assert public(said("Fox", "Fox", "Fox"), purses({}), AT_S) == []
+    assert public_marks(said("Fox", "Fox", "Fox"), purses({}), AT_S) == []
 
 
 def test_nobody_counts_for_his_own_wallet() -> None:
     own = [*said("Fox", "Fox"), WalletMark(TARGET, TARGET, "Fox", None)]
-    assert public(own, strangers(), AT_S) == []
+    assert public_marks(own, strangers(), AT_S) == []
 
 
 def test_kin_of_the_marked_wallet_do_not_count() -> None:
@@ -84,8 +94,8 @@ def test_kin_of_the_marked_wallet_do_not_count() -> None:
         {TARGET: WalletOrigin(OLD_S, FUNDER, OLD_S), WALLETS[0]: WalletOrigin(OLD_S, FUNDER, OLD_S)},
     ):
         known = {**strangers().origins, **origins}
-        assert public(said("Fox", "Fox", "Fox"), purses(known), AT_S) == []
-        assert len(public(said("Fox", "Fox", "Fox", "Fox"), purses(known), AT_S)) == 1
+        assert public_marks(said("Fox", "Fox", "Fox"), purses(known), AT_S) == []
+        assert len(public_marks(said("Fox", "Fox", "Fox", "Fox"), purses(known), AT_S)) == 1
 
 
 NOBODY = (None, FUNDER, *WALLETS[:2])
@@ -109,5 +119,5 @@ def test_nothing_is_public_of_fewer_purses(funders: list[Address | None], times:
             people.add(wallet if is_old else None)
         else:
             people.add(funder if origins[funder].first_s == OLD_S else None)
-    found = public(said(*["Fox"] * 6), known, AT_S)
+    found = public_marks(said(*["Fox"] * 6), known, AT_S)
     assert [one.names[0].people for one in found] == ([len(people)] if len(people) >= PEOPLE else [])

@@ -23,10 +23,10 @@ from roundtrip.domain.market.moving import (
     MoneyFlow,
     board,
     crowd,
+    flows_to_check,
     flows_to_count,
     flows_with_crowd,
     standing,
-    to_check,
 )
 
 NOW_S = 1_000_000.0
@@ -104,11 +104,11 @@ def test_a_clock_that_was_put_back_keeps_no_proof_young(ahead_s: int) -> None:
     """It was ahead when the check was made: how long ago that is nobody knows."""
     proven = replace(flow(1, checked=checked(age_s=-ahead_s)), deep=checked(age_s=-ahead_s))
     assert standing(proven, NOW_S) == "unproven"
-    assert to_check([proven], NOW_S) == [proven]
+    assert flows_to_check([proven], NOW_S) == [proven]
     caught = replace(flow(1, checked=checked(age_s=1)), decided=checked("cannot_sell", -ahead_s))
     assert standing(caught, NOW_S) == "trap"
     lately = replace(proven, checked=checked(age_s=-AHEAD_S), deep=checked(age_s=-AHEAD_S))
-    assert (standing(lately, NOW_S), to_check([lately], NOW_S)) == ("shown", [])
+    assert (standing(lately, NOW_S), flows_to_check([lately], NOW_S)) == ("shown", [])
 
 
 @pytest.mark.parametrize("launchpad", [True, False])
@@ -125,7 +125,7 @@ def test_plain_checks_keep_nothing_from_being_checked_deeply() -> None:
     asked = replace(flow(1, checked=checked(age_s=1)), deep=None)
     late = replace(asked, deep=checked(age_s=CHECKED_EVERY_S))
     lately = replace(asked, deep=checked("unproven", CHECKED_EVERY_S - 1))
-    assert [to_check([one], NOW_S) for one in (asked, late, lately)] == [[asked], [late], []]
+    assert [flows_to_check([one], NOW_S) for one in (asked, late, lately)] == [[asked], [late], []]
 
 
 def test_the_launchpads_token_in_a_strangers_pool_needs_a_proof() -> None:
@@ -225,7 +225,7 @@ def test_what_is_shown_by_its_check_or_held_back_is_checked_every_ten_minutes() 
         flow(9, 15, checked("unproven", late)),
     ]
     # Known traps last, however much money they have.
-    assert [one.token_id for one in to_check(flows, NOW_S)] == [3, 9, 1, 7, 4]
+    assert [one.token_id for one in flows_to_check(flows, NOW_S)] == [3, 9, 1, 7, 4]
 
 
 def test_nobody_alone_has_his_token_checked() -> None:

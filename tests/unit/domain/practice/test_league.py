@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roundtrip.domain.practice.league import CountedSell, LeagueWeek, board, entry
+from roundtrip.domain.practice.league import CountedSell, LeagueWeek, board, build_entry
 from roundtrip.domain.practice.practice import WEEK_S, monday_s
 
 MONDAY = datetime(2025, 10, 6, tzinfo=UTC)
@@ -45,8 +45,8 @@ def test_losses_count_and_the_first_of_equal_sells_is_the_best() -> None:
         CountedSell(7, "0xc", 30, 11),
         CountedSell(7, "0xd", 0, 13),
     ]
-    assert entry(sells, is_agent=True) == LeagueWeek(7, True, 10, 4, 2, "0xb", 30, 13)
-    assert entry(sells[:1], is_agent=False) == LeagueWeek(7, False, -50, 1, 0, "0xa", -50, 10)
+    assert build_entry(sells, is_agent=True) == LeagueWeek(7, True, 10, 4, 2, "0xb", 30, 13)
+    assert build_entry(sells[:1], is_agent=False) == LeagueWeek(7, False, -50, 1, 0, "0xa", -50, 10)
 
 
 def test_three_sells_are_an_entry() -> None:

@@ -17,8 +17,8 @@ from roundtrip.domain.practice.practice import (
     IllegalPracticeMove,
     PracticePosition,
     PracticePurse,
-    after,
     monday_s,
+    next_state,
     open_account,
     part_of,
     turn_week,
@@ -47,10 +47,10 @@ def test_every_event_is_legal_or_raises(state: practice.State, event: practice.E
     }  # fmt: skip
     assert legal == LIFE
     if (state, event) in legal:
-        assert after(state, event) == legal[state, event]
+        assert next_state(state, event) == legal[state, event]
         return
     with pytest.raises(IllegalPracticeMove):
-        after(state, event)
+        next_state(state, event)
 
 
 def test_what_cannot_be_is_illegal() -> None:
@@ -64,7 +64,7 @@ def test_what_cannot_be_is_illegal() -> None:
     with pytest.raises(IllegalPracticeMove):
         practice.sell(account, closed, 1, 1)
     with pytest.raises(IllegalPracticeMove):
-        practice.written_off(closed)
+        practice.write_off(closed)
 
 
 RAWS = st.integers(1, 2**200)

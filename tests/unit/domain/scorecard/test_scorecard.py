@@ -20,11 +20,11 @@ from roundtrip.domain.scorecard.scorecard import (
     RealTrade,
     VerdictClaim,
     VerdictScore,
-    claim_of,
     cost_bps,
+    derive_claim,
+    score_claim,
     sentence,
     tax_bps,
-    weigh,
 )
 from unit.domain import builders as made
 
@@ -37,7 +37,7 @@ FAILS = made.NO_MONEY
 
 def of(evidence: Evidence) -> VerdictClaim:
     verdict = judge(evidence, POLICY).verdict
-    found = claim_of(evidence, verdict.code, verdict.level, POLICY)
+    found = derive_claim(evidence, verdict.code, verdict.level, POLICY)
     assert found is not None
     return found
 
@@ -53,7 +53,7 @@ def came(
     turned: tuple[LaterCheck, ...] = (),
     failed: tuple[FailedSell, ...] = (),
 ) -> str:
-    score = weigh(spoken, reals, turned, failed)
+    score = score_claim(spoken, reals, turned, failed)
     assert sentence(score)
     return f"{score.outcome} {score.cause}"
 
@@ -119,17 +119,17 @@ def test_every_code_but_money_itself_is_scored_and_every_cause_has_its_sentence(
 
 
 def test_what_was_said_stands_where_a_newer_policy_judges_otherwise() -> None:
-    found = claim_of(made.evidence(made.venue()), "cannot_sell", "danger", POLICY)
+    found = derive_claim(made.evidence(made.venue()), "cannot_sell", "danger", POLICY)
     assert found is not None
     assert (found.code, found.claim) == ("cannot_sell", "stuck")
     assert came(found, sell()) == "wrong sold"
-    high = claim_of(made.evidence(made.venue(made.cells(2000))), "ok", "ok", POLICY)
+    high = derive_claim(made.evidence(made.venue(made.cells(2000))), "ok", "ok", POLICY)
     assert high is not None
     assert came(high, sell(max(high.sizes_raw), cost=2000)) == "wrong cost"
 
 
 def test_evidence_that_tells_nothing_of_what_was_tried_says_nothing() -> None:
-    assert claim_of(made.evidence(made.no_trade(made.ABSENT)), "ok", "ok", POLICY) is None
+    assert derive_claim(made.evidence(made.no_trade(made.ABSENT)), "ok", "ok", POLICY) is None
 
 
 def test_the_large_round_trip_is_no_part_of_an_ok() -> None:
@@ -262,7 +262,7 @@ def test_a_place_that_was_opened_later_does_not_contradict_that_there_was_none()
 
 
 def test_who_said_nothing_is_never_right_nor_wrong() -> None:
-    silent = claim_of(made.evidence(made.venue()), "unproven", "unknown", POLICY)
+    silent = derive_claim(made.evidence(made.venue()), "unproven", "unknown", POLICY)
     assert silent is not None
     assert came(silent, sell(), sell(buys=True)) == "undecided silent"
 
@@ -297,14 +297,14 @@ def test_what_does_not_fit_changes_nothing(spoken: VerdictClaim, reals: list[Rea
             else one.worth_wei is not None and spoken.fits(one.worth_wei)
         )
     ]
-    assert weigh(spoken, reals) == weigh(spoken, fits)
+    assert score_claim(spoken, reals) == score_claim(spoken, fits)
 
 
 @given(SAIDS, ANY)
 def test_nothing_is_right_without_a_cheap_sell_and_every_score_has_a_sentence(
     spoken: VerdictClaim, reals: list[RealTrade]
 ) -> None:
-    score = weigh(spoken, reals)
+    score = score_claim(spoken, reals)
     assert (score.outcome, score.cause) in WHY
     if score.outcome == "right":
         assert spoken.claim == "sells"
@@ -317,14 +317,14 @@ def test_nothing_is_right_without_a_cheap_sell_and_every_score_has_a_sentence(
 def test_more_trades_never_make_a_mistake_good(
     spoken: VerdictClaim, reals: list[RealTrade], more: list[RealTrade]
 ) -> None:
-    if weigh(spoken, reals).outcome == "wrong":
+    if score_claim(spoken, reals).outcome == "wrong":
         both = sorted([*reals, *more], key=lambda one: one.at_s)
-        assert weigh(spoken, both).outcome == "wrong"
+        assert score_claim(spoken, both).outcome == "wrong"
 
 
 @given(ANY)
 def test_nobody_s_trades_make_a_trap_right(reals: list[RealTrade]) -> None:
-    assert weigh(TRAP, reals).outcome != "right"
+    assert score_claim(TRAP, reals).outcome != "right"
 
 
 # --- figures ---------------------------------------------------------------------------------------
@@ -359,8 +359,8 @@ def test_a_tax_is_what_did_not_arrive() -> None:
 
 
 def test_a_sentence_names_the_cost_that_decided() -> None:
-    score = weigh(OK, [sell(cost=1234)])
+    score = score_claim(OK, [sell(cost=1234)])
     assert sentence(score).endswith("That sell lost 12.34 % against the price before it.")
     # What brought more lost nothing, and is not said to have lost less than nothing.
-    gained = weigh(TRAP, [sell(cost=-300)])
+    gained = score_claim(TRAP, [sell(cost=-300)])
     assert sentence(gained).endswith("That sell brought more than the price before it.")

@@ -17,7 +17,7 @@ from roundtrip.domain.trade.judge import (
     TradeOutcome,
     WalletChanges,
     code_of_loss,
-    find_exit,
+    judge_exit,
     judge_trade,
 )
 from roundtrip.domain.trade.text import sentence
@@ -27,7 +27,7 @@ from unit.domain.trades import GRID, filled, grid, ran, received, refused_grid, 
 
 
 def code(one: Exit) -> str:
-    return find_exit(one, POLICY).code
+    return judge_exit(one, POLICY).code
 
 
 def test_the_levels_are_those_of_the_specification() -> None:
@@ -54,7 +54,7 @@ def test_the_levels_are_those_of_the_specification() -> None:
     ],
 )  # fmt: skip
 def test_the_lines(loss_bps: int, expected: str) -> None:
-    found = find_exit(received(way(cells=grid(loss_bps))), POLICY)
+    found = judge_exit(received(way(cells=grid(loss_bps))), POLICY)
     assert (found.code, found.loss_bps) == (expected, loss_bps)
     assert code_of_loss(loss_bps, POLICY) == expected
 
@@ -72,7 +72,7 @@ def test_what_nobody_needs_where_all_of_it_sells_decides_nothing(name: str) -> N
 
 
 def test_refused_everywhere_it_cannot_be_sold() -> None:
-    found = find_exit(received(way(cells=refused_grid())), POLICY)
+    found = judge_exit(received(way(cells=refused_grid())), POLICY)
     assert (found.code, found.loss_bps) == ("cannot_sell", None)
 
 
@@ -96,7 +96,7 @@ def test_what_does_not_sell_is_lost(share_bps: int, loss_bps: int, expected: str
 @pytest.mark.parametrize("names", [("hour", "hour_again"), ("day", "day_again"), ("hour", "day")])
 def test_what_sells_now_and_not_within_a_day_is_a_high_loss_at_least(names: tuple[str, ...]) -> None:
     gone = dict.fromkeys(names, NO_MONEY)
-    found = find_exit(received(way(cells=grid(60, **gone))), POLICY)
+    found = judge_exit(received(way(cells=grid(60, **gone))), POLICY)
     assert (found.code, found.loss_bps) == ("high_loss", 1500)
     assert code(received(way(cells=grid(5000, **gone)))) == "heavy_loss"
 
@@ -143,33 +143,33 @@ def test_without_a_place_to_sell_there_is_no_route() -> None:
 def test_without_a_price_of_what_was_spent_there_is_no_route_but_a_trap_stays_one() -> None:
     assert code(received(way(), paid_known=False)) == "no_route"
     assert code(received(way(cells=refused_grid()), paid_known=False)) == "cannot_sell"
-    assert find_exit(received(way(), paid_known=False), POLICY).loss_bps is None
+    assert judge_exit(received(way(), paid_known=False), POLICY).loss_bps is None
 
 
 def test_a_token_that_could_not_be_looked_at_is_unproven() -> None:
-    found = find_exit(received(gap=NODE), POLICY)
+    found = judge_exit(received(gap=NODE), POLICY)
     assert (found.code, found.missing) == ("unproven", NODE)
 
 
 def test_it_is_sold_where_that_loses_least() -> None:
     good, dear, trap = way(cells=grid(60)), way(cells=grid(3000)), way(cells=refused_grid())
     for venues in permutations((good, dear, trap)):
-        found = find_exit(received(*venues), POLICY)
+        found = judge_exit(received(*venues), POLICY)
         assert (found.code, found.venue, found.loss_bps) == ("ok", good, 60)
     assert code(received(dear, trap)) == "high_loss"
 
 
 def test_of_two_places_of_one_code_the_cheaper_one_is_shown() -> None:
-    found = find_exit(received(way(cells=grid(300)), way(cells=grid(61))), POLICY)
+    found = judge_exit(received(way(cells=grid(300)), way(cells=grid(61))), POLICY)
     assert found.loss_bps == 61
 
 
 def test_the_sell_that_is_shown_is_the_worse_one_straight_back() -> None:
-    found = find_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
+    found = judge_exit(received(way(cells=grid(60, full_again=sold(100), day=sold(400)))), POLICY)
     assert found.shown_sell() == (GRID["full_again"], sold(100))
-    later = find_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
+    later = judge_exit(received(way(cells=refused_grid(hour=sold(60), day=sold(70)))), POLICY)
     assert later.shown_sell() == (GRID["hour"], sold(60))
-    assert find_exit(received(), POLICY).shown_sell() is None
+    assert judge_exit(received(), POLICY).shown_sell() is None
 
 
 LATER_ONLY: dict[str, CellOutcome] = dict.fromkeys(("hour", "hour_again", "day", "day_again"), sold(60))
@@ -192,13 +192,13 @@ PART: dict[str, CellOutcome] = {
     ids=["whole", "not in halves", "later", "half", "nine tenths", "dear", "handed on"],
 )
 def test_level_ok_is_all_of_it_sold_straight_back(cells: tuple[ProbeCell, ...], level: str) -> None:
-    found = find_exit(received(way(cells=cells)), POLICY)
+    found = judge_exit(received(way(cells=cells)), POLICY)
     outcome = judge_trade(ran(), (found,), WalletChanges(True, True), POLICY)
     assert outcome.level() == level
 
 
 def test_what_sells_only_in_a_pool_that_has_to_open_is_a_warning() -> None:
-    found = find_exit(replace(received(way()), through_opening=True), POLICY)
+    found = judge_exit(replace(received(way()), through_opening=True), POLICY)
     assert judge_trade(ran(), (found,), WalletChanges(True, True), POLICY).level() == "warn"
 
 
@@ -266,7 +266,7 @@ def test_a_lost_later_sell_may_be_worse_than_no_sell() -> None:
 
 @pytest.mark.parametrize("name", ["full", "full_again", "hour", "hour_again", "day", "day_again"])
 def test_a_lost_sell_that_counts_leaves_it_unproven(name: str) -> None:
-    found = find_exit(received(way(cells=grid(60, **{name: NODE}))), POLICY)
+    found = judge_exit(received(way(cells=grid(60, **{name: NODE}))), POLICY)
     assert (found.code, found.missing) == ("unproven", NODE)
 
 
@@ -277,7 +277,7 @@ def test_a_lost_place_beside_a_good_one_changes_nothing() -> None:
 
 
 def test_the_gap_that_is_named_is_whose_fault_it_is() -> None:
-    assert find_exit(received(way(cells=grid(60, day=ITS_OWN))), POLICY).missing == ITS_OWN
+    assert judge_exit(received(way(cells=grid(60, day=ITS_OWN))), POLICY).missing == ITS_OWN
 
 
 # --- the whole trade -------------------------------------------------------------------------------

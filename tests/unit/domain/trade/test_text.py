@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.check.evidence import CellOutcome, Missing, ProbeCell, RefusedCall
 from roundtrip.domain.check.venue_reading import read_venue
-from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, find_exit, judge_trade
+from roundtrip.domain.trade.judge import Allowance, CallResult, TradeOutcome, judge_exit, judge_trade
 from roundtrip.domain.trade.text import opening, reason, sentence
 from unit.domain.builders import NO_MONEY, NODE, TOKEN, sold
 from unit.domain.judged_trades import DONE, FAILED, OTHER, SPENDER, TRADED, Seeds, text_of
@@ -122,7 +122,7 @@ def test_price_impact_is_named(impact_bps: int, said: bool) -> None:
 @given(seed=Seeds)
 def test_no_sentence_ever_says_safe(seed: int) -> None:
     rng = Random(seed)
-    found = find_exit(some_exit(rng, 2, 2), POLICY)
+    found = judge_exit(some_exit(rng, 2, 2), POLICY)
     allowed = tuple(
         Allowance(TOKEN, rng.choice((SPENDER, OTHER)), rng.choice((None, 1, 2**256 - 1)), "erc20")
         for _ in range(rng.randint(0, 3))

@@ -4,7 +4,12 @@ import pytest
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import Address, TxHash
-from roundtrip.domain.watch.alert_text import describe_happening, draft_alert, said_of_more, said_of_verdict
+from roundtrip.domain.watch.alert_text import (
+    describe_happening,
+    draft_alert,
+    more_alerts_text,
+    verdict_change_text,
+)
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import VERBS, Happening, Verb
 
@@ -94,7 +99,7 @@ def test_a_row_of_a_follow_and_of_a_rule() -> None:
 
 
 def test_how_many_more_is_said() -> None:
-    assert said_of_more("any buying", 7) == "And 7 more in that minute: any buying."
+    assert more_alerts_text("any buying", 7) == "And 7 more in that minute: any buying."
 
 
 @pytest.mark.parametrize(
@@ -119,8 +124,8 @@ def test_a_holder_is_told_that_it_holds_the_token(given: Happening, sentence: st
 
 
 def test_a_verdict_that_changed_says_what_it_was_and_why() -> None:
-    assert said_of_verdict(TOKEN, "ok (ok)", "danger (cannot_sell)", "It cannot be sold.") == (
+    assert verdict_change_text(TOKEN, "ok (ok)", "danger (cannot_sell)", "It cannot be sold.") == (
         f"The verdict on {TOKEN}, which you hold, was ok (ok) and is danger (cannot_sell) now."
         " It cannot be sold."
     )
-    assert said_of_verdict(TOKEN, "ok (ok)", "warn", "").endswith("was ok (ok) and is warn now.")
+    assert verdict_change_text(TOKEN, "ok (ok)", "warn", "").endswith("was ok (ok) and is warn now.")

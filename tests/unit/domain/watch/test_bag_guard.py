@@ -16,16 +16,16 @@ from roundtrip.domain.watch.bag_guard import (
     PoolMoney,
     StoredLevel,
     VerdictTurn,
-    after,
-    first_standing,
-    in_turn,
-    matters,
+    apply_checks,
+    guard_source_id,
+    initial_standing,
+    order_checks,
+    pool_matters,
     sells_much,
-    source_of,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-HOUR_S = GUARD.again_s
+HOUR_S = GUARD.recovery_wait_s
 SUPPLY = 10**27
 PART = SUPPLY // 1000
 
@@ -38,13 +38,13 @@ def seen(level: str, at_s: float, **more: object) -> StoredLevel:
 
 
 def known(level: str = "ok") -> BagStanding:
-    found = first_standing(seen(level, 0))
+    found = initial_standing(seen(level, 0))
     assert found is not None
     return found
 
 
 def told(*checks: StoredLevel, level: str = "ok") -> list[tuple[str, str]]:
-    _, turned = after(known(level), checks)
+    _, turned = apply_checks(known(level), checks)
     return [(one.then_level, one.now.level) for one in turned]
 
 
@@ -97,7 +97,7 @@ def test_what_could_not_be_found_out_changes_nothing() -> None:
     assert told(unknown, seen("unknown", 40), level="danger") == []
     assert told(seen("danger", 1), unknown) == []
     assert told(seen("danger", 1), unknown, seen("danger", 40)) == [("ok", "danger")]
-    assert first_standing(unknown) is None
+    assert initial_standing(unknown) is None
 
 
 def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once() -> None:
@@ -114,7 +114,7 @@ def test_that_it_is_better_is_told_an_hour_after_the_last_word_and_worse_at_once
 
 def test_a_token_that_flaps_is_told_of_three_times_an_hour_at_most() -> None:
     checks = [seen(("ok", "danger", "warn")[n // 3 % 3], 15 * n) for n in range(4 * 240)]
-    _, turned = after(known(), checks)
+    _, turned = apply_checks(known(), checks)
     for one in turned:
         within = [o for o in turned if timedelta(0) <= o.now.at - one.now.at < timedelta(seconds=HOUR_S)]
         assert len(within) <= 3
@@ -123,7 +123,7 @@ def test_a_token_that_flaps_is_told_of_three_times_an_hour_at_most() -> None:
 
 def test_another_policy_is_no_change_of_the_token() -> None:
     other = [seen("danger", at_s, policy_version="v2") for at_s in (1, 20, 40)]
-    standing, turned = after(known(), other)
+    standing, turned = apply_checks(known(), other)
     assert turned == []
     assert (standing.level, standing.policy_version) == ("danger", "v2")
 
@@ -145,7 +145,7 @@ def test_a_clock_that_was_put_back_keeps_nobody_from_being_told(ahead_s: int) ->
 
 
 def test_what_was_told_names_both_codes() -> None:
-    standing, turned = after(known(), [seen("danger", 1), last := seen("danger", 20)])
+    standing, turned = apply_checks(known(), [seen("danger", 1), last := seen("danger", 20)])
     assert turned == [VerdictTurn("ok", "ok_code", last)]
     assert (standing.level, standing.code, standing.seen_id) == ("danger", "danger_code", last.id)
     assert (standing.next_level, standing.next_at, standing.told_at) == (None, None, last.at)
@@ -162,9 +162,9 @@ def test_it_does_not_matter_in_how_many_runs_checks_are_looked_at(
     for level, wait_s, deep in given_checks:
         at_s += wait_s
         checks.append(seen(level, at_s, deep=deep))
-    at_once = after(known(), checks)
-    standing, first = after(known(), checks[:cut])
-    end, second = after(standing, checks[cut:])
+    at_once = apply_checks(known(), checks)
+    standing, first = apply_checks(known(), checks[:cut])
+    end, second = apply_checks(standing, checks[cut:])
     assert (end, first + second) == at_once
     for one in at_once[1]:
         assert one.then_level != one.now.level
@@ -199,11 +199,11 @@ def place(wei: int | None, trades: int = 0, traded_wei: int = 0) -> PoolMoney:
 def test_a_pool_matters_by_its_trade_or_by_its_money(
     own: PoolMoney, others: list[PoolMoney], it_does: bool
 ) -> None:
-    assert matters(own, [own, *others]) is it_does
+    assert pool_matters(own, [own, *others]) is it_does
 
 
 def test_sales_and_drains_of_a_token_count_apart() -> None:
-    assert len({source_of(number, verb) for number in (1, 2) for verb in ("selling", "draining")}) == 4
+    assert len({guard_source_id(number, verb) for number in (1, 2) for verb in ("selling", "draining")}) == 4
 
 
 def a_token(number: int) -> Address:
@@ -215,7 +215,7 @@ def test_accounts_take_turns_and_what_was_given_comes_last() -> None:
     held = [BagHolding(1, token, False) for token in many]
     held += [BagHolding(2, few[0], False), BagHolding(2, few[1], True), BagHolding(3, bare[0], True)]
     checked = {token: START + timedelta(seconds=place) for place, token in enumerate([*many[1:], *few])}
-    found = in_turn(held, [*many, few[0], few[1], bare[0]], checked, [many[19]])
+    found = order_checks(held, [*many, few[0], few[1], bare[0]], checked, [many[19]])
     # The one that waits for another check; of each the one that was never checked, or longest ago.
     assert found[:3] == [many[19], few[0], many[0]]
     assert found[3:-2] == many[1:19]
@@ -225,4 +225,4 @@ def test_accounts_take_turns_and_what_was_given_comes_last() -> None:
 def test_what_somebody_bought_is_no_gift() -> None:
     one, other = a_token(1), a_token(2)
     held = [BagHolding(1, one, True), BagHolding(2, one, False), BagHolding(3, other, True)]
-    assert in_turn(held, [other, one], {}, []) == [one, other]
+    assert order_checks(held, [other, one], {}, []) == [one, other]

@@ -26,11 +26,11 @@ from roundtrip.domain.watch.channels import (
     Event,
     IllegalChannelMove,
     State,
-    after,
-    delivery_after,
     failing_since,
     failure,
-    messages_of,
+    next_delivery_state,
+    next_state,
+    split_messages,
     wait_s,
 )
 
@@ -56,9 +56,9 @@ class Life(RuleBasedStateMachine):
         )
         if not is_legal:
             with pytest.raises(IllegalChannelMove):
-                after(before, event)
+                next_state(before, event)
             return
-        self.state = after(before, event)
+        self.state = next_state(before, event)
         if event == "delivered":
             self.well = self.is_told = True
         elif event == "failed":
@@ -96,9 +96,9 @@ class DeliveryLife(RuleBasedStateMachine):
         is_legal = (self.ended is not None) == (event == "resent")
         if not is_legal:
             with pytest.raises(IllegalChannelMove):
-                delivery_after(self.state, event)
+                next_delivery_state(self.state, event)
             return
-        self.state = delivery_after(self.state, event)
+        self.state = next_delivery_state(self.state, event)
         ends = {"delivered": "delivered", "failed_last": "failed", "dropped": "dropped"}
         self.ended = ends.get(event)
 
@@ -152,7 +152,7 @@ def test_waits_are_as_decided() -> None:
 )
 def test_what_a_failure_is_to_its_channel(state: State, failing_s: float, event: Event) -> None:
     assert failure(state, failing_s) == event
-    after(state, event)
+    next_state(state, event)
 
 
 def test_a_failure_after_a_long_quiet_is_the_first_again() -> None:
@@ -165,7 +165,7 @@ def test_a_failure_after_a_long_quiet_is_the_first_again() -> None:
 
 @given(count=st.integers(0, 500), most=st.integers(1, 60))
 def test_messages_hold_every_row_once_in_order(count: int, most: int) -> None:
-    found = messages_of(count, most)
+    found = split_messages(count, most)
     assert [place for one in found for place in one] == list(range(count))
     assert all(0 < len(one) <= most for one in found)
     assert len(found) == -(-count // most)

@@ -69,7 +69,7 @@ def test_a_share_is_told_in_millionths_rounded_down() -> None:
 def test_more_than_the_whole_is_no_share() -> None:
     """Of a token that says it has a supply of 1."""
     whole, more = happening(part_raw=7, whole_raw=7), happening(part_raw=10**30, whole_raw=1)
-    assert (whole.share_ppm(), whole.beyond("%")) == (10**6, 10**6)
-    assert (more.share_ppm(), more.beyond("%")) == (None, None)
+    assert (whole.share_ppm(), whole.magnitude("%")) == (10**6, 10**6)
+    assert (more.share_ppm(), more.magnitude("%")) == (None, None)
     assert Over("%", 999_999).holds(whole)
     assert not Over("%", 0).holds(more)

@@ -18,7 +18,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, plain_decimal
 from roundtrip.domain.base.venue import Quote, Venue, VenueKind
 from roundtrip.domain.check.verdict import Verdict
-from roundtrip.domain.trade.judge import LEVELS, refusal
+from roundtrip.domain.trade.judge import LEVELS, refusal_code
 from roundtrip.services.check.buy_round import BuyRoundResult
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.money import parse_amount
@@ -56,7 +56,7 @@ CHECKS = {
 def test_what_is_refused(code: str, check: str) -> None:
     """Refused exactly where it cannot be sold, loses half, a check says danger, or nothing is proven."""
     checked, level = CHECKS[check]
-    came = refusal(code, Verdict(checked, level, ""))  # type: ignore[arg-type]
+    came = refusal_code(code, Verdict(checked, level, ""))  # type: ignore[arg-type]
     proven = code in ("ok", "high_loss", "nothing_received", "tx_reverts")
     assert (came is None) is (proven and level in ("ok", "warn"))
     if code in ("cannot_sell", "heavy_loss"):
