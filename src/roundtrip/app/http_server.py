@@ -24,11 +24,11 @@ from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
-from roundtrip.api.http.app import Lost, create_app
+from roundtrip.api.http.app import NotFoundPage, create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
 from roundtrip.api.server.overload import RunLimit
-from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, spare_files
+from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
@@ -125,14 +125,16 @@ def application(settings: Settings, ctx: Context) -> Starlette:
     beside, lost = pages(dispatch, callers)
     _watch(ctx.measures, gate, shared, store)
     ctx.measures.watch("runs", "allowed", pressure.allowed_runs)
-    return create_app(dispatch, callers, running, beside=beside, turns_away=pressure.turns_away, lost=lost)
+    return create_app(
+        dispatch, callers, running, extra_routes=beside, turns_away=pressure.turns_away, not_found_page=lost
+    )
 
 
 def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
     """What waits in this process, and how full it is."""
     measures.watch("runs", "under_way", shared.running)
     measures.watch("runs", "most", lambda: shared.most_running)
-    measures.watch("answers_kept", "", shared.count_shared)
+    measures.watch("answers_kept", "", shared.count_answers)
     measures.watch("writes_waiting", "calls", gate.commit.waiting)
     if gate.spending is not None:
         measures.watch("writes_waiting", "credits", gate.spending.waiting)
@@ -142,7 +144,7 @@ def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey 
 
 def pages(
     dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES
-) -> tuple[list[Route], Lost | None]:
+) -> tuple[list[Route], NotFoundPage | None]:
     """The pages for people, and the one for where nothing is; none where what browsers load is not installed:
     programs need no pages."""
     try:
@@ -196,7 +198,7 @@ def http_server(
 ) -> uvicorn.Server:
     """The HTTP server around the application; ``ready`` is called when it serves. ``takes_turns``: others
     accept from the same sockets. Its ``serve`` ends on a signal, and hands the signal on."""
-    places = ConnectionPlaces(spare_files(most_connections), proxies, measures)
+    places = ConnectionPlaces(raise_file_limit(most_connections), proxies, measures)
     bounded = functools.partial(BoundedProtocol, places=places)
     config = uvicorn.Config(
         app,

@@ -12,8 +12,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, with_request_id
-from roundtrip.api.documents.landing import FRONT, wants_page
-from roundtrip.api.http.app import Lost
+from roundtrip.api.documents.landing import FRONT, prefers_html
+from roundtrip.api.http.app import NotFoundPage
 from roundtrip.api.request.callers import Callers
 from roundtrip.console.pages.boards import board_events
 from roundtrip.console.support.live_stream import MOST, LiveBoards
@@ -68,7 +68,7 @@ class PageEndpoint:
         except RoundtripError as error:
             shown = with_request_id(error)
             if isinstance(shown, TracedFailure):
-                self.console.dispatch.failures.tell(shown, page.path, "pages")
+                self.console.dispatch.failures.write(shown, page.path, "pages")
             response = _fault(visit, shown)
         except Exception:
             unexpected = Unexpected()
@@ -96,7 +96,7 @@ class FrontDoor:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        asks_for_page = scope["method"] != "OPTIONS" and wants_page(scope["headers"])
+        asks_for_page = scope["method"] != "OPTIONS" and prefers_html(scope["headers"])
         await (self.people if asks_for_page else FRONT)(scope, receive, send)
 
 
@@ -126,7 +126,7 @@ def _fault(visit: Visit, error: RoundtripError) -> Response:
     return shown
 
 
-def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tuple[list[Route], Lost]:
+def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tuple[list[Route], NotFoundPage]:
     """The pages and what they load, and the page of what is none. ``libraries``: where npm installed those of
     the browser. Raises LibraryMissing."""
     static = StaticFiles(libraries)

@@ -40,7 +40,7 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "c
 
 
 def _put_to_valkey(begun: Any) -> None:
-    Valkey._put(begun, ("PING",))
+    Valkey._enqueue(begun, ("PING",))
 
 
 @pytest.fixture(autouse=True)
@@ -179,7 +179,7 @@ async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
         raise RuntimeError("here")
 
     dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
-    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    app = create_app(dispatch, Callers(), extra_routes=[Route("/broken", broken)])
     async with served(app) as url, session.get(f"{url}/broken") as response:
         assert response.status == 500
         request, error = response.headers[ID], (await response.json())["error"]
@@ -200,7 +200,7 @@ async def test_an_answer_that_breaks_off_is_not_taken_for_whole(
         return StreamingResponse(half())
 
     dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
-    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    app = create_app(dispatch, Callers(), extra_routes=[Route("/broken", broken)])
     async with served(app) as url, session.get(f"{url}/broken") as response:
         with pytest.raises(aiohttp.ClientPayloadError):
             await response.read()

@@ -299,7 +299,7 @@ async def test_a_silent_connection_makes_room_the_oldest_first() -> None:
 
 async def test_one_address_has_a_part_of_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """It makes room among its own only, and is told busy; others find a place."""
-    monkeypatch.setattr(protocol, "_LEAST_OF_ONE", 1)
+    monkeypatch.setattr(protocol, "_LEAST_PER_NAME", 1)
     async with hosting(20) as guests:
         other = await guests.come("127.0.0.3")
         silent = await guests.come("127.0.0.2")
@@ -328,8 +328,8 @@ def test_one_that_made_room_does_not_make_it_again() -> None:
     places = protocol.ConnectionPlaces(2)
     first = Client(places, "192.0.2.1")
     busy = Client(places, "192.0.2.2")
-    places.settle(first, answering=False, idle=True)  # type: ignore[arg-type]
-    places.settle(busy, answering=True, idle=False)  # type: ignore[arg-type]
+    places.update(first, answering=False, idle=True)  # type: ignore[arg-type]
+    places.update(busy, answering=True, idle=False)  # type: ignore[arg-type]
     burst = [Client(places, f"198.51.100.{n}") for n in range(5)]
     assert (first.closed, busy.closed) == (1, 0)
     assert [one.came_in for one in burst] == [True] * 5

@@ -11,7 +11,7 @@ from typing import Protocol
 import asyncpg
 import structlog
 
-from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.accounts.call_counts import KEPT_MS, CountedCall, LiveKey, RefundedCall
@@ -181,7 +181,7 @@ class GroupCommit:
 
     def _begin(self) -> None:
         if self._flushing is None and not self._is_gone():
-            self._flushing = begin_for_all(self._flush(), "counting")
+            self._flushing = start_detached_task(self._flush(), "counting")
 
     async def _flush(self) -> None:
         try:

@@ -17,7 +17,7 @@ from uuid import UUID
 import asyncpg
 import structlog
 
-from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.domain.base.errors import ServiceFull
 from roundtrip.store.accounts import credit_holds
 from roundtrip.store.accounts.credit_holds import HOLD_MS, CreditHold
@@ -174,7 +174,7 @@ class Spending:
 
     def _begin(self) -> None:
         if self._flushing is None and not self._is_gone():
-            self._flushing = begin_for_all(self._flush(), "spending")
+            self._flushing = start_detached_task(self._flush(), "spending")
 
     async def _flush(self) -> None:
         try:

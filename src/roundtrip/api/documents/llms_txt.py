@@ -1,4 +1,4 @@
-"""The service for language models, in plain markdown: /llms.txt."""
+"""/llms.txt: the service described for language models, in markdown."""
 
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
@@ -46,8 +46,8 @@ def _endpoint(row: AnyOperation) -> str:
         for field, default in zip(row.params.__struct_encode_fields__, _required_flags(row), strict=True)
         if row.method == "POST" or field in row.query
     ]
-    asked = f" ({', '.join(fields)})" if fields else ""
-    return f"- `{row.method} {row.path}`{asked}: {row.title}.{_key(row)}"
+    parameters = f" ({', '.join(fields)})" if fields else ""
+    return f"- `{row.method} {row.path}`{parameters}: {row.title}.{_key(row)}"
 
 
 def _tool(row: AnyOperation) -> str:
@@ -55,10 +55,10 @@ def _tool(row: AnyOperation) -> str:
 
 
 def _required_flags(row: AnyOperation) -> list[bool]:
-    """Of each parameter whether it has to be given."""
+    """For each parameter, whether it is required."""
     fields = row.params.__struct_encode_fields__
-    needed = len(fields) - len(row.params.__struct_defaults__)
-    return [place < needed for place in range(len(fields))]
+    required = len(fields) - len(row.params.__struct_defaults__)
+    return [index < required for index in range(len(fields))]
 
 
 def _key(row: AnyOperation) -> str:

@@ -1,4 +1,4 @@
-"""The OpenAPI document: every operation that has a path, out of the one table."""
+"""The OpenAPI document: every operation that has a path, from the table."""
 
 import re
 from collections.abc import Iterable
@@ -66,16 +66,16 @@ _ERROR: Json = {
 def openapi_json() -> Json:
     """The body of GET /v1/openapi.json."""
     rows = [row for row in OPERATIONS if row.path is not None]
-    kinds = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
-    refs, schemas = schema_components(kinds, _REF)
-    named = dict(zip(kinds, refs, strict=True))
+    types = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
+    refs, schemas = schema_components(types, _REF)
+    refs_by_type = dict(zip(types, refs, strict=True))
     paths: dict[str, Json] = {}
     for row in rows:
         assert row.path is not None
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, named, schemas)
+        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, refs_by_type, schemas)
     for row in rows:
         if row.method == "GET":
-            schemas.pop(_name(named[row.params]), None)
+            schemas.pop(_schema_name(refs_by_type[row.params]), None)
     paths["/v1/tools.json"] = {"get": _tools()}
     return {
         "openapi": "3.1.0",
@@ -90,15 +90,17 @@ def openapi_json() -> Json:
     }
 
 
-def _operation(row: AnyOperation, named: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
+def _operation(row: AnyOperation, refs_by_type: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
     assert row.path is not None
-    parameters, body = _parameters_of(row, schemas[_name(named[row.params])], named[row.params])
+    parameters, body = _parameters_of(
+        row, schemas[_schema_name(refs_by_type[row.params])], refs_by_type[row.params]
+    )
     limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
     cache = ("x-cache",) if row.shared_by is not None else ()
     answer = {
         "description": "The answer.",
         "headers": _headers((*limits, *cache), required=True),
-        "content": {"application/json": {"schema": named[row.path_answer or row.answer]}},
+        "content": {"application/json": {"schema": refs_by_type[row.path_answer or row.answer]}},
     }
     return {
         "operationId": row.name,
@@ -112,18 +114,18 @@ def _operation(row: AnyOperation, named: dict[type[msgspec.Struct], Any], schema
 
 
 def _parameters_of(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
-    """Parameters of path and query, and the body."""
+    """The operation's path and query parameters, and its request body."""
     assert row.path is not None
     in_path = re.findall(r"\{(\w+)\}", row.path)
     parameters = []
-    for name, one in schema["properties"].items():
-        where = "path" if name in in_path else "query" if name in row.query else None
-        if where is not None:
-            told = {key: value for key, value in one.items() if key != "description"}
+    for name, schema_of in schema["properties"].items():
+        location = "path" if name in in_path else "query" if name in row.query else None
+        if location is not None:
+            without_description = {key: value for key, value in schema_of.items() if key != "description"}
             parameters.append(
                 {
-                    "name": name, "in": where, "required": where == "path",
-                    "description": one.get("description", ""), "schema": told,
+                    "name": name, "in": location, "required": location == "path",
+                    "description": schema_of.get("description", ""), "schema": without_description,
                 }
             )  # fmt: skip
     if row.takes_min_block:
@@ -156,17 +158,17 @@ def _errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
 
 
 def _error_of(codes: Iterable[str]) -> Json:
-    """The error with the codes that it may have."""
+    """The error schema narrowed to some codes."""
     narrowed = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
     return {"allOf": [{"$ref": _REF.format(name="Error")}, narrowed]}
 
 
 def _security(row: AnyOperation) -> list[Json]:
-    """The ways in, any of them: without a key where none is needed, and by a key where calls are counted."""
+    """Alternative security requirements: no key where none is needed, and a key where calls are counted."""
     if row.counts == "never" and not row.key:
         return []
-    shown: list[Json] = [{"bearer": []}, {"apiKey": []}]
-    return shown if row.key else [{}, *shown]
+    schemes: list[Json] = [{"bearer": []}, {"apiKey": []}]
+    return schemes if row.key else [{}, *schemes]
 
 
 def _headers(names: Iterable[str], required: bool) -> Json:
@@ -182,7 +184,7 @@ def _header(name: str, required: bool = False) -> Json:
     return {"description": description, **({"required": True} if required else {}), "schema": schema}
 
 
-def _name(ref: Json) -> str:
+def _schema_name(ref: Json) -> str:
     return str(ref["$ref"]).rsplit("/", 1)[1]
 
 

@@ -1,7 +1,7 @@
-"""Connections taken from a listening socket that several processes have open, so that each gets its share.
+"""Accepts connections from a listening socket that several processes share, so that each gets its share.
 
-The event loop's own server takes all that wait: of 32 connections that came at once one process of two had
-all 32, and the other nothing to do for as long as they stayed open.
+The event loop's own server accepts all that are waiting: of 32 simultaneous connections, one process of two
+got all 32, and the other had nothing to do while they stayed open.
 """
 
 import asyncio
@@ -10,15 +10,15 @@ import socket
 from collections.abc import Callable
 
 PAUSE_S = 0.001
-"""Whoever took a connection leaves the next ones to the others for so long. It is the loop's shortest."""
+"""Pause after accepting, in which the other processes accept. The event loop's shortest timer."""
 _MOST_AT_ONCE = 64
 _NO_ROOM_S = 1.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class PacedAccept:
-    """Takes one connection and pauses, so that processes take turns; one more after each pause that left some
-    waiting, so that nobody waits long where there are many. Begins at once."""
+    """Accepts one connection and pauses, so that processes take turns. While connections are left waiting,
+    each batch is one larger than the last, so that bursts are accepted quickly. Starts at once."""
 
     def __init__(self, listening: socket.socket, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         self._listening = listening
@@ -31,7 +31,7 @@ class PacedAccept:
         self._begin()
 
     def close(self) -> None:
-        """Takes no more, and closes the socket; who waits is left to the processes that have it open, too."""
+        """Stops accepting and closes the socket; waiting connections are left to the other processes."""
         if self._pause is not None:
             self._pause.cancel()
         elif self._listening.fileno() >= 0:
@@ -39,7 +39,7 @@ class PacedAccept:
         self._listening.close()
 
     async def wait_closed(self) -> None:
-        """Until those that were taken are connected."""
+        """Waits until accepted connections are set up."""
         await asyncio.gather(*self._entering)
 
     def _begin(self) -> None:
@@ -51,19 +51,19 @@ class PacedAccept:
         self._pause = self._loop.call_later(seconds, self._begin)
 
     def _take(self) -> None:
-        taken, wanted = 0, self._at_once
+        accepted, batch = 0, self._at_once
         try:
-            while taken < wanted:
+            while accepted < batch:
                 connection, _ = self._listening.accept()
                 self._enter_soon(connection)
-                taken += 1
+                accepted += 1
         except OSError as error:
-            # Nobody waits any more, or went away; but for want of room it would be tried again and again.
+            # No connection waits, or its client went away. Without free files, accept would fail in a loop.
             if error.errno in _NO_ROOM:
                 self._rest(_NO_ROOM_S)
                 return
-        self._at_once = min(wanted + 1, _MOST_AT_ONCE) if taken == wanted else 1
-        if taken:
+        self._at_once = min(batch + 1, _MOST_AT_ONCE) if accepted == batch else 1
+        if accepted:
             self._rest(PAUSE_S)
 
     def _enter_soon(self, connection: socket.socket) -> None:

@@ -74,7 +74,7 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
     reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY, door="pages")
     if reply.error is not None:
         # Without the request's id: it is another one each time, and nothing else would be new.
-        why = reply.error.said if isinstance(reply.error, TracedFailure) else reply.error.message
+        why = reply.error.reason if isinstance(reply.error, TracedFailure) else reply.error.message
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
         answer = msgspec.json.decode(reply.body)

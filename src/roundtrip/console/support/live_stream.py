@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.api.server.drain import EndlessAnswers
 from roundtrip.domain.base.errors import LimitReached, ServiceFull
 
@@ -132,7 +132,7 @@ class LiveBoards:
             listener.put(name, encoded)
         found.listeners.add(listener)
         if found.reading is None:
-            found.reading = begin_for_all(self._follow(board, found), f"live {board}")
+            found.reading = start_detached_task(self._follow(board, found), f"live {board}")
         try:
             yield listener
         finally:
@@ -165,7 +165,11 @@ class LiveResponse(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Sends what is new until the client goes or the server ends."""
-        with self._place, self._live.listening(self._board) as listener, self._ending.telling(listener.end):
+        with (
+            self._place,
+            self._live.listening(self._board) as listener,
+            self._ending.on_shutdown(listener.end),
+        ):
             head = {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
             await send(head)
             await send(_body(b"retry: %d\n\n" % self._retry_ms, True))

@@ -76,7 +76,9 @@ class Visit:
         carries. Raises RoundtripError."""
         row = _BY_NAME[operation] if isinstance(operation, str) else operation
         once = (self.form.get("once", ""),) if row.once else ()
-        reply = await self.console.dispatch.run(row, params, self._asking(), once=once, door="pages")
+        reply = await self.console.dispatch.run(
+            row, params, self._asking(), idempotency_keys=once, door="pages"
+        )
         if reply.error is not None:
             raise reply.error
         return msgspec.json.decode(reply.body)

@@ -34,7 +34,7 @@ class Looks:
         end_s = self.now_s + seconds
         while self.now_s < end_s:
             self.now_s += TICK_S + late_s
-            self.pressure.note(self.now_s, late_s, running)
+            self.pressure.record_delay(self.now_s, late_s, running)
 
     def turns_away(self, overdue_s: float) -> bool:
         """Whoever comes when the next look is overdue by so much."""
@@ -141,7 +141,7 @@ async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     noted, seen = asyncio.Event(), list[tuple[float, int]]()
 
     class Noting(RunLimit):
-        def note(self, now_s: float, late_s: float, running: int) -> None:
+        def record_delay(self, now_s: float, late_s: float, running: int) -> None:
             seen.append((late_s, running))
             noted.set()
 
