@@ -165,7 +165,7 @@ async def test_a_board_is_read_for_all_who_look() -> None:
         return {}
 
     live = LiveBoards(read)
-    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listening("winners"):
+    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listen("winners"):
         async with asyncio.timeout(WAIT_S):
             assert await seen.get() == {}
 

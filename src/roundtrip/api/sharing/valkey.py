@@ -99,8 +99,8 @@ class Valkey:
         self._client = client
         self._clock = clock
         self._bound_s = bound_s
-        self._queue: deque[_QueuedCommand] = deque()
-        self._flush_task: asyncio.Task[None] | None = None
+        self._waiting: deque[_QueuedCommand] = deque()
+        self._flushing: asyncio.Task[None] | None = None
         self._unavailable_until_s: float | None = None
         self._closed = False
 
@@ -110,7 +110,7 @@ class Valkey:
             return True
         if self._unavailable_until_s is None:
             return False
-        return self._flush_task is not None or self._clock() < self._unavailable_until_s
+        return self._flushing is not None or self._clock() < self._unavailable_until_s
 
     async def ask(self, *command: Argument) -> object:
         """Sends a command; returns the reply as redis-py decodes it. Raises StoreUnavailable."""
@@ -138,8 +138,8 @@ class Valkey:
     async def close(self) -> None:
         """Sends the queued commands if possible, then closes. Later commands raise StoreUnavailable."""
         self._closed = True
-        if self._flush_task is not None:
-            await self._flush_task
+        if self._flushing is not None:
+            await self._flushing
         try:
             async with asyncio.timeout(self._bound_s):
                 await self._client.aclose()
@@ -147,19 +147,19 @@ class Valkey:
             log.debug("valkey was not left in order", fault=type(fault).__name__)
 
     def _enqueue(self, command: Sequence[Argument]) -> asyncio.Future[object]:
-        if self.is_gone() or len(self._queue) >= _MOST_QUEUED:
+        if self.is_gone() or len(self._waiting) >= _MOST_QUEUED:
             raise StoreUnavailable
         reply: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._queue.append(_QueuedCommand(command, reply))
-        if self._flush_task is None:
-            self._flush_task = start_detached_task(self._flush(), "valkey")
+        self._waiting.append(_QueuedCommand(command, reply))
+        if self._flushing is None:
+            self._flushing = start_detached_task(self._flush(), "valkey")
         return reply
 
     async def _flush(self) -> None:
         group: list[_QueuedCommand] = []
         try:
-            while self._queue:
-                group = [self._queue.popleft() for _ in range(min(_MOST_PER_GROUP, len(self._queue)))]
+            while self._waiting:
+                group = [self._waiting.popleft() for _ in range(min(_MOST_PER_GROUP, len(self._waiting)))]
                 try:
                     replies = await self._execute(group)
                 # Decoding another program's bytes may raise anything.
@@ -169,12 +169,12 @@ class Valkey:
                 else:
                     self._deliver(group, replies)
                 if self._unavailable_until_s is not None:
-                    _fail(self._queue)
-                    self._queue.clear()
+                    _fail(self._waiting)
+                    self._waiting.clear()
         finally:
-            self._flush_task = None
-            _fail([*group, *self._queue])
-            self._queue.clear()
+            self._flushing = None
+            _fail([*group, *self._waiting])
+            self._waiting.clear()
 
     async def _execute(self, group: list[_QueuedCommand]) -> list[object]:
         loop, is_done = asyncio.get_running_loop(), False
