@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.app.build import context, spare_the_collector, worker
+from roundtrip.app.build import context, make_worker, spare_the_collector
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
@@ -246,7 +246,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
             assert last is not None
             async with ctx.pool.acquire() as connection:
                 await cursor.begin(connection, 0, last[0], is_local=True)
-            async with background.beside(worker(ctx).run(), "jobs"):
+            async with background.beside(make_worker(ctx).run(), "jobs"):
                 yield Desk(ctx, node, rpc, built, found, acted or found.acted)
 
 

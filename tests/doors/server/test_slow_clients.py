@@ -18,7 +18,7 @@ from starlette.routing import Route
 from roundtrip.api.dispatch import error_reply
 from roundtrip.api.http import app as http
 from roundtrip.api.server import protocol, responses
-from roundtrip.app.http_server import http_server, listen
+from roundtrip.app.http_server import build_http_server, listen
 from roundtrip.domain.base.errors import CallerFault
 from support.slow_clients import Slow
 
@@ -55,7 +55,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
     routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
     app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = http_server(app, most_connections)
+        server = build_http_server(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         async with asyncio.timeout(WAIT_S):
             # uvicorn tells of its start by a flag only.
