@@ -260,9 +260,16 @@ def backup_key(settings: Settings) -> bytes:
 
 async def migrate_database(database_url: str) -> list[int]:
     """Applies missing migrations; returns their numbers."""
-    connection = await connections.connect(database_url)
-    try:
+    async with _connect(database_url) as connection:
         return await migrate(connection)
+
+
+@contextlib.asynccontextmanager
+async def _connect(database_url: str, statement_s: float | None = None) -> AsyncIterator[Connection]:
+    """A connection while the block runs. ``statement_s``: time limit of each statement; None: no limit."""
+    connection = await connections.connect(database_url, command_timeout=statement_s)
+    try:
+        yield connection
     finally:
         await connection.close()
 
@@ -272,31 +279,22 @@ async def connect_command(settings: Settings) -> AsyncIterator[Connection]:
     """A connection for a command, to a migrated database; works while a service runs."""
     async with open_database(settings, joins=True) as database_url:
         await migrate_database(database_url)
-        connection = await connections.connect(database_url)
-        try:
+        async with _connect(database_url) as connection:
             yield connection
-        finally:
-            await connection.close()
 
 
 async def rebuild_positions(database_url: str, network: Network) -> int:
     """Rebuilds positions from their trades; returns how many."""
     await migrate_database(database_url)
-    connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
-    try:
+    async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         return sum([count async for count in rebuild(connection, network.contracts)])
-    finally:
-        await connection.close()
 
 
 async def forget_index(database_url: str) -> None:
     """Deletes what the sync wrote. Raises StillFollowed, asyncpg.LockNotAvailableError."""
     await migrate_database(database_url)
-    connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
-    try:
+    async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         await forget(connection)
-    finally:
-        await connection.close()
 
 
 async def find_wallet_origin(
@@ -304,13 +302,9 @@ async def find_wallet_origin(
 ) -> StoredOrigin | NothingReached | None:
     """A wallet's origin, from the database or the nodes; None: not known. Raises NodeFault, ServiceFull."""
     await migrate_database(database_url)
-    connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
-    try:
-        async with aiohttp.ClientSession() as session:
-            node = _node(settings, node_urls(settings, network), session)
-            return await find_out(connection, node, network.chain_id, wallet)
-    finally:
-        await connection.close()
+    async with _connect(database_url, _STATEMENT_S) as connection, aiohttp.ClientSession() as session:
+        node = _node(settings, node_urls(settings, network), session)
+        return await find_out(connection, node, network.chain_id, wallet)
 
 
 @contextlib.asynccontextmanager
@@ -356,11 +350,8 @@ async def open_sync(
 
 async def find_leader(database_url: str) -> str | None:
     """The name of the sync that leads; None: none does."""
-    connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
-    try:
+    async with _connect(database_url, _STATEMENT_S) as connection:
         return await leader(connection)
-    finally:
-        await connection.close()
 
 
 @contextlib.asynccontextmanager

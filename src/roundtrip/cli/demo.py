@@ -40,9 +40,7 @@ _Welcome = Callable[..., None]
 def _find_folders(settings: Settings) -> world.DevnetFolders:
     var = settings.var.absolute()
     with console.status("looking for the local chain's node") as status:
-        project = resources.project_folder(
-            var, lambda step: status.update(step) if console.is_terminal else print(step)
-        )
+        project = resources.project_folder(var, _report_to(status))
     return world.DevnetFolders(project, var)
 
 

@@ -148,14 +148,8 @@ class ConnectionPlaces:
 
     def _make_room_for_new(self, among: "dict[BoundedProtocol, None] | None" = None) -> bool:
         for candidates in (self._idle, self._awaited):
-            victim = next(
-                (
-                    connection
-                    for connection in (candidates if among is None else among)
-                    if connection in candidates
-                ),
-                None,
-            )
+            searched = candidates if among is None else among
+            victim = next((connection for connection in searched if connection in candidates), None)
             if victim is not None:
                 self.leave(victim)
                 victim.make_room()

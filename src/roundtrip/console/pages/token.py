@@ -101,9 +101,8 @@ async def _read_card(visit: Visit, check: Mapping[str, Any]) -> Any:
 async def show_holders(visit: Visit) -> Response:
     """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
     answer = await visit.ask(_HOLDERS, address=visit.path["address"])
-    is_piece = any(name == b"hx-request" for name, _ in visit.scope["headers"])
     graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
-    return visit.show("holders_piece.html" if is_piece else "holders.html", graphs=graphs, **answer)
+    return visit.show("holders_piece.html" if visit.is_piece() else "holders.html", graphs=graphs, **answer)
 
 
 def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:
