@@ -27,7 +27,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.app.build import context
+from roundtrip.app.build import open_context
 from roundtrip.app.http_server import build_application, build_http_server, listen
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import contracts_from
@@ -210,7 +210,7 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
     with tempfile.TemporaryDirectory() as folder:
         async with (
             EmbeddedPostgres(Path(folder)) as server,
-            context(Settings(), rpc_url, contracts, server.dsn) as ctx,
+            open_context(Settings(), rpc_url, contracts, server.dsn) as ctx,
             service(ctx) as base_url,
         ):
             tokens = [built.tokens[key] for key in STORIES]

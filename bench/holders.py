@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.app.build import context, make_worker, spare_the_collector
+from roundtrip.app.build import make_worker, open_context, spare_the_collector
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
@@ -232,7 +232,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
     """Over the node at ``url``, with an index that has met no wallet. For loopback nodes only: the chain is
     made to go on."""
     built, found = build(transfers, True, lambda _: None)
-    async with context(Settings(), url, contracts_from(built.contracts), dsn) as plain:
+    async with open_context(Settings(), url, contracts_from(built.contracts), dsn) as plain:
         assert isinstance(plain.node, Node)
         own = {one.name: getattr(plain.node, one.name) for one in dataclasses.fields(Node)}
         with SyncRpc(url, _ANSWER_S) as rpc:

@@ -81,7 +81,7 @@ class Unexpected(TracedFailure):
         super().__init__("internal", "Something failed on our side.", request or request_id())
 
 
-def with_request_id(error: RoundtripError, request: str | None = None) -> RoundtripError:
+def add_request_id(error: RoundtripError, request: str | None = None) -> RoundtripError:
     """The error as the caller receives it: with the request's id where the caller did not cause it."""
     if error.status < 500 or isinstance(error, TracedFailure):
         return error
@@ -90,7 +90,7 @@ def with_request_id(error: RoundtripError, request: str | None = None) -> Roundt
 
 def error_reply(error: RoundtripError, headers: Mapping[str, str] | None = None) -> DoorReply:
     """Encodes an error, with the request's id where the caller did not cause it."""
-    return render_error(with_request_id(error), headers)
+    return render_error(add_request_id(error), headers)
 
 
 def render_error(error: RoundtripError, headers: Mapping[str, str] | None = None) -> DoorReply:
@@ -137,7 +137,7 @@ class Dispatch:
             measures.count("errors", operation.name, "internal", by=0)
         with measures.span("request", operation.name, is_root=True) as span:
             reply = await self._run(operation, raw, caller, query, idempotency_keys, min_block)
-            outcome = _outcome_of(reply)
+            outcome = _classify_outcome(reply)
             if measures.traces is not None:
                 span.note("request", request_id())
             span.note("door", door)
@@ -173,21 +173,23 @@ class Dispatch:
             min_block_number = read_min_block(min_block) if operation.takes_min_block else 0
             if min_block_number:
                 await reach(self.ctx, min_block_number)
-            shared, is_hit = await self._answer(operation, params, admitted, caller, key, min_block_number)
+            shared, is_hit = await self._share_or_run(
+                operation, params, admitted, caller, key, min_block_number
+            )
         except CallRefused as refused:
-            return error_reply(refused.error, _ticket_headers(refused.ticket))
+            return error_reply(refused.error, _limit_headers(refused.ticket))
         except RoundtripError as error:
-            return error_reply(error, _ticket_headers(self._release_uncharged(admitted, error.counts)))
+            return error_reply(error, _limit_headers(self._release_uncharged(admitted, error.counts)))
         except Exception:
             failure = Unexpected()
             log.exception("request failed", request=failure.request_id, operation=operation.name)
-            return error_reply(failure, _ticket_headers(self._release_uncharged(admitted, counted=False)))
+            return error_reply(failure, _limit_headers(self._release_uncharged(admitted, counted=False)))
         except BaseException:
             # The caller has disconnected; the run continues for others that share it.
             if admitted is not None:
                 self.gate.release(admitted)
             raise
-        headers = _ticket_headers(await self._charge(admitted, shared.counted))
+        headers = _limit_headers(await self._charge(admitted, shared.counted))
         if operation.shared_by is None:
             return DoorReply(200, shared.body, headers)
         headers["x-cache"] = "hit" if is_hit else "miss"
@@ -210,7 +212,7 @@ class Dispatch:
         self.gate.release(admitted)
         return admitted.ticket
 
-    async def _answer(
+    async def _share_or_run(
         self,
         operation: AnyOperation,
         params: msgspec.Struct,
@@ -225,10 +227,10 @@ class Dispatch:
         async def run() -> SharedAnswer:
             ctx = self.ctx
             if operation.lane is not None:
-                ctx = ctx.for_caller(caller_name, operation.lane, _token_of(params), address)
+                ctx = ctx.for_caller(caller_name, operation.lane, _find_token(params), address)
             call = HandlerCall(ctx, params, admitted.account, idempotency_key)
             with self.ctx.measures.span("use_case", operation.name):
-                answer = await self._in_time(operation.handler(call))
+                answer = await self._run_with_deadline(operation.handler(call))
             body = msgspec.json.encode(answer.answer)
             msgspec.json.decode(body, type=operation.answer)
             return SharedAnswer(body, answer.ttl_ms, answer.counted, answer.block, answer.is_absence)
@@ -248,25 +250,25 @@ class Dispatch:
             key += f" from block {min_block_number}"
         return await self.shared.get(key, run, flight_caller)
 
-    async def _in_time(self, answering: Awaitable[UseCaseAnswer[Any]]) -> UseCaseAnswer[Any]:
+    async def _run_with_deadline(self, run: Awaitable[UseCaseAnswer[Any]]) -> UseCaseAnswer[Any]:
         """The awaited answer. Raises TookTooLong past the deadline, which frees the run's place."""
         deadline = asyncio.timeout(self.deadline_s)
         try:
             async with deadline:
-                return await answering
+                return await run
         except TimeoutError:
             if not deadline.expired():
                 raise
             raise TookTooLong from None
 
 
-def _token_of(params: msgspec.Struct) -> str | None:
+def _find_token(params: msgspec.Struct) -> str | None:
     """The token address that the parameters name; None where they name none."""
     token = getattr(params, "token", None) or getattr(params, "address", None)
     return token.lower() if isinstance(token, str) else None
 
 
-def _outcome_of(reply: DoorReply) -> str:
+def _classify_outcome(reply: DoorReply) -> str:
     """The outcome, for metrics: "made" (computed for this request), "shared" (from the shared answers),
     "refused" (the caller's error), or "failed" (not the caller's error)."""
     if reply.error is not None:
@@ -286,7 +288,7 @@ def read_params(
             )
     from_query = {name: query[name] for name in operation.query if name in query}
     try:
-        params: Any = msgspec.convert({**_with_integers(raw), **from_query}, type=operation.params)
+        params: Any = msgspec.convert({**_convert_whole_floats(raw), **from_query}, type=operation.params)
     except msgspec.ValidationError as error:
         if operation.bad_params == "bad_address" and "$.address" in str(error):
             kind = "an address" if issubclass(operation.params, WalletParams) else "a token address"
@@ -298,7 +300,7 @@ def read_params(
     return params
 
 
-def _with_integers(raw: Mapping[str, object]) -> dict[str, object]:
+def _convert_whole_floats(raw: Mapping[str, object]) -> dict[str, object]:
     """The parameters with whole floats as integers: JSON has one number type, so 100.0 is 100."""
     return {
         name: int(value) if isinstance(value, float) and value.is_integer() else value
@@ -315,7 +317,7 @@ def _describe_mismatch(message: str) -> str:
     return f"{field} is not in the form that it has to have" if "matching regex" in reason else message[:200]
 
 
-def _ticket_headers(ticket: Ticket | None) -> dict[str, str]:
+def _limit_headers(ticket: Ticket | None) -> dict[str, str]:
     if ticket is None:
         return {}
     return {

@@ -125,7 +125,7 @@ async def open_database(settings: Settings, *, joins: bool = False) -> AsyncIter
 
 
 @contextlib.asynccontextmanager
-async def context(
+async def open_context(
     settings: Settings,
     nodes: str | tuple[NodeUrl, ...],
     contracts: Contracts,
@@ -150,7 +150,7 @@ async def context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
         urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
-        node = _node(settings, urls, session, measures=measures)
+        node = _build_client(settings, urls, session, measures=measures)
         patience_s = _PATIENCE_S if isinstance(node, Nodes) else 0.0
         venue_index = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
@@ -186,7 +186,7 @@ async def context(
         )
 
 
-def _node(
+def _build_client(
     settings: Settings,
     urls: tuple[NodeUrl, ...],
     session: aiohttp.ClientSession,
@@ -303,7 +303,7 @@ async def find_wallet_origin(
     """A wallet's origin, from the database or the nodes; None: not known. Raises NodeFault, ServiceFull."""
     await migrate_database(database_url)
     async with _connect(database_url, _STATEMENT_S) as connection, aiohttp.ClientSession() as session:
-        node = _node(settings, node_urls(settings, network), session)
+        node = _build_client(settings, node_urls(settings, network), session)
         return await find_out(connection, node, network.chain_id, wallet)
 
 
@@ -321,7 +321,7 @@ async def open_sync(
     await migrate_database(database_url)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
         measures = measures or Measures()
-        node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
+        node = _build_client(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
         topics = sorted({topic for listing in LISTINGS for _, topic in listing.listings(network.contracts)})
         feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
         yield Sync(

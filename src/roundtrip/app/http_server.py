@@ -87,11 +87,11 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
     ctx = replace(
         ctx,
         public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
-        allowances=_allowances(settings),
-        is_holder=_is_holder(settings, ctx),
+        allowances=_read_allowances(settings),
+        is_holder=_holder_check(settings, ctx),
         holder_min=settings.holder_min,
         has_own_token=settings.own_token is not None,
-        payments=_payments(settings),
+        payments=_read_payments(settings),
     )
     callers = Callers(settings.trusted_proxies)
     valkey, shared_minutes, shared_store = None, None, None
@@ -132,7 +132,7 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
         callers,
         running,
         extra_routes=page_routes,
-        turns_away=run_limit.turns_away,
+        should_shed=run_limit.should_shed,
         not_found_page=not_found_page,
     )
 
@@ -168,20 +168,20 @@ def answers_version(ctx: Context) -> str:
     return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
 
 
-def _is_holder(settings: Settings, ctx: Context) -> IsHolder:
+def _holder_check(settings: Settings, ctx: Context) -> IsHolder:
     if settings.own_token is None:
         return nobody_holds
     token, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
     return HolderTier(token, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
 
 
-def _payments(settings: Settings) -> Payments | None:
+def _read_payments(settings: Settings) -> Payments | None:
     if settings.pay_to is None:
         return None
     return Payments(parse_address(settings.pay_to), settings.calls_per_usdg)
 
 
-def _allowances(settings: Settings) -> Allowances:
+def _read_allowances(settings: Settings) -> Allowances:
     return Allowances(
         anonymous=CallAllowance(settings.anon_per_minute),
         key=CallAllowance(settings.key_per_minute, settings.key_per_day),

@@ -97,7 +97,7 @@ def demo(actors: Actors = False, process_count: ProcessCount = 1, genesis_s: Gen
         ):
             description = world.write_description(folders, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
-            welcome = functools.partial(_welcome, base_url, built, description)
+            welcome = functools.partial(_print_welcome, base_url, built, description)
             serve = (
                 _serve_demo if process_count == 1 else functools.partial(_serve_in_processes, process_count)
             )
@@ -131,7 +131,7 @@ async def _serve_demo(
     local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
     async with (
         build.open_database(settings) as database_url,
-        build.context(settings, rpc_url, contracts, database_url) as ctx,
+        build.open_context(settings, rpc_url, contracts, database_url) as ctx,
         build.run_sync_and_jobs(local, network, database_url, ctx),
         beside(demo_accounts.run(ctx, built, rpc_url), "cast"),
         prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx)),
@@ -161,7 +161,7 @@ async def _serve_in_processes(
     ]
     async with build.open_database(settings) as database_url:
         await build.migrate_database(database_url)
-        async with _shared_valkey(settings) as redis_url:
+        async with _open_valkey(settings) as redis_url:
             service_environment = environment(
                 ROUNDTRIP_DATABASE_URL=database_url,
                 ROUNDTRIP_REDIS_URL=redis_url,
@@ -184,11 +184,11 @@ async def _serve_in_processes(
 async def _run_cast(settings: Settings, built: world.Built, rpc_url: str, database_url: str) -> None:
     """Runs the demo's cast in the parent process."""
     contracts = contracts_from(built.contracts)
-    async with build.context(settings, rpc_url, contracts, database_url) as ctx:
+    async with build.open_context(settings, rpc_url, contracts, database_url) as ctx:
         await demo_accounts.run(ctx, built, rpc_url)
 
 
-def _shared_valkey(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
+def _open_valkey(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
     if settings.redis_url is not None:
         return contextlib.nullcontext(settings.redis_url)
     return valkey.running()
@@ -211,7 +211,7 @@ def _describe_processes(running: processes.Supervisor) -> list[str]:
     ]
 
 
-def _welcome(base_url: str, built: world.Built, description: Path, running: Sequence[str] = ()) -> None:
+def _print_welcome(base_url: str, built: world.Built, description: Path, running: Sequence[str] = ()) -> None:
     samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
     lines = [
         f"roundtrip is at {base_url}",

@@ -44,8 +44,8 @@ async def _list(settings: Settings, wallet: Address | None) -> None:
     for row in rows:
         # A label is a stranger's text: its markup must not be interpreted.
         table.add_row(
-            str(row.id), _kind(row), row.designation, row.wallet, row.start, Text(row.label),
-            _when(row.made_at), "" if row.revoked_at is None else _when(row.revoked_at),
+            str(row.id), _format_kind(row), row.designation, row.wallet, row.start, Text(row.label),
+            _format_time(row.made_at), "" if row.revoked_at is None else _format_time(row.revoked_at),
         )  # fmt: skip
     console.print(table)
 
@@ -90,9 +90,9 @@ def _describe_ambiguous(matches: list[Key]) -> str:
     return f"roundtrip: several keys begin like that, say which by its id: {candidates}"
 
 
-def _kind(key: Key) -> str:
-    return key.kind if key.expires_at is None else f"{key.kind} to {_when(key.expires_at)}"
+def _format_kind(key: Key) -> str:
+    return key.kind if key.expires_at is None else f"{key.kind} to {_format_time(key.expires_at)}"
 
 
-def _when(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

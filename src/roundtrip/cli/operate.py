@@ -26,7 +26,7 @@ async def _work(settings: Settings, network: Network) -> None:
     context_args = (settings, build.node_urls(settings, network), network.contracts)
     async with (
         build.open_database(settings) as database_url,
-        build.context(*context_args, database_url, network.look_back_blocks) as ctx,
+        build.open_context(*context_args, database_url, network.look_back_blocks) as ctx,
         prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx)),
         tracing.trace_to_collector(settings, ctx.measures, "work"),
     ):

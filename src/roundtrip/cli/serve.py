@@ -74,7 +74,7 @@ async def _serve(
     context_args = (settings, build.node_urls(settings, network), network.contracts)
     async with contextlib.AsyncExitStack() as stack:
         database_url = await stack.enter_async_context(build.open_database(settings))
-        opening = build.context(*context_args, database_url, network.look_back_blocks)
+        opening = build.open_context(*context_args, database_url, network.look_back_blocks)
         ctx = await stack.enter_async_context(opening)
         if with_jobs:
             jobs = build.run_sync_and_jobs(settings, network, database_url, ctx)

@@ -133,16 +133,16 @@ async def start_demo(var: Path) -> AsyncIterator[RunningDemo]:
     """Runs ``roundtrip demo`` on free ports while the block runs, its files in ``var``, on the chain with a
     fixed genesis."""
     async with _run_receiver() as receiver_url, _run_demo(var, receiver_url) as url:
-        yield RunningDemo(ServiceUrls(url, _rpc_url(var)), receiver_url)
+        yield RunningDemo(ServiceUrls(url, _read_rpc_url(var)), receiver_url)
 
 
 @contextlib.asynccontextmanager
 async def _attach_to_demo(url: str, var: Path) -> AsyncIterator[RunningDemo]:
     async with _run_receiver(_RECEIVER_PORT) as receiver_url:
-        yield RunningDemo(ServiceUrls(url, _rpc_url(var)), receiver_url)
+        yield RunningDemo(ServiceUrls(url, _read_rpc_url(var)), receiver_url)
 
 
-def _rpc_url(var: Path) -> str:
+def _read_rpc_url(var: Path) -> str:
     return str(json.loads((var / "devnet.json").read_text())["rpcUrl"])
 
 

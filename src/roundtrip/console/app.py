@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, with_request_id
+from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, add_request_id
 from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.http.app import NotFoundPage
 from roundtrip.api.request.callers import Callers
@@ -66,7 +66,7 @@ class PageEndpoint:
         except TracedFailure as error:
             response = _show_error(visit, error)
         except RoundtripError as error:
-            traced = with_request_id(error)
+            traced = add_request_id(error)
             if isinstance(traced, TracedFailure):
                 self.console.dispatch.failures.write(traced, page.path, "pages")
             response = _show_error(visit, traced)

@@ -106,7 +106,12 @@ def format_metrics(measures: Measures, extra: Iterable[Metric]) -> bytes:
     """The page: this process's durations, counters, gauges, memory and files, and ``extra``."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    own = [*duration_histograms(measures), *event_counters(measures), *gauges(measures), _build_info()]
+    own = [
+        *collect_durations(measures),
+        *collect_counters(measures),
+        *collect_gauges(measures),
+        _build_info(),
+    ]
     registry.register(_GivenMetrics([*own, *extra]))
     return generate_latest(registry)
 
@@ -156,7 +161,7 @@ GAUGES = {
 """Gauges ``roundtrip_<name>``, by ``of``."""
 
 
-def duration_histograms(measures: Measures) -> list[Metric]:
+def collect_durations(measures: Measures) -> list[Metric]:
     """A histogram for each of ``DURATIONS``, even without observations."""
     families = {
         group: HistogramMetricFamily(f"roundtrip_{group}_seconds", means, labels=("name", "ended"))
@@ -168,7 +173,7 @@ def duration_histograms(measures: Measures) -> list[Metric]:
     return list(families.values())
 
 
-def event_counters(measures: Measures) -> list[Metric]:
+def collect_counters(measures: Measures) -> list[Metric]:
     """How often each of ``COUNTERS`` happened since the process started."""
     families = {
         group: CounterMetricFamily(f"roundtrip_{group}", means, labels=labels)
@@ -179,7 +184,7 @@ def event_counters(measures: Measures) -> list[Metric]:
     return list(families.values())
 
 
-def gauges(measures: Measures) -> list[Metric]:
+def collect_gauges(measures: Measures) -> list[Metric]:
     """The current values of ``GAUGES``: queues and limits of this process."""
     families = {
         group: GaugeMetricFamily(f"roundtrip_{group}", means, labels=("of",))

@@ -81,13 +81,13 @@ async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: Ho
     others = one.others
     assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(others._key("lease", "k"), "them", px=LONG_MS)
+        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         asking = [asyncio.create_task(one.get("k", runs))]
         await until_waiting(one)
         asking.append(asyncio.create_task(one.get("k", runs, FlightCaller(True))))
         await asyncio.sleep(0)
         with one.reserve_place(), one.reserve_place(), one.reserve_place():
-            client.delete(others._key("lease", "k"))
+            client.delete(others._store_key("lease", "k"))
             assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
 
 

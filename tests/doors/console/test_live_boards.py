@@ -401,7 +401,7 @@ async def test_a_termination_ends_streams_before_the_drain(
 
 async def test_whoever_begins_to_look_while_the_server_ends_is_told_at_once() -> None:
     ending, listener = EndlessAnswers(), Listener()
-    ending.begin()
+    ending.end_all()
     with ending.on_shutdown(listener.end):
         assert await taken(listener) is None
 

@@ -26,7 +26,7 @@ async def url(ctx: Context) -> AsyncIterator[str]:
     now_s += 1.0
     gate = gate_over(ctx, None)
     dispatch = Dispatch(ctx, gate, SharedAnswers(lambda: 0.0))
-    async with gate.open(), served(create_app(dispatch, Callers(), turns_away=pressure.turns_away)) as at:
+    async with gate.open(), served(create_app(dispatch, Callers(), should_shed=pressure.should_shed)) as at:
         yield at
 
 

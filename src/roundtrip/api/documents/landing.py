@@ -30,12 +30,12 @@ def prefers_html(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     weights: dict[str, float] = {}
     for name, value in headers:
         if name == b"accept":
-            weights.update(_weights(value.decode("latin-1")))
+            weights.update(_parse_weights(value.decode("latin-1")))
     html = weights.get("text/html", 0.0)
     return html > 0 and html >= weights.get("application/json", 0.0)
 
 
-def _weights(accept: str) -> dict[str, float]:
+def _parse_weights(accept: str) -> dict[str, float]:
     weights = {}
     for media_range in accept.lower().split(","):
         kind, *rest = (part.strip() for part in media_range.split(";"))

@@ -76,18 +76,18 @@ def schema_components(
             schema["title"] = name
         if "description" in schema:
             schema["description"] = " ".join(schema["description"].split())
-        published[name] = _with_refs(schema, renamed)
-    return tuple(_with_refs(ref, renamed) for ref in refs), published
+        published[name] = _rename_refs(schema, renamed)
+    return tuple(_rename_refs(ref, renamed) for ref in refs), published
 
 
-def _with_refs(schema: Any, renamed: Mapping[str, str]) -> Any:
+def _rename_refs(schema: Any, renamed: Mapping[str, str]) -> Any:
     """The schema with its references renamed."""
     if isinstance(schema, dict):
         return {
-            key: renamed.get(part, part) if key == "$ref" else _with_refs(part, renamed)
+            key: renamed.get(part, part) if key == "$ref" else _rename_refs(part, renamed)
             for key, part in schema.items()
         }
-    return [_with_refs(part, renamed) for part in schema] if isinstance(schema, list) else schema
+    return [_rename_refs(part, renamed) for part in schema] if isinstance(schema, list) else schema
 
 
 def tools_json() -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _schema_types(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struc
     return [parameters, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
 
 
-def _codes_text(operation: AnyOperation) -> str:
+def _format_codes(operation: AnyOperation) -> str:
     return ", ".join(f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes())
 
 
@@ -173,7 +173,7 @@ def api_markdown() -> str:
             lines += [f"- Repeats: {ONCE}"]
         if operation.takes_min_block:
             lines += [f"- Header `{min_block.NAME}`, or `{min_block.META}` in `_meta`: {min_block.SAID}"]
-        lines += [f"- Errors: {_codes_text(operation)}", ""]
+        lines += [f"- Errors: {_format_codes(operation)}", ""]
         for title, kind in _schema_types(operation):
             schema = msgspec.json.format(msgspec.json.encode(_inline_schema(kind)), indent=1).decode()
             lines += [f"{title}:", "", "```json", schema, "```", ""]

@@ -137,7 +137,7 @@ class OperationEndpoint:
             caller = self.callers.identify(scope["headers"], scope.get("client"))
 
         async def raw() -> Mapping[str, object]:
-            return await self._raw(scope, receive)
+            return await self._read_raw(scope, receive)
 
         query_string = scope.get("query_string")
         query = QueryParams(query_string) if query_string else _NO_QUERY
@@ -151,7 +151,7 @@ class OperationEndpoint:
             reply = await _compress(reply, scope["headers"])
         await send_reply(reply, send, self.is_public())
 
-    async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
+    async def _read_raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]
         if self.operation.method == "GET":
             return path
@@ -215,12 +215,12 @@ def create_app(
     lifespan: Lifespan | None = None,
     door: McpDoor | None = None,
     extra_routes: Sequence[Route] = (),
-    turns_away: Callable[[], bool] = lambda: False,
+    should_shed: Callable[[], bool] = lambda: False,
     not_found_page: NotFoundPage | None = None,
 ) -> Starlette:
     """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when all
     runs have ended. ``door``: the tool server; None: one with the table's tools. ``extra_routes``: routes
-    that are matched before all others. ``turns_away``: whether to refuse the next request for overload
+    that are matched before all others. ``should_shed``: whether to refuse the next request for overload
     (health and OPTIONS are exempt). ``not_found_page``: renders the page for a path that does not exist."""
     door = McpDoor(dispatch, callers) if door is None else door
 
@@ -238,7 +238,7 @@ def create_app(
         *extra_routes,
         *(
             Route(path, endpoint, methods=endpoint.methods())
-            for path, endpoint in _paths(dispatch, callers).items()
+            for path, endpoint in _group_by_path(dispatch, callers).items()
         ),
     ]
     for path, document in documents().items():
@@ -250,7 +250,7 @@ def create_app(
         routes=routes,
         lifespan=running,
         exception_handlers={
-            HTTPException: partial(_http_error, not_found_page),
+            HTTPException: partial(_reply_http_error, not_found_page),
             Exception: _reply_unexpected,
         },
     )
@@ -258,13 +258,13 @@ def create_app(
         # A counter must start at 0: the first error would not be an increase, and would raise no alert.
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
-    app.overload_shield = OverloadShield(turns_away, dispatch.ctx)
+    app.overload_shield = OverloadShield(should_shed, dispatch.ctx)
     limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
     app.address_limit = AddressLimit(callers, limits, dispatch.gate)
     return app
 
 
-def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
+def _group_by_path(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
     by_path: dict[str, dict[str, OperationEndpoint]] = {}
     for operation in OPERATIONS:
         if operation.path is not None:
@@ -287,13 +287,13 @@ def documents() -> dict[str, ASGIApp]:
 class OverloadShield:
     """Refuses requests while the service is overloaded, before anything of them is read."""
 
-    turns_away: Callable[[], bool]
+    should_shed: Callable[[], bool]
     ctx: Context
 
     async def __call__(self, scope: Scope, send: Send) -> bool:
         """Whether this request was refused."""
         # A preflight costs nothing, and without its headers a page cannot read why it was refused.
-        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.turns_away():
+        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.should_shed():
             return False
         measures = self.ctx.measures
         measures.observe("operation", "turned_away", "failed", 0.0)
@@ -355,7 +355,7 @@ class Service(Starlette):
         headers = ((HEADER, start_request().encode()), *self._fixed_headers)
         is_complete = False
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal is_complete
             is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
@@ -363,11 +363,13 @@ class Service(Starlette):
                 message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        if await self.overload_shield(scope, sending) or await self.address_limit(scope, sending):
+        if await self.overload_shield(scope, send_with_headers) or await self.address_limit(
+            scope, send_with_headers
+        ):
             return
         hide_keys(scope)
         try:
-            await super().__call__(scope, receive, sending)
+            await super().__call__(scope, receive, send_with_headers)
         except Exception:
             self._measures.count("errors", "outside", "internal")
             # Already logged and answered; the server would log it again. But it must close on half an answer.
@@ -375,7 +377,9 @@ class Service(Starlette):
                 raise
 
 
-async def _http_error(not_found_page: NotFoundPage | None, request: Request, error: Exception) -> Response:
+async def _reply_http_error(
+    not_found_page: NotFoundPage | None, request: Request, error: Exception
+) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         fault = CallerFault("method_not_allowed", f"{request.method} is not served at this path.")

@@ -85,7 +85,7 @@ def _is_valid_listing(message: Envelope, headers: Mapping[bytes, bytes | None], 
     if message.params.get("cursor") is not None:
         return False
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
-        return meta is None or (isinstance(meta, dict) and _is_token(meta.get("progressToken")))
+        return meta is None or (isinstance(meta, dict) and _is_progress_token(meta.get("progressToken")))
     return (
         version in MODERN_PROTOCOL_VERSIONS
         and isinstance(meta, dict)
@@ -94,11 +94,11 @@ def _is_valid_listing(message: Envelope, headers: Mapping[bytes, bytes | None], 
         and meta.get(types.PROTOCOL_VERSION_META_KEY) == version
         and isinstance(meta.get(types.CLIENT_CAPABILITIES_META_KEY), dict)
         and isinstance(meta.get(types.CLIENT_INFO_META_KEY), dict | None)
-        and _is_token(meta.get("progressToken"))
+        and _is_progress_token(meta.get("progressToken"))
     )
 
 
-def _is_token(value: object) -> bool:
+def _is_progress_token(value: object) -> bool:
     return isinstance(value, str | int | None) and not isinstance(value, bool)
 
 

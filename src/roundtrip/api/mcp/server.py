@@ -18,7 +18,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
 from roundtrip.api.admission.gate import CallRefused
-from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, error_reply, with_request_id
+from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, add_request_id, error_reply
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import tools
@@ -66,7 +66,7 @@ class McpDoor:
         self._listings: dict[str, Listing] = {}
         self._schemas = {name: params_schema(operation) for name, operation in self._table.items()}
         self._manager = StreamableHTTPSessionManager(
-            self._server(),
+            self._build_server(),
             json_response=True,
             stateless=True,
             # Rebinding protection is for servers that trust every client that reaches them; this one does
@@ -89,7 +89,7 @@ class McpDoor:
         try:
             await self._dispatch.gate.look_at(self._identify(scope))
         except CallRefused as refused:
-            error = with_request_id(refused.error)
+            error = add_request_id(refused.error)
             measures = self._dispatch.ctx.measures
             measures.count("requests", "mcp", "failed" if error.status >= 500 else "refused")
             measures.count("errors", "mcp", error.code)
@@ -133,7 +133,7 @@ class McpDoor:
         elif plain.tool is None:
             await self._send_listing(plain, scope, body, receive, send)
         else:
-            await self._call_plainly(plain, scope, replay, send)
+            await self._call_plain_tool(plain, scope, replay, send)
 
     async def _send_listing(
         self, plain: PreparableRequest, scope: Scope, body: bytes, receive: Receive, send: Send
@@ -149,7 +149,7 @@ class McpDoor:
             listing = self._listings[plain.version] = Listing(recorder.recorded)
         await listing.send(plain.id, accepts_gzip(scope["headers"]), send)
 
-    async def _call_plainly(
+    async def _call_plain_tool(
         self, plain: PreparableRequest, scope: Scope, replay: Receive, send: Send
     ) -> None:
         """Runs the call first: a shared answer may already have a recorded form of it."""
@@ -157,7 +157,7 @@ class McpDoor:
         if operation is None:
             await self._app(scope, replay, send)
             return
-        reply = await self._reply(operation, plain.arguments, scope)
+        reply = await self._run_operation(operation, plain.arguments, scope)
         form = f"mcp {plain.version}"
         prepared = (reply.forms or {}).get(form)
         if prepared is not None:
@@ -168,7 +168,7 @@ class McpDoor:
         if reply.forms is not None and recorder.recorded is not None:
             reply.forms[form] = recorder.recorded
 
-    def _server(self) -> Server[Any]:
+    def _build_server(self) -> Server[Any]:
         listing = types.ListToolsResult(
             tools=[_describe_tool(operation) for operation in self._table.values()]
         )
@@ -185,7 +185,7 @@ class McpDoor:
             if operation is None:
                 raise MCPError(types.INVALID_PARAMS, "There is no tool of this name.")
             assert ctx.request is not None
-            return await self._call(operation, params.arguments or {}, ctx.request.scope)
+            return await self._call_tool(operation, params.arguments or {}, ctx.request.scope)
 
         server: Server[Any] = Server(
             "roundtrip",
@@ -203,7 +203,7 @@ class McpDoor:
     def _identify(self, scope: Scope) -> CallerRequest:
         return self._callers.identify(scope["headers"], scope.get("client"), scope.get(PATH_KEY))
 
-    async def _reply(
+    async def _run_operation(
         self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> DoorReply:
         params = _refuse_arguments if _BAD_ARGUMENTS in scope else arguments
@@ -213,20 +213,23 @@ class McpDoor:
             operation, params, caller, idempotency_keys=idempotency_keys, door="mcp", min_block=min_blocks
         )
 
-    async def _call(
+    async def _call_tool(
         self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> types.CallToolResult:
         ready = scope.get(_REPLY)
-        reply = ready if isinstance(ready, DoorReply) else await self._reply(operation, arguments, scope)
+        reply = (
+            ready if isinstance(ready, DoorReply) else await self._run_operation(operation, arguments, scope)
+        )
         if reply.error is not None:
             return types.CallToolResult(
-                content=_text(error_text(reply.error.code, reply.error.message)), is_error=True
+                content=_text_content(error_text(reply.error.code, reply.error.message)), is_error=True
             )
         answer = msgspec.json.decode(reply.body)
         # The answer's sentences come first, for clients that read the result aloud.
         sentences = _read_sentences(answer)
         return types.CallToolResult(
-            content=_text("\n".join([NOTE, *sentences, reply.body.decode()])), structured_content=answer
+            content=_text_content("\n".join([NOTE, *sentences, reply.body.decode()])),
+            structured_content=answer,
         )
 
 
@@ -272,7 +275,7 @@ def _read_sentences(answer: Mapping[str, Any]) -> list[str]:
     return [text] if isinstance(text, str) else []
 
 
-def _text(text: str) -> list[types.ContentBlock]:
+def _text_content(text: str) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
 
 

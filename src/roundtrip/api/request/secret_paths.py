@@ -26,14 +26,14 @@ def hide_keys(scope: Scope) -> None:
         is_key = key and "/" not in key
         if is_key:
             scope[PATH_KEY] = key
-        _set(scope, "/mcp" if is_key else "/mcp/-")
+        _set_path(scope, "/mcp" if is_key else "/mcp/-")
     elif _LOOKS_LIKE_A_KEY.search(path):
-        _set(scope, _LOOKS_LIKE_A_KEY.sub(r"\1", path))
+        _set_path(scope, _LOOKS_LIKE_A_KEY.sub(r"\1", path))
     query_text = query.decode("latin-1")
     if _LOOKS_LIKE_A_KEY.search(query_text):
         scope["query_string"] = _LOOKS_LIKE_A_KEY.sub(r"\1", query_text).encode("latin-1")
 
 
-def _set(scope: Scope, path: str) -> None:
+def _set_path(scope: Scope, path: str) -> None:
     scope["path"] = path
     scope["raw_path"] = quote(path).encode()

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 PAUSE_S = 0.001
 """Pause after accepting, in which the other processes accept. The event loop's shortest timer."""
-_MOST_AT_ONCE = 64
+_MOST_BATCH = 64
 _NO_ROOM_S = 1.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
@@ -24,11 +24,11 @@ class PacedAccept:
         self._listening = listening
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
-        self._entering: set[asyncio.Task[None]] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
-        self._at_once = 1
+        self._batch_size = 1
         listening.setblocking(False)
-        self._begin()
+        self._resume()
 
     def close(self) -> None:
         """Stops accepting and closes the socket; waiting connections are left to the other processes."""
@@ -40,38 +40,38 @@ class PacedAccept:
 
     async def wait_closed(self) -> None:
         """Waits until accepted connections are set up."""
-        await asyncio.gather(*self._entering)
+        await asyncio.gather(*self._connecting)
 
-    def _begin(self) -> None:
+    def _resume(self) -> None:
         self._pause = None
-        self._loop.add_reader(self._listening, self._take)
+        self._loop.add_reader(self._listening, self._accept_batch)
 
-    def _rest(self, seconds: float) -> None:
+    def _suspend(self, seconds: float) -> None:
         self._loop.remove_reader(self._listening)
-        self._pause = self._loop.call_later(seconds, self._begin)
+        self._pause = self._loop.call_later(seconds, self._resume)
 
-    def _take(self) -> None:
-        accepted, batch = 0, self._at_once
+    def _accept_batch(self) -> None:
+        accepted, batch = 0, self._batch_size
         try:
             while accepted < batch:
                 connection, _ = self._listening.accept()
-                self._enter_soon(connection)
+                self._start_connecting(connection)
                 accepted += 1
         except OSError as error:
             # No connection waits, or its client went away. Without free files, accept would fail in a loop.
             if error.errno in _NO_ROOM:
-                self._rest(_NO_ROOM_S)
+                self._suspend(_NO_ROOM_S)
                 return
-        self._at_once = min(batch + 1, _MOST_AT_ONCE) if accepted == batch else 1
+        self._batch_size = min(batch + 1, _MOST_BATCH) if accepted == batch else 1
         if accepted:
-            self._rest(PAUSE_S)
+            self._suspend(PAUSE_S)
 
-    def _enter_soon(self, connection: socket.socket) -> None:
-        task = self._loop.create_task(self._enter(connection), name="accepting")
-        self._entering.add(task)
-        task.add_done_callback(self._entering.discard)
+    def _start_connecting(self, connection: socket.socket) -> None:
+        task = self._loop.create_task(self._connect(connection), name="accepting")
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
 
-    async def _enter(self, connection: socket.socket) -> None:
+    async def _connect(self, connection: socket.socket) -> None:
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -27,7 +27,7 @@ class EndlessAnswers:
     """Ends answers that never end by themselves when the server shuts down, which would wait for them."""
 
     def __init__(self) -> None:
-        self._begun = False
+        self._is_ending = False
         self._callbacks: set[Callable[[], None]] = set()
 
     @contextlib.contextmanager
@@ -36,15 +36,15 @@ class EndlessAnswers:
         it."""
         self._callbacks.add(end)
         try:
-            if self._begun:
+            if self._is_ending:
                 end()
             yield
         finally:
             self._callbacks.discard(end)
 
-    def begin(self) -> None:
+    def end_all(self) -> None:
         """The server shuts down: ends every registered answer."""
-        self._begun = True
+        self._is_ending = True
         for end in tuple(self._callbacks):
             end()
 
@@ -76,12 +76,12 @@ class DrainingServer(uvicorn.Server):
         self.lifespan.state[ENDING] = self._ending
         await super().startup([] if self._takes_turns else sockets)
         if self._takes_turns:
-            taking = [PacedAccept(listening, self._protocol) for listening in sockets or ()]
+            taking = [PacedAccept(listening, self._make_protocol) for listening in sockets or ()]
             # The library only calls close() and wait_closed() on them.
             self.servers = cast(list[asyncio.Server], taking)
         self._ready()
 
-    def _protocol(self) -> BoundedProtocol:
+    def _make_protocol(self) -> BoundedProtocol:
         make = cast(Callable[..., BoundedProtocol], self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
@@ -90,7 +90,7 @@ class DrainingServer(uvicorn.Server):
         if self.should_exit:
             self.force_exit = True
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._cut)
+                self._loop.call_soon_threadsafe(self._abort_all)
         else:
             self._drains = sig == signal.SIGTERM
         super().handle_exit(sig, frame)
@@ -103,7 +103,7 @@ class DrainingServer(uvicorn.Server):
         for listening in sockets or ():
             listening.close()
         self._places.closing = True
-        self._ending.begin()
+        self._ending.end_all()
         if self._drains:
             await self._drain()
         await super().shutdown(sockets)
@@ -119,7 +119,7 @@ class DrainingServer(uvicorn.Server):
         while self._connections() and loop.time() < until_s and not self.force_exit:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
 
-    def _cut(self) -> None:
+    def _abort_all(self) -> None:
         """Aborts all connections and requests. Silences the library, which would log each of them."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         for connection in self._connections():

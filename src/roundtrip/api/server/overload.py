@@ -46,7 +46,7 @@ class RunLimit:
         """How many runs may be under way now."""
         return int(self._allowed)
 
-    def turns_away(self) -> bool:
+    def should_shed(self) -> bool:
         """Whether to refuse the request that has just arrived."""
         now_s = self._clock()
         if now_s >= self._sheds_until_s or now_s - self._due_s < OVERDUE_S:

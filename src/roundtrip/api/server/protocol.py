@@ -29,18 +29,20 @@ _OTHER_FILES = 200
 """Open files of the process besides client connections: database, nodes, and others."""
 
 
-def _refusal(status: bytes, code: bytes, message: bytes) -> bytes:
+def _encode_refusal(status: bytes, code: bytes, message: bytes) -> bytes:
     body = b'{"error":{"code":"%s","message":"%s"}}' % (code, message)
     head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n"
     return head % (status, len(body)) + b"retry-after: 1\r\n" * status.startswith(b"503") + b"\r\n" + body
 
 
-_TOO_LARGE = _refusal(
+_TOO_LARGE = _encode_refusal(
     b"431 Request Header Fields Too Large", b"bad_input", b"The request has too many headers."
 )
-_TOO_SLOW = _refusal(b"400 Bad Request", b"bad_input", b"The request did not come within 10 seconds.")
-_UNREADABLE = _refusal(b"400 Bad Request", b"bad_input", b"This is no HTTP request.")
-_TOO_MANY = _refusal(b"503 Service Unavailable", b"busy", b"Too many connections; try again in a moment.")
+_TOO_SLOW = _encode_refusal(b"400 Bad Request", b"bad_input", b"The request did not come within 10 seconds.")
+_UNREADABLE = _encode_refusal(b"400 Bad Request", b"bad_input", b"This is no HTTP request.")
+_TOO_MANY = _encode_refusal(
+    b"503 Service Unavailable", b"busy", b"Too many connections; try again in a moment."
+)
 _QUEUED = b"More than %d requests wait on this connection." % MOST_QUEUED
 
 

@@ -115,12 +115,12 @@ class SharedInValkey:
         # If the store is unavailable, runs here, and publishes the outcome if the store is back by then.
         with contextlib.suppress(StoreUnavailable):
             hit = await self._await_answer(key, token, until_s)
-        return await self._run(key, token, self._with_deadline(make, until_s)) if hit is None else hit
+        return await self._run(key, token, self._limit_time(make, until_s)) if hit is None else hit
 
-    def _with_deadline(self, make: MakeAnswer, until_s: float) -> MakeAnswer:
+    def _limit_time(self, make: MakeAnswer, until_s: float) -> MakeAnswer:
         """``make`` with the time limit that waiting has left."""
 
-        async def making() -> SharedAnswer:
+        async def make_in_time() -> SharedAnswer:
             limit = asyncio.timeout(until_s - self.clock())
             try:
                 async with limit:
@@ -128,15 +128,15 @@ class SharedInValkey:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                raise _timed_out() from None
+                raise _timeout_error() from None
 
-        return making
+        return make_in_time
 
     async def _await_answer(self, key: str, token: str, until_s: float) -> HitAnswer | None:
         """Another process's answer; None: this token has the lease. Raises StoreUnavailable."""
         is_unreadable = False
         while self.clock() < until_s:
-            keys = (self._key("answer", key), self._key("lease", key))
+            keys = (self._store_key("answer", key), self._store_key("lease", key))
             match await self.valkey.run(_BEGIN, keys, (token, self.times.lease_ms, int(is_unreadable))):
                 case [b"lease"]:
                     return None
@@ -153,13 +153,13 @@ class SharedInValkey:
                 case _:
                     self.valkey.mark_unavailable("an answer that is none")
                     raise StoreUnavailable
-        raise _timed_out()
+        raise _timeout_error()
 
     async def _await_outcome(self, key: str, holder: bytes, until_s: float) -> HitAnswer | None:
         """The outcome of the lease holder's run; None: there is none, or it is unreadable. Raises what the
         run raised, and StoreUnavailable."""
         pause_s = _LEAST_PAUSE_S
-        keys = (self._key("outcome", holder.decode("latin-1")), self._key("lease", key))
+        keys = (self._store_key("outcome", holder.decode("latin-1")), self._store_key("lease", key))
         while self.clock() < until_s:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * _PAUSE_GROWS, _MOST_PAUSE_S)
@@ -219,7 +219,7 @@ class SharedInValkey:
         while True:
             await asyncio.sleep(pause_s)
             try:
-                await self.valkey.run(_RENEW, (self._key("lease", key),), (token, self.times.lease_ms))
+                await self.valkey.run(_RENEW, (self._store_key("lease", key),), (token, self.times.lease_ms))
                 pause_s = self.times.renew_s
             except StoreUnavailable:
                 # The store may be back before the lease expires.
@@ -231,7 +231,11 @@ class SharedInValkey:
         if len(encoded) > MOST_BYTES:
             self._release(key, token)
             return True
-        keys = (self._key("answer", key), self._key("lease", key), self._key("outcome", token))
+        keys = (
+            self._store_key("answer", key),
+            self._store_key("lease", key),
+            self._store_key("outcome", token),
+        )
         try:
             is_published = await self.valkey.run(
                 _FINISH, keys, (token, encoded, ttl_ms, self.times.outcome_ms)
@@ -242,9 +246,9 @@ class SharedInValkey:
 
     def _release(self, key: str, token: str) -> None:
         """Releases the lease: a waiting process runs instead."""
-        self.valkey.send_script(_RELEASE, (self._key("lease", key),), (token,))
+        self.valkey.send_script(_RELEASE, (self._store_key("lease", key),), (token,))
 
-    def _key(self, kind: str, name: str) -> bytes:
+    def _store_key(self, kind: str, name: str) -> bytes:
         # A key contains strangers' text of any length.
         digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
         return f"{NAMESPACE}:{kind}:{self.version}:{digest}".encode()
@@ -261,7 +265,7 @@ def _to_shared_answer(body: _SharedBody) -> SharedAnswer:
     return SharedAnswer(body.body, body.ttl_ms, body.counted, body.block, body.is_absence)
 
 
-def _timed_out() -> ServiceFull:
+def _timeout_error() -> ServiceFull:
     """The error of a caller whose waiting time is over; others may have more. Same message as a
     deadline's."""
     return ServiceFull("busy", TookTooLong().message, 1)

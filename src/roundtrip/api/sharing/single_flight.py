@@ -157,7 +157,7 @@ class SharedAnswers:
             place.__enter__()
             run = self._run(key, make, place)
         else:
-            if len(self._flights) >= self._limit(asker.keyed) * _WAITING_FACTOR:
+            if len(self._flights) >= self._run_limit(asker.keyed) * _WAITING_FACTOR:
                 raise NoPlace
             run = self._run_with_others(key, make, self.others, flight)
         flight.task = asyncio.create_task(run)
@@ -197,10 +197,10 @@ class SharedAnswers:
             if name is not None and self._running_by[name] >= limit:
                 message = f"{limit} requests of this {owner} are under way; ask again in a moment."
                 raise NoPlace(message, counts=True)
-        if self._running >= self._limit(asker.keyed):
+        if self._running >= self._run_limit(asker.keyed):
             raise NoPlace
 
-    def _limit(self, keyed: bool) -> int:
+    def _run_limit(self, keyed: bool) -> int:
         limit = self.most_running if self.allowed is None else min(self.most_running, self.allowed())
         return limit if keyed else limit - limit // 4
 

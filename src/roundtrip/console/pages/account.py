@@ -47,7 +47,7 @@ async def submit_form(visit: Visit) -> Response:
         await _check_fingerprint(account_form, visit)
         done = await visit.ask(
             account_form.operation,
-            **_params(account_form, visit.form),
+            **_read_params(account_form, visit.form),
             **_session_param(account_form.operation, visit),
         )
     except RoundtripError as fault:
@@ -70,12 +70,12 @@ async def _check_fingerprint(account_form: AccountForm, visit: Visit) -> None:
             )
 
 
-def _params(account_form: AccountForm, form: Mapping[str, str]) -> dict[str, Any]:
+def _read_params(account_form: AccountForm, form: Mapping[str, str]) -> dict[str, Any]:
     params: dict[str, Any] = {}
     for name in account_form.fields:
         text = form.get(name, "").strip()
         if text:
-            params[name] = _number(text) if name in account_form.numbers else text
+            params[name] = _parse_number(text) if name in account_form.numbers else text
     return params
 
 
@@ -85,7 +85,7 @@ def _session_param(operation: str | AnyOperation, visit: Visit) -> dict[str, Any
     return {"session": visit.session} if takes_session else {}
 
 
-def _number(text: str) -> int | float | str:
+def _parse_number(text: str) -> int | float | str:
     """A plain decimal as a number; other text unchanged, which the operation then refuses."""
     if not _PLAIN.fullmatch(text):
         return text

@@ -14,18 +14,20 @@ from roundtrip.domain.base.errors import STATUS_BY_CODE
 
 async def show_operations(visit: Visit) -> Response:
     """GET /operations: every operation over HTTP."""
-    rows = [_row(operation) for operation in catalog.OPERATIONS if operation.path is not None]
+    rows = [_describe_operation(operation) for operation in catalog.OPERATIONS if operation.path is not None]
     return visit.show("reference.html", is_tools=False, rows=rows)
 
 
 async def show_tools(visit: Visit) -> Response:
     """GET /tools: every tool."""
     return visit.show(
-        "reference.html", is_tools=True, rows=[_row(operation) for operation in catalog.tools()]
+        "reference.html",
+        is_tools=True,
+        rows=[_describe_operation(operation) for operation in catalog.tools()],
     )
 
 
-def _row(operation: AnyOperation) -> Mapping[str, Any]:
+def _describe_operation(operation: AnyOperation) -> Mapping[str, Any]:
     schema = params_schema(operation)
     required = {*schema.get("required", ()), *operation.needs_one_of}
     return {

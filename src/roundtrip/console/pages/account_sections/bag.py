@@ -20,23 +20,27 @@ def list_warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
         warnings.append((latest["level"], f"The newest check says {latest['code'].replace('_', ' ')}."))
     before_bps, fees_bps = (None if check is None else check["feesBps"] for check in (at_buy, latest))
     if before_bps is not None and fees_bps is not None and fees_bps > before_bps + _MORE_FEES_BPS:
-        warnings.append(("warn", f"Fees rose from {_percent(before_bps)} to {_percent(fees_bps)}."))
+        warnings.append(
+            ("warn", f"Fees rose from {_format_percent(before_bps)} to {_format_percent(fees_bps)}.")
+        )
     deployer, gone_bps = changes["deployer"], changes["liquidityLeftBps"]
     if deployer is not None and deployer["soldBps"] > 0:
         level = "danger" if deployer["soldBps"] >= _MUCH_SOLD_BPS else "warn"
         warnings.append(
-            (level, f"Its deployer sold {_percent(deployer['soldBps'])} of his since you bought.")
+            (level, f"Its deployer sold {_format_percent(deployer['soldBps'])} of his since you bought.")
         )
     if gone_bps:
         level = "danger" if gone_bps >= _MUCH_GONE_BPS else "warn"
-        warnings.append((level, f"{_percent(gone_bps)} of its liquidity was taken out since you bought."))
+        warnings.append(
+            (level, f"{_format_percent(gone_bps)} of its liquidity was taken out since you bought.")
+        )
     return sorted(warnings, key=lambda warning: _ORDER.index(warning[0]))
 
 
 _ORDER = ("danger", "unknown", "warn")
 
 
-def _percent(bps: int) -> str:
+def _format_percent(bps: int) -> str:
     return f"{bps / 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 

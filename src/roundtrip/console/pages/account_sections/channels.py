@@ -48,17 +48,17 @@ _TRY = Operation(
 )
 
 
-def _fingerprint(channels: Answers) -> str:
+def _fingerprint_channels(channels: Answers) -> str:
     """Changes with every delivery: setting a webhook again would replace its secret, and sends a message."""
     return " ".join(f"{channel['id']}@{channel['lastDeliveredAt']}" for channel in channels["channels"])
 
 
 ROOM = Room(
     "channels", "Channels", {"channels": "list_channels", "log": _LOG},
-    extra_values=lambda answers, _: {"seen": _fingerprint(answers["channels"])},
+    extra_values=lambda answers, _: {"seen": _fingerprint_channels(answers["channels"])},
 )  # fmt: skip
 ACTS = (
-    AccountForm("set_webhook", "channels", ("url",), fingerprint=("list_channels", _fingerprint)),
+    AccountForm("set_webhook", "channels", ("url",), fingerprint=("list_channels", _fingerprint_channels)),
     AccountForm("remove_channel", "channels", ("id",), frozenset({"id"})),
     AccountForm(_TRY, "channels", ("id",), frozenset({"id"})),
     AccountForm(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),
