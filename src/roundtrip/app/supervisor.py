@@ -62,10 +62,10 @@ def serve_role(listening: socket.socket, count: int, *options: str) -> Role:
 
 @dataclass(eq=False, slots=True)
 class Child:
-    """A child process. ``place``: its index in the order of the roles."""
+    """A child process. ``index``: in the order of the roles."""
 
     role: Role
-    place: int
+    index: int
     process: asyncio.subprocess.Process
     started_s: float
     reported_ready: bool = False
@@ -159,7 +159,7 @@ class Supervisor:
         Raises ProcessEnded: one did not become ready."""
         signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
         with _catch_signals(signals, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
-            work = asyncio.create_task(self._work(on_started))
+            work = asyncio.create_task(self._run_children(on_started))
             number = signal.SIGTERM
             try:
                 number = await self._await_end_or_failure(work, signals)
@@ -197,7 +197,7 @@ class Supervisor:
                 with contextlib.suppress(asyncio.CancelledError, OSError):
                     await replacing
 
-    async def _work(self, on_started: Callable[["Supervisor"], None]) -> None:
+    async def _run_children(self, on_started: Callable[["Supervisor"], None]) -> None:
         roles = [role for role in self._roles for _ in range(role.count)]
         children = [await self._start(role, index) for index, role in enumerate(roles)]
         self._slots = [_ChildSlot(child) for child in children]
@@ -206,7 +206,7 @@ class Supervisor:
         ):
             if not is_ready:
                 raise ProcessEnded(f"a process that was to {child.role.name} did not become ready")
-        # Set before on_started, whose callers may send signals.
+        # Before on_started announces it: a signal sent in response must find it set.
         self._is_started = True
         on_started(self)
         await asyncio.gather(*(self._restart_when_ended(slot) for slot in self._slots))
@@ -230,7 +230,7 @@ class Supervisor:
                 )  # fmt: skip
                 await self._wait(wait_s)
                 try:
-                    slot.child = await self._start(child.role, child.place)
+                    slot.child = await self._start(child.role, child.index)
                 except OSError as error:
                     log.error("no process could be started", role=child.role.name, error=str(error))
                 else:
@@ -246,7 +246,7 @@ class Supervisor:
         stays."""
         for slot in self._slots:
             async with slot.replacing:
-                old, new = slot.child, await self._start(slot.child.role, slot.child.place)
+                old, new = slot.child, await self._start(slot.child.role, slot.child.index)
                 if not await new.is_ready():
                     log.error("a new process did not become ready, the old ones stay", role=old.role.name)
                     await new.abandon()

@@ -118,14 +118,14 @@ def _split_parameters(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[
     assert row.path is not None
     in_path = re.findall(r"\{(\w+)\}", row.path)
     parameters = []
-    for name, schema_of in schema["properties"].items():
+    for name, field_schema in schema["properties"].items():
         location = "path" if name in in_path else "query" if name in row.query else None
         if location is not None:
-            without_description = {key: value for key, value in schema_of.items() if key != "description"}
+            without_description = {key: value for key, value in field_schema.items() if key != "description"}
             parameters.append(
                 {
                     "name": name, "in": location, "required": location == "path",
-                    "description": schema_of.get("description", ""), "schema": without_description,
+                    "description": field_schema.get("description", ""), "schema": without_description,
                 }
             )  # fmt: skip
     if row.takes_min_block:

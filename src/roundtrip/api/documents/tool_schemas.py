@@ -1,5 +1,5 @@
-"""Documents generated from the table of operations: tools.json, docs/api.md, docs/verdicts.md, tool
-schemas."""
+"""Documents generated from the table of operations and the policy: tools.json, docs/api.md,
+docs/verdicts.md."""
 
 import copy
 from collections.abc import Iterable, Mapping

@@ -51,6 +51,7 @@ class TookTooLong(ServiceFull):
 
 
 MakeAnswer = Callable[[], Awaitable[SharedAnswer]]
+"""Runs a request."""
 
 
 async def never_newest_block(block: int) -> bool:
@@ -249,7 +250,8 @@ class SharedAnswers:
 async def _wait_for_tasks(
     tasks: set[asyncio.Task[tuple[SharedAnswer, bool]]], within_s: float
 ) -> set[asyncio.Task[tuple[SharedAnswer, bool]]]:
-    """The tasks that have not ended ``within_s``. Exceptions of the others are ignored."""
+    """Waits for the tasks; returns those that have not ended after ``within_s``. Ignores exceptions of the
+    others."""
     if not tasks:
         return tasks
     done, unfinished = await asyncio.wait(tasks, timeout=within_s)

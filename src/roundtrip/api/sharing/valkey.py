@@ -56,7 +56,7 @@ class Script:
     sha: str = field(init=False)
 
     def __post_init__(self) -> None:
-        # EVALSHA's identifier.
+        # SHA-1 because EVALSHA identifies scripts by it.
         object.__setattr__(self, "sha", hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest())
 
 

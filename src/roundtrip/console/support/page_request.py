@@ -156,8 +156,8 @@ def read_session(scope: Scope, cookie: str) -> str | None:
             # Each is parsed by itself: other applications' cookies on this host may be malformed.
             cookies: list[str] = value.decode("latin-1").split(";")
             for cookie_text in cookies:
-                name_shown, _, session = cookie_text.strip().partition("=")
-                if name_shown == cookie and keys.is_session(session):
+                cookie_name, _, session = cookie_text.strip().partition("=")
+                if cookie_name == cookie and keys.is_session(session):
                     return session
     return None
 
