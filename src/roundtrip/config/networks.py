@@ -100,8 +100,8 @@ ROBINHOOD = Network(
 
 
 def contracts_from(addresses: Mapping[str, str]) -> Contracts:
-    """The network's contracts from their names in ``devnet.json``; of several under one name there is a space
-    between each two. Raises KeyError when one is missing."""
+    """The network's contracts from their names in ``devnet.json``. Several addresses under one name are
+    separated by spaces. Raises KeyError: one is missing."""
     by_field = {re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): value for name, value in addresses.items()}
     contracts: dict[str, Any] = {}
     for field in fields(Contracts):

@@ -87,7 +87,7 @@ def configure(is_readable: bool) -> None:
     )
     root = logging.getLogger()
     root.handlers = [
-        *(handler_ for handler_ in root.handlers if not isinstance(handler_, _ToStderr)),
+        *(old for old in root.handlers if not isinstance(old, _ToStderr)),
         handler,
     ]
 

@@ -101,7 +101,7 @@ def decimal(text: str | None) -> Markup:
 
 
 def usd(value: float | None) -> str:
-    """Dollars."""
+    """An amount of dollars; a dash where it is not known."""
     return "–" if value is None else f"${number(value)}"
 
 
