@@ -27,8 +27,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.app.build import context
-from roundtrip.app.http_server import application, http_server, listen
+from roundtrip.app.build import open_context
+from roundtrip.app.http_server import build_application, build_http_server, listen
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
@@ -187,7 +187,7 @@ def put_tokens(rpc_url: str, built: world.Built) -> tuple[list[str], str]:
 @contextlib.asynccontextmanager
 async def service(ctx: Context) -> AsyncIterator[str]:
     """The service with a constant route beside it, whose body is as long as a check's."""
-    app = application(Settings(anon_per_minute=10**9), ctx)
+    app = build_application(Settings(anon_per_minute=10**9), ctx)
     body = b"x" * 850
 
     async def constant(request: Request) -> Response:
@@ -195,7 +195,7 @@ async def service(ctx: Context) -> AsyncIterator[str]:
 
     app.router.routes.append(Route("/constant", constant))
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = http_server(app)
+        server = build_http_server(app)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         while not server.started:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
@@ -210,7 +210,7 @@ async def measure(rpc_url: str, built: world.Built, cold_checks: int, warm_reque
     with tempfile.TemporaryDirectory() as folder:
         async with (
             EmbeddedPostgres(Path(folder)) as server,
-            context(Settings(), rpc_url, contracts, server.dsn) as ctx,
+            open_context(Settings(), rpc_url, contracts, server.dsn) as ctx,
             service(ctx) as base_url,
         ):
             tokens = [built.tokens[key] for key in STORIES]

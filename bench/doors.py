@@ -42,7 +42,7 @@ from roundtrip.api.documents.about import NOTE
 from roundtrip.api.http.app import create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
-from roundtrip.app.http_server import http_server, listen
+from roundtrip.app.http_server import build_http_server, listen
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.accounts.account import Allowances, CallAllowance
 from roundtrip.domain.base.metrics import Measures
@@ -210,7 +210,7 @@ async def main(requests: int, rounds: int, kept: Path | None = None) -> None:
             await with_a_key(connection)
         app = await stack.enter_async_context(application(pool))
         with listen("127.0.0.1", 0, "a port") as listening:
-            serve = http_server(app)
+            serve = build_http_server(app)
             task = asyncio.create_task(serve.serve(sockets=[listening]))
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             for number in range(rounds + 1):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from roundtrip.app.build import context
+from roundtrip.app.build import open_context
 from roundtrip.chain.rpc.client import Meter, Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
@@ -71,7 +71,7 @@ async def _service(database_url: str) -> AsyncIterator[tuple[Context, world.Buil
         with SyncRpc(node.url) as chain:
             newest = int(chain.call("eth_blockNumber"), 16)
         await follow(node.url, built, database_url, 0, at(newest))
-        async with context(Settings(), node.url, contracts_from(built.contracts), database_url) as ctx:
+        async with open_context(Settings(), node.url, contracts_from(built.contracts), database_url) as ctx:
             yield ctx, built
 
 

@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 import uvloop
 
-from roundtrip.app.build import context, spare_the_collector, worker
+from roundtrip.app.build import make_worker, open_context, spare_the_collector
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.rpc import background
 from roundtrip.chain.rpc.client import Node
@@ -46,7 +46,7 @@ from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .check import bare_ms, figures
 from .crowd_token import PROJECT, Crowd, CrowdToken, build, started
-from .figures import SIDE_BY_SIDE, Table, beside, keep
+from .figures import SIDE_BY_SIDE, Table, keep
 from .plain_logs import Plain, Reader
 from .timing import Times
 from .watched import started as process_started
@@ -232,7 +232,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
     """Over the node at ``url``, with an index that has met no wallet. For loopback nodes only: the chain is
     made to go on."""
     built, found = build(transfers, True, lambda _: None)
-    async with context(Settings(), url, contracts_from(built.contracts), dsn) as plain:
+    async with open_context(Settings(), url, contracts_from(built.contracts), dsn) as plain:
         assert isinstance(plain.node, Node)
         own = {one.name: getattr(plain.node, one.name) for one in dataclasses.fields(Node)}
         with SyncRpc(url, _ANSWER_S) as rpc:
@@ -246,7 +246,7 @@ async def desk(url: str, dsn: str, transfers: int, acted: int) -> AsyncIterator[
             assert last is not None
             async with ctx.pool.acquire() as connection:
                 await cursor.begin(connection, 0, last[0], is_local=True)
-            async with background.run_in_background(worker(ctx).run(), "jobs"):
+            async with background.run_in_background(make_worker(ctx).run(), "jobs"):
                 yield Desk(ctx, node, rpc, built, found, acted or found.acted)
 
 
@@ -319,8 +319,8 @@ async def measure(place: Place) -> list[list[str]]:
     size = f"holders, {first.transfers:,} transfers"
     once, node = Times([first.whole_s * 1000]), Times([alone.seconds * 1000])
     return [
-        beside(f"{size}: read whole", once, "its logs from the node, not looked at", node),
-        beside(f"{size}: 100 new", Times(again.times_ms), "nothing new", Times(again.same_ms)),
+        run_in_background(f"{size}: read whole", once, "its logs from the node, not looked at", node),
+        run_in_background(f"{size}: 100 new", Times(again.times_ms), "nothing new", Times(again.same_ms)),
     ]
 
 

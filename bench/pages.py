@@ -28,7 +28,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from roundtrip.app.http_server import application
+from roundtrip.app.http_server import build_application
 from roundtrip.config.settings import Settings
 from roundtrip.console.pages.account import ROOMS
 from roundtrip.console.pages.boards import BOARDS
@@ -167,7 +167,7 @@ async def main(folder: Path, runs: int) -> None:
     """Serves in this process, and asks."""
     async with contextlib.AsyncExitStack() as stack:
         ctx, rpc = await stack.enter_async_context(house(folder / "postgres"))
-        app = application(Settings(anon_per_minute=10**6, key_per_minute=10**6, key_per_day=10**6), ctx)
+        app = build_application(Settings(anon_per_minute=10**6, key_per_minute=10**6, key_per_day=10**6), ctx)
 
         async def constant(request: Request) -> Response:
             return Response(b"x" * 12_000, media_type="text/html")

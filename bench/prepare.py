@@ -25,7 +25,7 @@ import msgspec
 import uvloop
 from bench.check import PROJECT, figures, service
 
-from roundtrip.app.build import context
+from roundtrip.app.build import open_context
 from roundtrip.chain.rpc.client import Node
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
@@ -267,7 +267,7 @@ async def _context(rpc_url: str, built: world.Built) -> AsyncIterator[Context]:
     with tempfile.TemporaryDirectory() as folder:
         async with (
             EmbeddedPostgres(Path(folder)) as server,
-            context(Settings(), rpc_url, contracts_from(built.contracts), server.dsn) as ctx,
+            open_context(Settings(), rpc_url, contracts_from(built.contracts), server.dsn) as ctx,
         ):
             yield ctx
 

@@ -26,7 +26,7 @@ from typing import cast
 import msgspec
 import uvloop
 
-from roundtrip.api.server.protocol import spare_files
+from roundtrip.api.server.protocol import raise_file_limit
 from support.slow_clients import Slow
 
 from .soak_mix import Ask, Mix, Plan, outcome
@@ -282,7 +282,7 @@ async def main(plan: Plan, seed: int) -> None:
 
 
 if __name__ == "__main__":
-    spare_files(MOST_FILES)
+    raise_file_limit(MOST_FILES)
     asked = msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(main(asked, int(sys.argv[2])))

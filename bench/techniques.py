@@ -18,7 +18,7 @@ from pathlib import Path
 
 import uvloop
 
-from roundtrip.app.build import context
+from roundtrip.app.build import open_context
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
@@ -172,7 +172,7 @@ def measure(rpc: SyncRpc, built: world.Built, rounds: int) -> tuple[list[Case], 
         with tempfile.TemporaryDirectory() as folder:
             async with (
                 EmbeddedPostgres(Path(folder)) as server,
-                context(Settings(), rpc.url, contracts_from(built.contracts), server.dsn) as ctx,
+                open_context(Settings(), rpc.url, contracts_from(built.contracts), server.dsn) as ctx,
             ):
                 await ctx.heads.refresh()
                 techniques: dict[str, Technique] = {

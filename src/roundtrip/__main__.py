@@ -2,8 +2,8 @@
 
 import signal
 
-# Before anything takes its time to be read: who is told to replace its processes would end by it. Not
-# ignored: the processes that it starts would inherit that.
+# Before the slow imports: SIGUSR1, which replaces processes, would end this one until it is handled. It is
+# not ignored, as child processes would inherit that.
 signal.signal(signal.SIGUSR1, lambda number, frame: None)
 
 from roundtrip.cli.main import main  # noqa: E402

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.app.notifiers import outward
+from roundtrip.app.notifiers import open_notifiers
 from roundtrip.channels.post import Poster, PostReply
 from roundtrip.channels.targets import target
 from roundtrip.channels.webhook import is_echo, message, new_secret
@@ -180,7 +180,7 @@ async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
     async with running("python", "") as there:
         port, at = there.port, f"127.0.0.1:{there.port}"
         settings = Settings(secret_key=b64encode(b"k" * 32).decode(), var=tmp_path, webhook_loopback=(at,))
-        async with outward(settings) as out:
+        async with open_notifiers(settings) as out:
             shop = replace(ctx, outward=out, entropy=lambda: secrets.token_bytes(32), now_s=time.time)
             async with service(shop) as url:
                 told = await run(tmp_path, [*has_key, call.replace("127.0.0.1:9000", at)], url)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from roundtrip.api.operations.catalog import tools
-from roundtrip.cli.tour import TourWalk, demo, place_for, walked_on
+from roundtrip.cli.tour import TourWalk, make_demo_folder, start_demo, walk_demo
 from roundtrip.devnet.world import Built, DevnetFolders
 from roundtrip.tour.page import curl_command, heading
 from roundtrip.tour.redact import mask, shape, shapes_agree, shorten
@@ -25,9 +25,9 @@ pytestmark = pytest.mark.timeout(400)
 
 @pytest.fixture(scope="module")
 async def walked(places: DevnetFolders, built: Built) -> AsyncIterator[TourWalk]:
-    with place_for(places) as var:
-        async with demo(var) as running:
-            found = await walked_on(running, built, lambda tool: None)
+    with make_demo_folder(places) as var:
+        async with start_demo(var) as running:
+            found = await walk_demo(running, built, lambda tool: None)
         yield found
 
 

@@ -91,8 +91,8 @@ class Ground:
 @contextlib.asynccontextmanager
 async def standing(at: world.DevnetFolders, built: world.Built) -> AsyncIterator[Ground]:
     """The ground, until the block ends. Raises TimeoutError where the cast does not come to its end."""
-    with tour.place_for(at) as var:
-        async with tour.demo(var) as running:
+    with tour.make_demo_folder(at) as var:
+        async with tour.start_demo(var) as running:
             url, rpc_url = running.place.url, running.place.rpc_url
             await _until_there(
                 url, _CAST_S, {"proven_calls": "rows", "league": "rows", "wallet_names": "rows"}

@@ -21,9 +21,9 @@ async def main() -> None:
     at = world.DevnetFolders(PROJECT, PROJECT / "var")
     built = world.build(at, print)
     FOLDER.mkdir(parents=True, exist_ok=True)
-    with tour.place_for(at) as var:
+    with tour.make_demo_folder(at) as var:
         async with (
-            tour.demo(var) as running,
+            tour.start_demo(var) as running,
             browsing() as browser,
             visiting(browser, running.place.url, SIZE, device_scale_factor=PIXELS) as visitor,
         ):

@@ -214,7 +214,7 @@ class Service:
         with http_server.listen("127.0.0.1", 0, "port") as listening:
             self.base_url = "http://{}:{}".format(*listening.getsockname()[:2])
             roles = [
-                processes.serving(listening, SERVING),
+                processes.serve_role(listening, SERVING),
                 processes.Role("sync", ("sync",), processes.FOLLOWS, 2),
                 processes.Role("work", ("work",), processes.WORKS),
             ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import redis
 
-from roundtrip.api.sharing.shared_single_flight import SharedInValkey, Spans
+from roundtrip.api.sharing.shared_single_flight import FlightTimes, SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswer, SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
 
@@ -48,7 +48,7 @@ class House:
     """Processes of one service."""
 
     url: str
-    spans: Spans = field(default_factory=Spans)
+    spans: FlightTimes = field(default_factory=FlightTimes)
     bound_s: float = PATIENT_S
     stores: list[Valkey] = field(default_factory=list)
 
@@ -72,8 +72,8 @@ class House:
 async def until_waiting(answers: SharedAnswers, key: str = "k") -> None:
     """Until somebody else's run is waited for: its lease has been seen."""
     async with asyncio.timeout(PATIENT_S):
-        assert isinstance(answers.across, SharedInValkey)
+        assert isinstance(answers.others, SharedInValkey)
         while key not in answers._flights:  # noqa: ASYNC110
             await asyncio.sleep(0)
-        await answers.across.valkey.ask("PING")
-        await answers.across.valkey.ask("PING")
+        await answers.others.valkey.ask("PING")
+        await answers.others.valkey.ask("PING")

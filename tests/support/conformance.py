@@ -78,8 +78,8 @@ SCHEMAS = {"json_schema_2020_12_tool": STRICT, "test_custom_headers": IN_A_HEADE
 class SuiteDoor(McpDoor):
     """The tool server with the suite's tools beside the table's."""
 
-    def _server(self) -> Server[Any]:
-        server = super()._server()
+    def _build_server(self) -> Server[Any]:
+        server = super()._build_server()
         listing, calling = (server.get_request_handler(name) for name in ("tools/list", "tools/call"))
         assert listing is not None
         assert calling is not None

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from roundtrip.app.build import following
+from roundtrip.app.build import open_sync
 from roundtrip.config.networks import CHAIN_ID, Network, contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built
@@ -31,7 +31,7 @@ async def follow(
 
     settings = Settings(rpc_url=node_url, sync_from=first, poll_ms=20)
     network = Network(CHAIN_ID, contracts_from(built.contracts), node_url, None)
-    async with following(settings, network, url, tell) as sync:
+    async with open_sync(settings, network, url, tell) as sync:
         running = asyncio.create_task(sync.run())
         try:
             async with asyncio.timeout(_LIMIT_S):

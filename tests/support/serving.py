@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from starlette.applications import Starlette
 
-from roundtrip.app.http_server import application, http_server, listen
+from roundtrip.app.http_server import build_application, build_http_server, listen
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.server.errors import DATABASE_FAULTS
@@ -19,7 +19,7 @@ async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterat
         # Calls outlive the service that counted them, and all tests call from one address.
         await ctx.pool.execute("DELETE FROM accounts.call")
     settings = settings or Settings(anon_per_minute=10_000)
-    async with served(application(settings, ctx), settings.most_connections) as url:
+    async with served(build_application(settings, ctx), settings.most_connections) as url:
         yield url
 
 
@@ -27,7 +27,7 @@ async def service(ctx: Context, settings: Settings | None = None) -> AsyncIterat
 async def served(app: Starlette, most_connections: int = 100) -> AsyncIterator[str]:
     """The same of any application. Waits, bounded, for start and end."""
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = http_server(app, most_connections)
+        server = build_http_server(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         try:
             async with asyncio.timeout(10):

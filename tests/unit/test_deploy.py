@@ -112,7 +112,7 @@ def test_compose_runs_what_there_is() -> None:
     assert {name: one["command"][0] for name, one in OURS.items()} == {
         name: name for name in ("migrate", *LONG)
     }
-    assert parsed(OURS["serve"]["command"])["several"] == 2
+    assert parsed(OURS["serve"]["command"])["process_count"] == 2
     for one in OURS.values():
         assert parsed(one["command"]) is not None
         assert one["image"] == f"roundtrip:{NAMED['version']}"
@@ -189,7 +189,7 @@ def test_the_image_begins_what_compose_tells_it() -> None:
     entry, plain = (json.loads(one) for one in re.findall(r"^(?:ENTRYPOINT|CMD) (.*)$", text, re.M))
     assert entry == ["roundtrip"]
     assert entry[0] in NAMED["scripts"]
-    assert parsed(plain)["several"] == 1
+    assert parsed(plain)["process_count"] == 1
     assert f"EXPOSE {Settings().port}" in text
     (user,) = re.findall(r"^USER (.*)$", text, re.M)
     assert {one["user"] for one in OURS.values()} == {user}
@@ -267,7 +267,7 @@ def test_each_unit_has_ports_for_its_metrics_that_no_other_has() -> None:
     for name in LONG:
         said = unit(f"roundtrip-{name}.service")
         (port,) = re.findall(r"ROUNDTRIP_METRICS_PORT=(\d+)", str(said["Environment"]))
-        processes = parsed(shlex.split(said["ExecStart"][0])[1:]).get("several", 1)
+        processes = parsed(shlex.split(said["ExecStart"][0])[1:]).get("process_count", 1)
         had += range(int(port), int(port) + processes)
         first, *_, last = said["EnvironmentFile"]
         assert (first, last) == ("/etc/roundtrip/roundtrip.env", f"-/etc/roundtrip/{name}.env")

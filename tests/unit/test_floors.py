@@ -224,7 +224,7 @@ def sends_or_signs(source: str) -> list[str]:
     return found
 
 
-ASKED_FOR = ("services/accounts/key_schema.py", "personal_sign")
+ASKED_FOR = ("services/accounts/issue_key.py", "personal_sign")
 """What callers are told to do in a wallet of their own: the one file that says it, and its name."""
 
 

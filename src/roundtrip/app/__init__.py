@@ -1,1 +1,1 @@
-"""Builds the service from settings and runs its processes."""
+"""Builds the service from settings, and runs its processes."""

@@ -1,4 +1,4 @@
-"""Puts the service together from settings, and runs it. Used by the command line only."""
+"""Builds the service from settings, and runs it. Used by the command line only."""
 
 import contextlib
 import functools
@@ -58,48 +58,48 @@ from roundtrip.sync.run import Following, Progress, Sync
 from roundtrip.venues import LISTINGS
 from roundtrip.venues.base import Contracts
 
-from .notifiers import outward, secret_key
+from .notifiers import open_notifiers, secret_key
 
 _POOL_CONNECTIONS = 11
 _JOB_CONNECTIONS = 8
-"""Three of them listen: to jobs, to facts, and for who links a chat."""
+"""Three of them listen for notifications: of jobs, of facts, and of chats to link."""
 _OLDEST_S = 60.0
-"""A real chain makes ten blocks a second."""
+"""The maximum age of the head. A real chain makes ten blocks a second."""
 _PATIENCE_S = 2.0
-"""Of several nodes one may be behind: some twenty blocks."""
+"""How long to wait for a node that is behind the others: some twenty blocks."""
 _STATEMENT_S = 5.0
 _SYNC_STATEMENT_S = 120.0
 _MOST_SPAN_BYTES = 64 * 2**20
-"""Of a busy chain's blocks some 400, where a check's answers are a hundredth of that."""
+"""Some 400 blocks of a busy chain; a check's answers are a hundredth of that."""
 _DEEPEST_FORK = BLOCKS_KEPT
-"""Of a real chain; a local one may have been begun anew."""
+"""Of a real chain; a local one may have been restarted from genesis."""
 _VERIFY_TIMEOUT_S = 30.0
-_COLLECTED = (200_000, 20, 50)
+_GC_THRESHOLDS = (200_000, 20, 50)
 _chance = secrets.SystemRandom().random
 
-# Without its native backend a signature costs 4.7 ms, and nothing says so.
+# Ensures the native backend is installed: without it a signature silently costs 4.7 ms.
 assert coincurve.PublicKey is not None
 
 
 def spare_the_collector() -> None:
-    """For what makes tuples by the million and hardly a cycle: by default the collector walks all of them
-    again and again. The sync's processor time for 130,000 logs went from 3.6 s to 1.9 s."""
-    gc.set_threshold(*_COLLECTED)
+    """Runs the garbage collector rarely: for programs that make millions of tuples and hardly a cycle, which
+    it would walk again and again. The sync's processor time for 130,000 logs went from 3.6 s to 1.9 s."""
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
-def network_of(settings: Settings) -> Network:
-    """The network that is served: a known one, else the local chain as ``devnet.json`` describes it. Raises
-    OSError where that is not there."""
+def select_network(settings: Settings) -> Network:
+    """The network to serve: a known one, or the local chain that ``devnet.json`` describes. Raises OSError:
+    that file is missing."""
     known = ROBINHOOD if settings.network == "robinhood" else network_from(settings.var / "devnet.json")
     return known if settings.rpc_url is None else replace(known, rpc_url=settings.rpc_url)
 
 
 def node_urls(settings: Settings, network: Network) -> tuple[NodeUrl, ...]:
-    """The nodes to ask, the one that is preferred first."""
+    """The nodes to use, the preferred one first."""
     if settings.rpc_urls:
         return tuple(
-            NodeUrl(one.url, one.calls_per_second, one.calls_per_day, one.calls_a_request)
-            for one in settings.rpc_urls
+            NodeUrl(node.url, node.calls_per_second, node.calls_per_day, node.calls_a_request)
+            for node in settings.rpc_urls
         )
     if settings.rpc_url is not None:
         return (NodeUrl(settings.rpc_url),)
@@ -108,9 +108,9 @@ def node_urls(settings: Settings, network: Network) -> tuple[NodeUrl, ...]:
 
 
 @contextlib.asynccontextmanager
-async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[str]:
-    """A database's url: the one that was set, else an embedded server's of our own. ``joins``: also one that
-    a service has running, which is left running; else raises PostgresInUse then."""
+async def open_database(settings: Settings, *, joins: bool = False) -> AsyncIterator[str]:
+    """The database's url: the one that is set, else that of an embedded server. ``joins``: uses an embedded
+    server that a service already runs, and leaves it running; else raises PostgresInUse."""
     if settings.database_url is not None:
         yield settings.database_url
         return
@@ -125,15 +125,15 @@ async def database(settings: Settings, *, joins: bool = False) -> AsyncIterator[
 
 
 @contextlib.asynccontextmanager
-async def context(
+async def open_context(
     settings: Settings,
     nodes: str | tuple[NodeUrl, ...],
     contracts: Contracts,
     database_url: str,
     look_back_blocks: int | None = None,
 ) -> AsyncIterator[Context]:
-    """Everything a use case is given, opened and closed. ``nodes``: one url, or several with limits.
-    Raises OtherKey."""
+    """The context of use cases, opened and closed. ``nodes``: one url, or several with limits. Raises
+    OtherKey."""
     await migrate_database(database_url)
     measures = Measures()
     async with contextlib.AsyncExitStack() as stack:
@@ -143,30 +143,30 @@ async def context(
             )
         )
         async with pool.acquire() as connection:
-            drawn = await accounts.secret(connection, "service", secrets.token_bytes(32))
-        out = await stack.enter_async_context(outward(settings))
-        await check_key(pool, out)
+            secret = await accounts.secret(connection, "service", secrets.token_bytes(32))
+        notifiers = await stack.enter_async_context(open_notifiers(settings))
+        await check_key(pool, notifiers)
         session = await stack.enter_async_context(
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=64))
         )
         urls = (NodeUrl(nodes),) if isinstance(nodes, str) else nodes
-        node = _node(settings, urls, session, measures=measures)
+        node = _build_client(settings, urls, session, measures=measures)
         patience_s = _PATIENCE_S if isinstance(node, NodePool) else 0.0
-        book = VenueIndex(contracts, look_back_blocks)
+        venue_index = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
-            node, CHAIN_ID, contracts, settings.poll_ms, book=book, patience_s=patience_s,
+            node, CHAIN_ID, contracts, settings.poll_ms, book=venue_index, patience_s=patience_s,
             oldest_s=_oldest_s(settings),
         )  # fmt: skip
         if isinstance(node, NodePool):
-            node.speaks = _speaks(heads)
+            node.speaks = _dialect_probe(heads)
         await stack.enter_async_context(heads.following())
 
-        def patient() -> DoctorSubject:
+        def subject() -> DoctorSubject:
             return DoctorSubject(
                 node, heads, contracts, CHAIN_ID, time.time(), time.monotonic, thorough=False
             )
 
-        rounds = await stack.enter_async_context(DoctorRounds(patient).going())
+        rounds = await stack.enter_async_context(DoctorRounds(subject).going())
         yield Context(
             chain_id=CHAIN_ID,
             contracts=contracts,
@@ -178,22 +178,22 @@ async def context(
             now_s=time.time,
             entropy=lambda: secrets.token_bytes(32),
             lacks=rounds.lacks,
-            books=BookCache(reading_budget(settings.holders_calls_per_day), _behind_blocks(settings)),
-            service_id=hashlib.sha256(drawn).hexdigest()[:16],
-            outward=out,
+            books=BookCache(reading_budget(settings.holders_calls_per_day), _reread_blocks(settings)),
+            service_id=hashlib.sha256(secret).hexdigest()[:16],
+            outward=notifiers,
             measures=measures,
             bulkhead=Bulkhead(bulkhead.limits(settings.check_places, settings.call_places)),
         )
 
 
-def _node(
+def _build_client(
     settings: Settings,
     urls: tuple[NodeUrl, ...],
     session: aiohttp.ClientSession,
     most_answer_bytes: int = MOST_ANSWER_BYTES,
     measures: Measures | None = None,
 ) -> Node | NodePool:
-    """One without limits is asked plainly."""
+    """A client of one node without limits, or of several."""
     timeout_s, budget = settings.node_timeout_ms / 1000, Budget(settings.node_calls_per_day)
     measures = measures or Measures()
     if len(urls) == 1 and not urls[0].is_limited():
@@ -204,20 +204,21 @@ def _node(
     )  # fmt: skip
 
 
-def _behind_blocks(settings: Settings) -> int:
-    """The book of pools reads as many blocks again, for the same reason; on a real chain they are six
-    seconds."""
+def _reread_blocks(settings: Settings) -> int:
+    """How many blocks holder books may be behind: as many as the venue index reads again, which on a real
+    chain is six seconds."""
     return 0 if settings.network == "devnet" else READ_AGAIN_BLOCKS
 
 
 def _oldest_s(settings: Settings) -> float:
-    """The local chain's clock goes on where its history ended; a real one's is ours."""
+    """The maximum age of the head. The local chain's clock continues from its history, so its age is
+    unlimited."""
     return math.inf if settings.network == "devnet" else _OLDEST_S
 
 
-def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
-    """Asks a node whether it simulates in the dialect that answers are read in; while none is known, whether
-    it does in any that is."""
+def _dialect_probe(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
+    """Returns a probe of whether a node simulates in the current dialect; while there is none, in any known
+    one."""
 
     async def speaks(node: Node) -> bool | RpcError:
         return await speaks_dialect(heads.dialect(), node, *(await newest(node)))
@@ -226,24 +227,24 @@ def _speaks(heads: Heads) -> Callable[[Node], Awaitable[bool | RpcError]]:
 
 
 async def examine_nodes(settings: Settings, network: Network) -> list[tuple[str, list[Finding]]]:
-    """What the doctor finds of each node, with its host, and of the contracts as that node tells them."""
+    """The doctor's findings of each node (and of the contracts as that node reports them), with its host."""
     urls = node_urls(settings, network)
-    return [(NodeEndpoint.of(one).host, await _examine_node(settings, network, one)) for one in urls]
+    return [(NodeEndpoint.of(url).host, await _examine_node(settings, network, url)) for url in urls]
 
 
-async def _examine_node(settings: Settings, network: Network, one: NodeUrl) -> list[Finding]:
+async def _examine_node(settings: Settings, network: Network, url: NodeUrl) -> list[Finding]:
     async with aiohttp.ClientSession() as session:
-        node = Node(one.url, session, settings.node_timeout_ms / 1000)
+        node = Node(url.url, session, settings.node_timeout_ms / 1000)
         heads = Heads(node, network.chain_id, network.contracts)
         with contextlib.suppress(RoundtripError):
             await heads.refresh()
-        now = (time.time(), time.monotonic)
-        return await examine(DoctorSubject(node, heads, network.contracts, network.chain_id, *now))
+        clocks = (time.time(), time.monotonic)
+        return await examine(DoctorSubject(node, heads, network.contracts, network.chain_id, *clocks))
 
 
-async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) -> list[ProofFinding]:
-    """What holds of a proof, under the contracts of ``network`` and the policy of this release; without a url
-    no node is asked."""
+async def verify_proof(claim: Claim, network: Network, rpc_url: str | None) -> list[ProofFinding]:
+    """Verifies a proof under the contracts of ``network`` and this release's policy. ``rpc_url`` None:
+    without a node."""
     trusted = TrustedSetting(network.chain_id, network.contracts, POLICY)
     if rpc_url is None:
         return await verify_claim(claim, trusted)
@@ -253,81 +254,75 @@ async def verified_proof(claim: Claim, network: Network, rpc_url: str | None) ->
 
 
 def backup_key(settings: Settings) -> bytes:
-    """What backups are signed with. Raises OSError, ValueError."""
+    """The key that signs backups. Raises OSError, ValueError."""
     return secret_key(settings)
 
 
 async def migrate_database(database_url: str) -> list[int]:
-    """Brings the database up to date; the numbers of the migrations that were missing."""
-    connection = await connections.connect(database_url)
-    try:
+    """Applies missing migrations; returns their numbers."""
+    async with _connect(database_url) as connection:
         return await migrate(connection)
+
+
+@contextlib.asynccontextmanager
+async def _connect(database_url: str, statement_s: float | None = None) -> AsyncIterator[Connection]:
+    """A connection while the block runs. ``statement_s``: time limit of each statement; None: no limit."""
+    connection = await connections.connect(database_url, command_timeout=statement_s)
+    try:
+        yield connection
     finally:
         await connection.close()
 
 
 @contextlib.asynccontextmanager
 async def connect_command(settings: Settings) -> AsyncIterator[Connection]:
-    """A connection for a command, to a database that is up to date; also beside a service."""
-    async with database(settings, joins=True) as database_url:
+    """A connection for a command, to a migrated database; works while a service runs."""
+    async with open_database(settings, joins=True) as database_url:
         await migrate_database(database_url)
-        connection = await connections.connect(database_url)
-        try:
+        async with _connect(database_url) as connection:
             yield connection
-        finally:
-            await connection.close()
 
 
-async def rebuilt(database_url: str, network: Network) -> int:
-    """Makes positions again from their trades; how many."""
+async def rebuild_positions(database_url: str, network: Network) -> int:
+    """Rebuilds positions from their trades; returns how many."""
     await migrate_database(database_url)
-    connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
-    try:
-        return sum([made async for made in rebuild(connection, network.contracts)])
-    finally:
-        await connection.close()
+    async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
+        return sum([count async for count in rebuild(connection, network.contracts)])
 
 
-async def forgotten(database_url: str) -> None:
-    """Takes away what the sync wrote. Raises StillFollowed, and asyncpg.LockNotAvailableError."""
+async def forget_index(database_url: str) -> None:
+    """Deletes what the sync wrote. Raises StillFollowed, asyncpg.LockNotAvailableError."""
     await migrate_database(database_url)
-    connection = await connections.connect(database_url, command_timeout=_SYNC_STATEMENT_S)
-    try:
+    async with _connect(database_url, _SYNC_STATEMENT_S) as connection:
         await forget(connection)
-    finally:
-        await connection.close()
 
 
-async def found_origin(
+async def find_wallet_origin(
     settings: Settings, network: Network, database_url: str, wallet: Address
 ) -> StoredOrigin | NothingReached | None:
-    """Where a wallet comes from, as far as the database or the nodes tell. Raises NodeFault, ServiceFull."""
+    """A wallet's origin, from the database or the nodes; None: not known. Raises NodeFault, ServiceFull."""
     await migrate_database(database_url)
-    connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
-    try:
-        async with aiohttp.ClientSession() as session:
-            node = _node(settings, node_urls(settings, network), session)
-            return await find_out(connection, node, network.chain_id, wallet)
-    finally:
-        await connection.close()
+    async with _connect(database_url, _STATEMENT_S) as connection, aiohttp.ClientSession() as session:
+        node = _build_client(settings, node_urls(settings, network), session)
+        return await find_out(connection, node, network.chain_id, wallet)
 
 
 @contextlib.asynccontextmanager
-async def following(
+async def open_sync(
     settings: Settings,
     network: Network,
     database_url: str,
-    tell: Callable[[Progress], None],
+    report: Callable[[Progress], None],
     any_fork: bool = False,
     measures: Measures | None = None,
 ) -> AsyncIterator[Sync]:
-    """The sync over its own node client and its own connection. ``network``: what is followed."""
+    """The sync of ``network``, over its own node client and its own connections."""
     is_local = network.look_back_blocks is None
     await migrate_database(database_url)
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=16)) as session:
         measures = measures or Measures()
-        node = _node(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
-        topics = sorted({topic for file in LISTINGS for _, topic in file.listings(network.contracts)})
+        node = _build_client(settings, node_urls(settings, network), session, _MOST_SPAN_BYTES, measures)
+        topics = sorted({topic for listing in LISTINGS for _, topic in listing.listings(network.contracts)})
         feed = Feed(node, settings.ws_url, session, settings.poll_ms, topics=topics, chance=_chance)
         yield Sync(
             Following(
@@ -340,7 +335,7 @@ async def following(
                 deepest_fork=None if is_local or any_fork else _DEEPEST_FORK,
                 is_local=is_local,
                 eth_usd_pool=network.eth_usd_pool,
-                tell=tell,
+                tell=report,
                 listening=feed.open,
                 measures=measures,
             ),
@@ -353,24 +348,21 @@ async def following(
         )
 
 
-async def leading(database_url: str) -> str | None:
-    """The sync that leads, as it names itself; None: there is none."""
-    connection = await connections.connect(database_url, command_timeout=_STATEMENT_S)
-    try:
+async def find_leader(database_url: str) -> str | None:
+    """The name of the sync that leads; None: none does."""
+    async with _connect(database_url, _STATEMENT_S) as connection:
         return await leader(connection)
-    finally:
-        await connection.close()
 
 
 @contextlib.asynccontextmanager
-async def beside_serving(
+async def run_sync_and_jobs(
     settings: Settings, network: Network, database_url: str, ctx: Context
 ) -> AsyncIterator[None]:
-    """The sync and the jobs in the process that serves: all there is, in one."""
+    """Runs the sync and the jobs in the serving process while the block runs."""
     spare_the_collector()
     async with (
-        following(settings, network, database_url, lambda _: None, measures=ctx.measures) as sync,
-        # Of its own: whatever callers ask, alerts are made and sent.
+        open_sync(settings, network, database_url, lambda _: None, measures=ctx.measures) as sync,
+        # A pool of its own, so that callers cannot delay alerts.
         connections.create_pool(
             database_url, ctx.measures, "jobs", max_size=_JOB_CONNECTIONS, command_timeout=_STATEMENT_S
         ) as pool,
@@ -381,12 +373,11 @@ async def beside_serving(
 
 
 async def run_worker(ctx: Context) -> None:
-    """Does the work that is to be done later, tells accounts of what happens, and links chats, over an open
-    context; until it is cancelled."""
+    """Runs jobs, raises alerts and links chats, over an open context, until cancelled."""
     async with run_in_background(Alerts(ctx).run(), "alerts"), run_in_background(link_chats(ctx), "telegram"):
-        await worker(ctx).run()
+        await make_worker(ctx).run()
 
 
-def worker(ctx: Context) -> Worker[Context]:
-    """What does the work that is to be done later, over an open context."""
+def make_worker(ctx: Context) -> Worker[Context]:
+    """The worker that runs jobs, over an open context."""
     return Worker(ctx, KINDS, secrets.SystemRandom().random, measures=ctx.measures)

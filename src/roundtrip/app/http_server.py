@@ -1,4 +1,4 @@
-"""The HTTP service over an open context: its application, its socket, its server."""
+"""The HTTP service over an open context: its application, socket and server."""
 
 import contextlib
 import functools
@@ -24,11 +24,11 @@ from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.dispatch import Dispatch
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
-from roundtrip.api.http.app import Lost, create_app
+from roundtrip.api.http.app import NotFoundPage, create_app
 from roundtrip.api.request.callers import Callers
 from roundtrip.api.server.drain import ANSWERS_S, DrainingServer
 from roundtrip.api.server.overload import RunLimit
-from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, spare_files
+from roundtrip.api.server.protocol import BoundedProtocol, ConnectionPlaces, raise_file_limit
 from roundtrip.api.sharing.shared_single_flight import SharedInValkey
 from roundtrip.api.sharing.single_flight import SharedAnswers
 from roundtrip.api.sharing.valkey import Valkey
@@ -52,7 +52,7 @@ log = structlog.get_logger(__name__)
 
 
 class PortTaken(CannotRun):
-    """Somebody else listens where this service was to listen."""
+    """The port is in use."""
 
 
 def listen(host: str, port: int, setting: str) -> socket.socket:
@@ -73,66 +73,75 @@ def listen(host: str, port: int, setting: str) -> socket.socket:
 
 
 def inherit_socket(descriptor: int) -> socket.socket:
-    """The listening socket that whoever started this process left open as this file descriptor. Raises
-    OSError."""
+    """The listening socket that the parent process passed as this file descriptor. Raises OSError: it is not
+    one."""
     listening = socket.socket(fileno=descriptor)
     if not listening.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
         raise OSError(f"file descriptor {descriptor} is no listening socket")
     return listening
 
 
-def application(settings: Settings, ctx: Context) -> Starlette:
+def build_application(settings: Settings, ctx: Context) -> Starlette:
     """The service's ASGI application over an open context."""
     bound_recursion()
     ctx = replace(
         ctx,
         public_url=settings.public_url or f"http://127.0.0.1:{settings.port}",
-        allowances=_allowances(settings),
-        is_holder=_is_holder(settings, ctx),
+        allowances=_read_allowances(settings),
+        is_holder=_holder_check(settings, ctx),
         holder_min=settings.holder_min,
         has_own_token=settings.own_token is not None,
-        payments=_payments(settings),
+        payments=_read_payments(settings),
     )
     callers = Callers(settings.trusted_proxies)
-    store, minutes, across = None, None, None
+    valkey, shared_minutes, shared_store = None, None, None
     if settings.redis_url is not None:
-        store = Valkey(settings.redis_url)
-        minutes = SharedMinutes(MinuteLimits(lambda: int(ctx.now_s() * 1000)), store, service=ctx.service_id)
-        across = SharedInValkey(store, shape_of_answers(ctx), lambda: uuid4().hex, time.monotonic)
-    gate = gate_over(ctx, minutes)
-    pressure = RunLimit(settings.most_checks_at_once, time.monotonic)
+        valkey = Valkey(settings.redis_url)
+        shared_minutes = SharedMinutes(
+            MinuteLimits(lambda: int(ctx.now_s() * 1000)), valkey, service=ctx.service_id
+        )
+        shared_store = SharedInValkey(valkey, answers_version(ctx), lambda: uuid4().hex, time.monotonic)
+    gate = gate_over(ctx, shared_minutes)
+    run_limit = RunLimit(settings.most_checks_at_once, time.monotonic)
     shared = SharedAnswers(
         time.monotonic,
         settings.most_checks_at_once,
-        across,
-        pressure.allowed_runs,
+        shared_store,
+        run_limit.allowed_runs,
         functools.partial(is_newest, ctx),
     )
 
     @contextlib.asynccontextmanager
     async def running() -> AsyncIterator[None]:
-        async with contextlib.AsyncExitStack() as closing:
-            if store is not None:
-                closing.push_async_callback(store.close)
-            if minutes is not None:
-                closing.push_async_callback(minutes.settle)
-            await closing.enter_async_context(gate.open())
-            await closing.enter_async_context(opening(ctx))
-            await closing.enter_async_context(pressure.watch_loop(shared.running))
+        async with contextlib.AsyncExitStack() as stack:
+            if valkey is not None:
+                stack.push_async_callback(valkey.close)
+            if shared_minutes is not None:
+                stack.push_async_callback(shared_minutes.settle)
+            await stack.enter_async_context(gate.open())
+            await stack.enter_async_context(opening(ctx))
+            await stack.enter_async_context(run_limit.watch_loop(shared.running))
             yield
 
     dispatch = Dispatch(ctx, gate, shared)
-    beside, lost = pages(dispatch, callers)
-    _watch(ctx.measures, gate, shared, store)
-    ctx.measures.watch("runs", "allowed", pressure.allowed_runs)
-    return create_app(dispatch, callers, running, beside=beside, turns_away=pressure.turns_away, lost=lost)
+    page_routes, not_found_page = build_pages(dispatch, callers)
+    _register_gauges(ctx.measures, gate, shared, valkey)
+    ctx.measures.watch("runs", "allowed", run_limit.allowed_runs)
+    return create_app(
+        dispatch,
+        callers,
+        running,
+        extra_routes=page_routes,
+        should_shed=run_limit.should_shed,
+        not_found_page=not_found_page,
+    )
 
 
-def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
-    """What waits in this process, and how full it is."""
+def _register_gauges(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey | None) -> None:
+    """Registers gauges of this process's queues and limits."""
     measures.watch("runs", "under_way", shared.running)
     measures.watch("runs", "most", lambda: shared.most_running)
-    measures.watch("answers_kept", "", shared.count_shared)
+    measures.watch("answers_kept", "", shared.count_answers)
     measures.watch("writes_waiting", "calls", gate.counter.waiting)
     if gate.spender is not None:
         measures.watch("writes_waiting", "credits", gate.spender.waiting)
@@ -140,11 +149,11 @@ def _watch(measures: Measures, gate: Gate, shared: SharedAnswers, store: Valkey 
         measures.watch("store_answers", "", lambda: int(not store.is_gone()))
 
 
-def pages(
+def build_pages(
     dispatch: Dispatch, callers: Callers, libraries: Path = LIBRARIES
-) -> tuple[list[Route], Lost | None]:
-    """The pages for people, and the one for where nothing is; none where what browsers load is not installed:
-    programs need no pages."""
+) -> tuple[list[Route], NotFoundPage | None]:
+    """The console's routes and its not-found page; none if the browser libraries are not installed, as
+    programs do not need pages."""
     try:
         return console_routes(dispatch, callers, libraries)
     except LibraryMissing as error:
@@ -152,27 +161,27 @@ def pages(
         return [], None
 
 
-def shape_of_answers(ctx: Context) -> str:
-    """What answers that are put where other processes find them depend on: while one release takes the place
-    of another, both run; and another chain's service may have been given the same store."""
+def answers_version(ctx: Context) -> str:
+    """The version under which answers are shared across processes. Answers of other releases (both run during
+    an upgrade) and of other chains' services (which may use the same store) must not match."""
     published = hashlib.sha256(msgspec.json.encode([openapi_json(), tools_json()])).hexdigest()[:16]
     return f"{ctx.service_id}:{roundtrip.__version__}:{ctx.policy.version}:{ctx.chain_id}:{published}"
 
 
-def _is_holder(settings: Settings, ctx: Context) -> IsHolder:
+def _holder_check(settings: Settings, ctx: Context) -> IsHolder:
     if settings.own_token is None:
         return nobody_holds
-    own, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
-    return HolderTier(own, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
+    token, limit = parse_address(settings.own_token), ctx.policy.read_gas_limit
+    return HolderTier(token, settings.holder_min, ctx.node, ctx.heads, limit, time.monotonic).is_holder
 
 
-def _payments(settings: Settings) -> Payments | None:
+def _read_payments(settings: Settings) -> Payments | None:
     if settings.pay_to is None:
         return None
     return Payments(parse_address(settings.pay_to), settings.calls_per_usdg)
 
 
-def _allowances(settings: Settings) -> Allowances:
+def _read_allowances(settings: Settings) -> Allowances:
     return Allowances(
         anonymous=CallAllowance(settings.anon_per_minute),
         key=CallAllowance(settings.key_per_minute, settings.key_per_day),
@@ -186,7 +195,7 @@ def _allowances(settings: Settings) -> Allowances:
     )
 
 
-def http_server(
+def build_http_server(
     app: Starlette,
     most_connections: int = 2_000,
     proxies: tuple[IPv4Network | IPv6Network, ...] = (),
@@ -194,18 +203,18 @@ def http_server(
     takes_turns: bool = False,
     measures: Measures | None = None,
 ) -> uvicorn.Server:
-    """The HTTP server around the application; ``ready`` is called when it serves. ``takes_turns``: others
-    accept from the same sockets. Its ``serve`` ends on a signal, and hands the signal on."""
-    places = ConnectionPlaces(spare_files(most_connections), proxies, measures)
-    bounded = functools.partial(BoundedProtocol, places=places)
+    """The HTTP server of an application. ``ready`` is called when it serves. ``takes_turns``: other processes
+    accept from the same sockets. Its ``serve`` ends on a signal, and raises the signal again."""
+    places = ConnectionPlaces(raise_file_limit(most_connections), proxies, measures)
+    protocol = functools.partial(BoundedProtocol, places=places)
     config = uvicorn.Config(
         app,
         loop="none",
-        http=bounded,  # type: ignore[arg-type]
+        http=protocol,  # type: ignore[arg-type]
         access_log=False,
-        # Strangers write its warnings: one for every request that cannot be read.
+        # Strangers can cause its warnings: one for every unreadable request.
         log_level="error",
-        # Its lines go where ours do.
+        # Its lines go through this service's logging.
         log_config=None,
         ws="none",
         server_header=False,

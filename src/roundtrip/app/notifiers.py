@@ -1,4 +1,4 @@
-"""Puts together what talks to the servers of people who are told something. Used by the assembly only."""
+"""Builds the clients that deliver messages to channels. Used by ``build`` only."""
 
 import base64
 import contextlib
@@ -17,16 +17,17 @@ from roundtrip.services.runtime.notifiers import Bot, Notifiers
 
 
 class BadSetting(CannotRun):
-    """A setting names a place to which nothing can be sent; what was set is not repeated."""
+    """A setting names a target to which nothing can be sent. The message does not show the setting's
+    value."""
 
 
 @contextlib.asynccontextmanager
-async def outward(settings: Settings) -> AsyncIterator[Notifiers]:
-    """What talks to the servers of people who are told something. Raises BadSetting."""
+async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
+    """The clients that deliver messages to channels. Raises BadSetting."""
     loopback = frozenset(settings.webhook_loopback)
-    for place in settings.webhook_loopback:
-        _check("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{place}", loopback)
-    _check("ROUNDTRIP_TELEGRAM_URL", settings.telegram_url, loopback)
+    for host_port in settings.webhook_loopback:
+        _check_target("ROUNDTRIP_WEBHOOK_LOOPBACK", f"http://{host_port}", loopback)
+    _check_target("ROUNDTRIP_TELEGRAM_URL", settings.telegram_url, loopback)
     async with Poster(loopback) as poster:
         bot = None
         if settings.telegram_token is not None:
@@ -36,8 +37,8 @@ async def outward(settings: Settings) -> AsyncIterator[Notifiers]:
         )
 
 
-def _check(setting: str, url: str, loopback: frozenset[str]) -> None:
-    """Raises BadSetting where ``url`` is no target."""
+def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
+    """Raises BadSetting: ``url`` is not a valid target."""
     try:
         target(url, loopback)
     except BadTarget as error:
@@ -45,24 +46,24 @@ def _check(setting: str, url: str, loopback: frozenset[str]) -> None:
 
 
 def secret_key(settings: Settings) -> bytes:
-    """What secrets that are used again are encrypted with: as it is set, else as it stands in the file
-    ``secret.key``, which is made where there is none. Raises OSError, ValueError."""
+    """The key that encrypts channels' secrets: ROUNDTRIP_SECRET_KEY, else the content of the file
+    ``secret.key``, which is created if missing. Raises OSError, ValueError."""
     if settings.secret_key is not None:
         return base64.b64decode(settings.secret_key)
     path = settings.var / "secret.key"
     if not path.exists():
         settings.var.mkdir(parents=True, exist_ok=True)
-        # All of it or nothing: of several processes that come at once, each reads what the first wrote.
-        drawn = path.with_name(f"secret.key.{os.getpid()}.{secrets.token_hex(8)}")
-        with open(os.open(drawn, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        # Atomic: of several processes that start at once, each reads the key that the first one wrote.
+        temporary = path.with_name(f"secret.key.{os.getpid()}.{secrets.token_hex(8)}")
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
             file.write(base64.b64encode(secrets.token_bytes(32)) + b"\n")
             file.flush()
             os.fsync(file.fileno())
         try:
             with contextlib.suppress(FileExistsError):
-                os.link(drawn, path)
+                os.link(temporary, path)
         finally:
-            drawn.unlink()
+            temporary.unlink()
     try:
         key = base64.b64decode(path.read_bytes().strip(), validate=True)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How deep the interpreter goes."""
+"""The interpreter's recursion limit."""
 
 import sys
 
@@ -6,6 +6,6 @@ _RECURSION_LIMIT = 1000
 
 
 def bound_recursion() -> None:
-    """Puts the interpreter's limit back: a library of signatures raises it to 100,000, and then a body of
-    nested brackets would end the process instead of raising."""
+    """Restores the interpreter's default limit: a signature library raises it to 100,000, and a body of
+    nested brackets would then crash the process instead of raising."""
     sys.setrecursionlimit(_RECURSION_LIMIT)

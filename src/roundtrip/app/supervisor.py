@@ -1,7 +1,7 @@
-"""Several processes of one service under one parent: started, replaced one after the other, ended with it.
+"""Runs several processes of one service under a parent, which starts, replaces and ends them.
 
-The parent does no work of the service. It holds the listening socket, which its children inherit: whoever
-waits to be accepted when one of them ends is accepted by another.
+The parent does no work of the service. It holds the listening socket, which its children inherit: when one of
+them ends, another accepts the waiting connections.
 """
 
 import asyncio
@@ -21,20 +21,20 @@ from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server.postgres import end_with_parent
 
 START_S = 60.0
-"""For a process to be ready."""
+"""Time limit for a process to become ready."""
 END_S = 45.0
-"""For a process to end: longer than it takes to answer what is under way."""
+"""Time limit for a process to end: longer than its running requests take."""
 _END_AT_ONCE_S = 5.0
 _FIRST_WAIT_S, _MOST_WAIT_S = 0.1, 10.0
-_LIVED_S = 10.0
-"""Who ends sooner is started again later and later."""
+_STABLE_S = 10.0
+"""A process that ends sooner is restarted with an increasing delay."""
 log = structlog.get_logger(__name__)
 
 
 SERVES = "roundtrip is at "
 FOLLOWS = "roundtrip follows chain "
 WORKS = "roundtrip works on chain "
-"""How the line begins by which a process of each kind says that it is ready."""
+"""The beginning of the line by which a process of each kind reports that it is ready."""
 
 
 class ProcessEnded(CannotRun):
@@ -43,34 +43,34 @@ class ProcessEnded(CannotRun):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What ``count`` processes do: the program with these ``arguments``. ``says``: how the line
-    begins by which one says that it is ready. ``descriptors``: open files that it inherits."""
+    """What ``count`` processes do: the program with these ``arguments``. ``ready_prefix``: the beginning of
+    the line by which a process reports that it is ready. ``descriptors``: open files that it inherits."""
 
     name: str
     arguments: tuple[str, ...]
-    says: str
+    ready_prefix: str
     count: int = 1
     descriptors: tuple[int, ...] = ()
 
 
-def serving(listening: socket.socket, count: int, *more: str) -> Role:
-    """Processes that serve on one socket."""
+def serve_role(listening: socket.socket, count: int, *options: str) -> Role:
+    """The role of processes that serve on one socket."""
     descriptor = listening.fileno()
-    arguments = ("serve", "--listening", str(descriptor), *more)
+    arguments = ("serve", "--listening", str(descriptor), *options)
     return Role("serve", arguments, SERVES, count, (descriptor,))
 
 
 @dataclass(eq=False, slots=True)
 class Child:
-    """A process of ours."""
+    """A child process. ``index``: in the order of the roles."""
 
     role: Role
-    place: int
+    index: int
     process: asyncio.subprocess.Process
-    began_s: float
-    said_ready: bool = False
-    settled: asyncio.Event = field(default_factory=asyncio.Event)
-    """It said that it is ready, or is gone."""
+    started_s: float
+    reported_ready: bool = False
+    ready_or_gone: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has reported ready, or is gone."""
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -78,150 +78,150 @@ class Child:
         """Its process id."""
         return self.process.pid
 
-    def tell(self, how: signal.Signals) -> None:
-        """Sends it a signal, where it is still there."""
+    def send_signal(self, number: signal.Signals) -> None:
+        """Sends it a signal, if it is still running."""
         if not self.gone.is_set():
             with contextlib.suppress(ProcessLookupError):
-                self.process.send_signal(how)
+                self.process.send_signal(number)
 
     async def is_ready(self) -> bool:
-        """Waits until it is, or is gone, or took too long."""
+        """Waits until it is ready (True), or is gone or takes too long (False)."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(START_S):
-                await self.settled.wait()
-        return self.said_ready and not self.gone.is_set()
+                await self.ready_or_gone.wait()
+        return self.reported_ready and not self.gone.is_set()
 
     async def end(self, within_s: float) -> None:
-        """Waits for its end, and brings it about when that takes longer."""
+        """Waits for its end; kills it after ``within_s``."""
         try:
             async with asyncio.timeout(within_s):
                 await self.gone.wait()
         except TimeoutError:
-            self.tell(signal.SIGKILL)
+            self.send_signal(signal.SIGKILL)
             await self.gone.wait()
 
-    async def given_up(self) -> None:
-        """Ends one that did not become ready."""
-        self.tell(signal.SIGTERM)
+    async def abandon(self) -> None:
+        """Ends a process that did not become ready."""
+        self.send_signal(signal.SIGTERM)
         await self.end(_END_AT_ONCE_S)
 
 
 @dataclass(eq=False, slots=True)
-class _ChildPlace:
-    """Where one child is replaced by the next; ``changing``: held by whoever replaces it."""
+class _ChildSlot:
+    """The slot of one child and its successors. ``replacing``: held while the child is replaced."""
 
     child: Child
-    changing: asyncio.Lock = field(default_factory=asyncio.Lock)
+    replacing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
 
 def _print(line: str) -> None:
-    # What writes to no terminal would keep it back.
+    # Without a terminal, output is buffered.
     print(line, flush=True)
 
 
 class Supervisor:
-    """``environment``: of every process. ``say``: what becomes of the lines that they write, but for those by
-    which they say that they are ready. ``program``: what runs, with a role's arguments behind it.
-    ``on_terminal``: SIGHUP tells that our terminal was closed. ``of_place``: more of the environment, by a
-    process's place in the order of the roles, which whoever replaces it has, too."""
+    """Starts, replaces and ends the processes of ``roles``. ``environment``: of every process.
+    ``print_line``: takes the lines that they write, except ready lines. ``program``: what runs, followed by a
+    role's arguments. ``on_terminal``: SIGHUP means that the terminal was closed. ``environment_of``: further
+    environment by the process's index in the order of the roles, which a successor keeps."""
 
     def __init__(
         self,
         roles: Sequence[Role],
         environment: Mapping[str, str],
-        say: Callable[[str], None] = _print,
+        print_line: Callable[[str], None] = _print,
         program: Sequence[str] = (sys.executable, "-m", "roundtrip"),
         wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
         on_terminal: bool = False,
-        of_place: Callable[[int], Mapping[str, str]] = lambda _: {},
+        environment_of: Callable[[int], Mapping[str, str]] = lambda _: {},
     ) -> None:
-        self._of_place = of_place
+        self._environment_of = environment_of
         self._roles = tuple(roles)
         self._environment = dict(environment)
-        self._say = say
+        self._print_line = print_line
         self._program = tuple(program)
         self._wait = wait
-        self._rolls = {signal.SIGUSR1} if on_terminal else {signal.SIGUSR1, signal.SIGHUP}
-        self._places: list[_ChildPlace] = []
+        self._replace_signals = {signal.SIGUSR1} if on_terminal else {signal.SIGUSR1, signal.SIGHUP}
+        self._slots: list[_ChildSlot] = []
         self._is_started = False
-        self._living: set[Child] = set()
+        self._alive: set[Child] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
     def children(self) -> list[Child]:
-        """Who works now, in the order of the roles."""
-        return [place.child for place in self._places]
+        """The current children, in the order of the roles."""
+        return [slot.child for slot in self._slots]
 
-    async def run(self, started: Callable[["Supervisor"], None]) -> None:
-        """Until it is told to end: SIGTERM ends every process as it ends one, SIGINT too, and a second one
-        ends them at once. SIGUSR1 replaces them one after the other, each when the next is ready; so does
-        SIGHUP, but for a terminal that is closed, which ends them. Before all are ready there is nothing to
-        replace: that it was told so is put down. ``started`` is called once they are; raises ProcessEnded
-        when one does not become so. One that ends later is started again."""
-        told: asyncio.Queue[signal.Signals] = asyncio.Queue()
-        with _heard(told, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
-            work = asyncio.create_task(self._work(started))
-            how = signal.SIGTERM
+    async def run(self, on_started: Callable[["Supervisor"], None]) -> None:
+        """Runs until SIGTERM or SIGINT, which it passes to every process; a second one ends them at once.
+        SIGUSR1 replaces them one after the other, each when its successor is ready; so does SIGHUP, unless it
+        means that the terminal was closed, which ends them. Until all are ready, requests to replace them are
+        only logged. ``on_started`` is called when all are ready. Processes that end later are restarted.
+        Raises ProcessEnded: one did not become ready."""
+        signals: asyncio.Queue[signal.Signals] = asyncio.Queue()
+        with _catch_signals(signals, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1):
+            work = asyncio.create_task(self._run_children(on_started))
+            number = signal.SIGTERM
             try:
-                how = await self._until_told(work, told)
+                number = await self._await_end_or_failure(work, signals)
             finally:
                 work.cancel()
-                # Whatever it failed with is raised already.
+                # Its exception has been raised already.
                 await asyncio.wait([work])
-                await self._end(how, told)
+                await self._end(number, signals)
 
-    async def _until_told(
-        self, work: asyncio.Task[None], told: "asyncio.Queue[signal.Signals]"
+    async def _await_end_or_failure(
+        self, work: asyncio.Task[None], signals: "asyncio.Queue[signal.Signals]"
     ) -> signal.Signals:
-        rolling: asyncio.Task[None] | None = None
+        replacing: asyncio.Task[None] | None = None
         try:
             while True:
-                hearing = asyncio.create_task(told.get())
+                receiving = asyncio.create_task(signals.get())
                 try:
-                    await asyncio.wait({work, hearing}, return_when=asyncio.FIRST_COMPLETED)
+                    await asyncio.wait({work, receiving}, return_when=asyncio.FIRST_COMPLETED)
                     if work.done():
                         work.result()
-                    how = hearing.result()
+                    number = receiving.result()
                 finally:
-                    hearing.cancel()
-                if how not in self._rolls:
-                    return signal.SIGTERM if how == signal.SIGHUP else how
+                    receiving.cancel()
+                if number not in self._replace_signals:
+                    return signal.SIGTERM if number == signal.SIGHUP else number
                 if not self._is_started:
                     log.warning("processes are being started; told to replace them, nothing is done")
-                elif rolling is None or rolling.done():
-                    rolling = asyncio.create_task(self._roll())
+                elif replacing is None or replacing.done():
+                    replacing = asyncio.create_task(self._replace_all())
                 else:
                     log.warning("processes are being replaced already; told again, nothing more is done")
         finally:
-            if rolling is not None:
-                rolling.cancel()
+            if replacing is not None:
+                replacing.cancel()
                 with contextlib.suppress(asyncio.CancelledError, OSError):
-                    await rolling
+                    await replacing
 
-    async def _work(self, started: Callable[["Supervisor"], None]) -> None:
-        everybody = [role for role in self._roles for _ in range(role.count)]
-        children = [await self._start(role, place) for place, role in enumerate(everybody)]
-        self._places = [_ChildPlace(child) for child in children]
+    async def _run_children(self, on_started: Callable[["Supervisor"], None]) -> None:
+        roles = [role for role in self._roles for _ in range(role.count)]
+        children = [await self._start(role, index) for index, role in enumerate(roles)]
+        self._slots = [_ChildSlot(child) for child in children]
         for child, is_ready in zip(
             children, await asyncio.gather(*(child.is_ready() for child in children)), strict=True
         ):
             if not is_ready:
                 raise ProcessEnded(f"a process that was to {child.role.name} did not become ready")
-        # Before whoever waits for that is told.
+        # Before on_started announces it: a signal sent in response must find it set.
         self._is_started = True
-        started(self)
-        await asyncio.gather(*(self._keep(place) for place in self._places))
+        on_started(self)
+        await asyncio.gather(*(self._restart_when_ended(slot) for slot in self._slots))
 
-    async def _keep(self, place: _ChildPlace) -> None:
-        """Replaces what ends by itself."""
+    async def _restart_when_ended(self, slot: _ChildSlot) -> None:
+        """Restarts a child that ends by itself."""
         failures = 0
         while True:
-            child = place.child
+            child = slot.child
             await child.gone.wait()
-            async with place.changing:
-                if place.child is not child:
+            async with slot.replacing:
+                if slot.child is not child:
                     failures = 0
                     continue
-                failures = failures if _now_s() - child.began_s < _LIVED_S else 0
+                failures = failures if _now_s() - child.started_s < _STABLE_S else 0
                 wait_s = min(_MOST_WAIT_S, _FIRST_WAIT_S * 2.0 ** min(failures, 10))
                 failures += 1
                 log.warning(
@@ -230,62 +230,63 @@ class Supervisor:
                 )  # fmt: skip
                 await self._wait(wait_s)
                 try:
-                    place.child = await self._start(child.role, child.place)
-                except OSError as fault:
-                    log.error("no process could be started", role=child.role.name, error=str(fault))
+                    slot.child = await self._start(child.role, child.index)
+                except OSError as error:
+                    log.error("no process could be started", role=child.role.name, error=str(error))
                 else:
-                    if not await place.child.is_ready():
+                    if not await slot.child.is_ready():
                         log.error(
                             "a process that was started again did not become ready",
-                            role=child.role.name, pid=place.child.pid,
+                            role=child.role.name, pid=slot.child.pid,
                         )  # fmt: skip
-                        await place.child.given_up()
+                        await slot.child.abandon()
 
-    async def _roll(self) -> None:
-        """Stops at the first that does not become ready: the rest goes on as it is."""
-        for place in self._places:
-            async with place.changing:
-                old, new = place.child, await self._start(place.child.role, place.child.place)
+    async def _replace_all(self) -> None:
+        """Replaces each child in turn. Stops at the first successor that does not become ready; the rest
+        stays."""
+        for slot in self._slots:
+            async with slot.replacing:
+                old, new = slot.child, await self._start(slot.child.role, slot.child.index)
                 if not await new.is_ready():
                     log.error("a new process did not become ready, the old ones stay", role=old.role.name)
-                    await new.given_up()
+                    await new.abandon()
                     return
-                place.child = new
-                old.tell(signal.SIGTERM)
+                slot.child = new
+                old.send_signal(signal.SIGTERM)
                 await old.end(END_S)
                 log.info("a process was replaced", role=old.role.name, old=old.pid, pid=new.pid)
         log.info("every process was replaced")
 
-    async def _end(self, how: signal.Signals, told: "asyncio.Queue[signal.Signals]") -> None:
-        """All of them. Who is not ready does not know SIGINT yet."""
-        for child in self._living:
-            child.tell(how if child.said_ready else signal.SIGTERM)
-        everybody = asyncio.gather(*(child.end(END_S) for child in self._living))
-        hearing = asyncio.create_task(_until_end(told))
-        either: set[asyncio.Future[Any]] = {everybody, hearing}
-        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not everybody.done():
-            for child in self._living:
-                child.tell(signal.SIGTERM)
-            await asyncio.gather(*(child.end(_END_AT_ONCE_S) for child in set(self._living)))
-        hearing.cancel()
-        await everybody
+    async def _end(self, number: signal.Signals, signals: "asyncio.Queue[signal.Signals]") -> None:
+        """Ends all children. One that is not ready does not handle SIGINT yet, and gets SIGTERM."""
+        for child in self._alive:
+            child.send_signal(number if child.reported_ready else signal.SIGTERM)
+        all_ended = asyncio.gather(*(child.end(END_S) for child in self._alive))
+        end_signal = asyncio.create_task(_await_end_signal(signals))
+        waiting: set[asyncio.Future[Any]] = {all_ended, end_signal}
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        if not all_ended.done():
+            for child in self._alive:
+                child.send_signal(signal.SIGTERM)
+            await asyncio.gather(*(child.end(_END_AT_ONCE_S) for child in set(self._alive)))
+        end_signal.cancel()
+        await all_ended
         await asyncio.gather(*self._tasks)
 
-    async def _start(self, role: Role, place: int) -> Child:
+    async def _start(self, role: Role, index: int) -> Child:
         process = await asyncio.create_subprocess_exec(
             *self._program,
             *role.arguments,
-            env=self._environment | dict(self._of_place(place)),
+            env=self._environment | dict(self._environment_of(index)),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             pass_fds=role.descriptors,
-            # Ctrl-C comes to the parent alone, and from there to all in turn.
+            # Ctrl-C reaches only the parent, which passes it on.
             start_new_session=True,
             preexec_fn=functools.partial(end_with_parent, os.getpid(), signal.SIGTERM),
         )
-        child = Child(role, place, process, _now_s())
-        self._living.add(child)
+        child = Child(role, index, process, _now_s())
+        self._alive.add(child)
         task = asyncio.create_task(self._watch(child))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -293,14 +294,14 @@ class Supervisor:
 
     async def _watch(self, child: Child) -> None:
         try:
-            await self._hear(child)
+            await self._read_output(child)
         finally:
             await child.process.wait()
-            self._living.discard(child)
+            self._alive.discard(child)
             child.gone.set()
-            child.settled.set()
+            child.ready_or_gone.set()
 
-    async def _hear(self, child: Child) -> None:
+    async def _read_output(self, child: Child) -> None:
         assert child.process.stdout is not None
         while True:
             try:
@@ -309,19 +310,20 @@ class Supervisor:
                 continue
             if not line:
                 return
-            said = line.decode(errors="replace").rstrip("\n")
-            if said.startswith(child.role.says):
-                child.said_ready = True
-                child.settled.set()
+            text = line.decode(errors="replace").rstrip("\n")
+            if text.startswith(child.role.ready_prefix):
+                child.reported_ready = True
+                child.ready_or_gone.set()
             else:
-                # Nobody may be there any more to be told.
+                # Standard output may be closed.
                 with contextlib.suppress(OSError, ValueError):
-                    self._say(said)
+                    self._print_line(text)
 
 
-async def _until_end(told: "asyncio.Queue[signal.Signals]") -> None:
-    """A terminal that is closed may be told of twice, by the kernel and by a shell."""
-    while await told.get() not in (signal.SIGTERM, signal.SIGINT):
+async def _await_end_signal(signals: "asyncio.Queue[signal.Signals]") -> None:
+    """Waits for SIGTERM or SIGINT. Ignores SIGHUP: the kernel and a shell may both send it for a closed
+    terminal."""
+    while await signals.get() not in (signal.SIGTERM, signal.SIGINT):
         pass
 
 
@@ -330,18 +332,18 @@ def _now_s() -> float:
 
 
 @contextlib.contextmanager
-def _heard(told: "asyncio.Queue[signal.Signals]", *signals: signal.Signals) -> Iterator[None]:
-    """These signals come into ``told``, and nowhere else; but for hangups where they were not to be heard
-    (nohup)."""
+def _catch_signals(queue: "asyncio.Queue[signal.Signals]", *signals: signal.Signals) -> Iterator[None]:
+    """Puts these signals into the queue, and nowhere else; except SIGHUP where it is ignored (nohup)."""
     loop = asyncio.get_running_loop()
 
-    def hear(number: int, frame: object) -> None:
-        loop.call_soon_threadsafe(told.put_nowait, signal.Signals(number))
+    def catch(number: int, frame: object) -> None:
+        loop.call_soon_threadsafe(queue.put_nowait, signal.Signals(number))
 
-    is_deaf = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
-    before = {one: signal.signal(one, hear) for one in signals if not (is_deaf and one == signal.SIGHUP)}
+    ignores_hangup = signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
+    caught = [number for number in signals if not (ignores_hangup and number == signal.SIGHUP)]
+    before = {number: signal.signal(number, catch) for number in caught}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

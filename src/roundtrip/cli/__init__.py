@@ -1,1 +1,1 @@
-"""Commands: each module has the options and the output of a few."""
+"""The commands: each module has the options and the output of a few."""

@@ -1,4 +1,4 @@
-"""The commands that keep a database in a file, and bring it back."""
+"""The commands that back up a database to a file, and restore it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,7 +28,7 @@ def backup(
 
 
 async def _backup(settings: Settings, file: Path, small: bool) -> None:
-    async with build.database(settings, joins=True) as database_url:
+    async with build.open_database(settings, joins=True) as database_url:
         await back_up(database_url, file, _with_password, build.backup_key(settings), whole=not small)
 
 
@@ -49,7 +49,7 @@ async def _restore(settings: Settings, file: Path, trust: bool) -> None:
             "back the key that was kept (secret.key, ROUNDTRIP_SECRET_KEY), or say --trust if you know where "
             "the file comes from"
         )
-    async with build.database(settings) as database_url:
+    async with build.open_database(settings) as database_url:
         await restore_from(database_url, file)
     print("restored: start what serves it")
 

@@ -1,4 +1,4 @@
-"""The commands of deliveries: what became of one, and sending it once more."""
+"""The commands of deliveries: list a channel's, send one again."""
 
 import time
 from datetime import UTC, datetime
@@ -33,13 +33,13 @@ def list_deliveries(
 
 async def _list(settings: Settings, channel_id: int) -> None:
     async with build.connect_command(settings) as connection:
-        found = await deliveries.log(connection, channel_id, _MOST_LISTED)
+        rows = await deliveries.log(connection, channel_id, _MOST_LISTED)
     table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
-    for one in found:
+    for row in rows:
         table.add_row(
-            str(one["id"]), one["webhook_id"], one["kind"], str(len(one["alert_ids"])), one["state"],
-            str(one["tries"]), f"{one['made_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S}",
-            "" if one["status"] is None else str(one["status"]), Text(one["error"] or ""),
+            str(row["id"]), row["webhook_id"], row["kind"], str(len(row["alert_ids"])), row["state"],
+            str(row["tries"]), f"{row['made_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+            "" if row["status"] is None else str(row["status"]), Text(row["error"] or ""),
         )  # fmt: skip
     console.print(table)
 
@@ -56,11 +56,13 @@ def resend(
 async def _resend(settings: Settings, which: int) -> None:
     async with build.connect_command(settings) as connection, connection.transaction():
         try:
-            before = await deliveries.resend(connection, which, datetime.fromtimestamp(time.time(), UTC))
+            previous_state = await deliveries.resend(
+                connection, which, datetime.fromtimestamp(time.time(), UTC)
+            )
         except IllegalChannelMove:
             print(f"roundtrip: message {which} waits already")
             raise SystemExit(_NO) from None
-    if before is None:
+    if previous_state is None:
         print(f"roundtrip: there is no message {which} of a channel that is told")
         raise SystemExit(_NO)
-    print(f"message {which} was {before}, and is sent once more")
+    print(f"message {which} was {previous_state}, and is sent once more")

@@ -1,4 +1,4 @@
-"""The local chain, alone and with everything around it."""
+"""The commands of the local chain: alone, and with the whole service."""
 
 import contextlib
 import functools
@@ -37,31 +37,29 @@ _MEMORY_LOOK_S = 30
 _Welcome = Callable[..., None]
 
 
-def _places(settings: Settings) -> world.DevnetFolders:
+def _find_folders(settings: Settings) -> world.DevnetFolders:
     var = settings.var.absolute()
     with console.status("looking for the local chain's node") as status:
-        project = resources.project(
-            var, lambda step: status.update(step) if console.is_terminal else print(step)
-        )
+        project = resources.project_folder(var, _report_to(status))
     return world.DevnetFolders(project, var)
 
 
-def _built(places: world.DevnetFolders, genesis_s: int | None) -> world.Built:
+def _build_chain(folders: world.DevnetFolders, genesis_s: int | None) -> world.Built:
     """The local chain's cached state, built with progress on first use."""
     with console.status("preparing the local chain") as status:
         if genesis_s is None:
-            return world.build_until(places, _telling(status), int(time.time()))
-        return world.build(places, _telling(status), genesis_s)
+            return world.build_until(folders, _report_to(status), int(time.time()))
+        return world.build(folders, _report_to(status), genesis_s)
 
 
-def _options(port: int, block_time_s: float, built: world.Built, genesis_s: int | None) -> NodeOptions:
-    """Its clock is ours, unless it was told when to begin."""
+def _node_options(port: int, block_time_s: float, built: world.Built, genesis_s: int | None) -> NodeOptions:
+    """The node's options. Without ``genesis_s``, its clock is the current time."""
     return NodeOptions(
         port, block_time_s, built.state, timestamp_s=int(time.time()) if genesis_s is None else None
     )
 
 
-def _telling(status: Status) -> Callable[[str], None]:
+def _report_to(status: Status) -> Callable[[str], None]:
     return lambda step: status.update(step) if console.is_terminal else print(step)
 
 
@@ -74,7 +72,7 @@ Genesis = Annotated[
     ),
 ]  # fmt: skip
 Actors = Annotated[bool, typer.Option("--actors", help="Let seeded actors go on trading.")]
-Several = Annotated[
+ProcessCount = Annotated[
     int,
     typer.Option(
         "--processes", min=1,
@@ -83,31 +81,37 @@ Several = Annotated[
 ]  # fmt: skip
 
 
-def demo(actors: Actors = False, several: Several = 1, genesis_s: Genesis = None) -> None:
+def demo(actors: Actors = False, process_count: ProcessCount = 1, genesis_s: Genesis = None) -> None:
     """A local chain, a database and the service, with sample tokens to try it on."""
-    settings = of_ones_own(Settings())
+    settings = relax_limits(Settings())
     log_to_stderr()
     with http_server.listen(settings.host, settings.port, "ROUNDTRIP_PORT") as listening:
-        places = _places(settings)
-        _free(settings.rpc_port)
-        built = _built(places, genesis_s)
-        options = _options(settings.rpc_port, DEMO_BLOCK_TIME_S, built, genesis_s)
-        with world.start_world(places, built, options) as node, _watched(node), _trading(node, built, actors):
-            described = world.write_description(places, built, node.url)
+        folders = _find_folders(settings)
+        _check_port_free(settings.rpc_port)
+        built = _build_chain(folders, genesis_s)
+        options = _node_options(settings.rpc_port, DEMO_BLOCK_TIME_S, built, genesis_s)
+        with (
+            world.start_world(folders, built, options) as node,
+            _MemoryWatch(node),
+            _run_actors(node, built, actors),
+        ):
+            description = world.write_description(folders, built, node.url)
             base_url = "http://{}:{}".format(*listening.getsockname()[:2])
-            welcome = functools.partial(_welcome, base_url, built, described)
-            serve = _serve_demo if several == 1 else functools.partial(_serve_demo_in, several)
+            welcome = functools.partial(_print_welcome, base_url, built, description)
+            serve = (
+                _serve_demo if process_count == 1 else functools.partial(_serve_in_processes, process_count)
+            )
             run(serve(settings, built, node.url, listening, welcome))
 
 
 _ANON_PER_MINUTE = 60
 
 
-def of_ones_own(settings: Settings) -> Settings:
-    """As a demo has them: who looks around on his own machine, and alone there, is not held to what a
-    stranger may ask. What is set stays, and so does the default where others reach it."""
-    mine = settings.host == "localhost" or _is_loopback(settings.host)
-    if not mine or settings.trusted_proxies or "anon_per_minute" in settings.model_fields_set:
+def relax_limits(settings: Settings) -> Settings:
+    """A demo's settings: a person alone on this machine gets a higher limit than a stranger. Keeps limits
+    that are set, and the defaults if others can reach the demo."""
+    is_private = settings.host == "localhost" or _is_loopback(settings.host)
+    if not is_private or settings.trusted_proxies or "anon_per_minute" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"anon_per_minute": _ANON_PER_MINUTE})
 
@@ -126,24 +130,24 @@ async def _serve_demo(
     network = Network(CHAIN_ID, contracts, rpc_url, None)
     local = settings.model_copy(update={"rpc_url": rpc_url, "rpc_urls": ()})
     async with (
-        build.database(settings) as database_url,
-        build.context(settings, rpc_url, contracts, database_url) as ctx,
-        build.beside_serving(local, network, database_url, ctx),
+        build.open_database(settings) as database_url,
+        build.open_context(settings, rpc_url, contracts, database_url) as ctx,
+        build.run_sync_and_jobs(local, network, database_url, ctx),
         run_in_background(demo_accounts.run(ctx, built, rpc_url), "cast"),
-        prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
-        tracing.sent(settings, ctx.measures, "demo"),
+        prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx)),
+        tracing.trace_to_collector(settings, ctx.measures, "demo"),
     ):
         welcome()
-        await http_server.http_server(
-            http_server.application(settings, ctx),
+        await http_server.build_http_server(
+            http_server.build_application(settings, ctx),
             settings.most_connections,
             settings.trusted_proxies,
             measures=ctx.measures,
         ).serve(sockets=[listening])
 
 
-async def _serve_demo_in(
-    several: int,
+async def _serve_in_processes(
+    process_count: int,
     settings: Settings,
     built: world.Built,
     rpc_url: str,
@@ -151,14 +155,14 @@ async def _serve_demo_in(
     welcome: _Welcome,
 ) -> None:
     roles = [
-        processes.serving(listening, several),
+        processes.serve_role(listening, process_count),
         processes.Role("sync", ("sync",), processes.FOLLOWS, 2),
         processes.Role("work", ("work",), processes.WORKS),
     ]
-    async with build.database(settings) as database_url:
+    async with build.open_database(settings) as database_url:
         await build.migrate_database(database_url)
-        async with _shared_valkey(settings) as redis_url:
-            ours = environment(
+        async with _open_valkey(settings) as redis_url:
+            service_environment = environment(
                 ROUNDTRIP_DATABASE_URL=database_url,
                 ROUNDTRIP_REDIS_URL=redis_url,
                 ROUNDTRIP_NETWORK="devnet",
@@ -168,43 +172,46 @@ async def _serve_demo_in(
                 ROUNDTRIP_ANON_PER_MINUTE=str(settings.anon_per_minute),
             )
             supervisor = processes.Supervisor(
-                roles, ours, on_terminal=is_on_terminal(), of_place=prometheus.ports(settings.metrics_port)
+                roles,
+                service_environment,
+                on_terminal=is_on_terminal(),
+                environment_of=prometheus.metrics_ports(settings.metrics_port),
             )
-            async with run_in_background(_cast(settings, built, rpc_url, database_url), "cast"):
-                await supervisor.run(lambda running: welcome(_roles_of(running)))
+            async with run_in_background(_run_cast(settings, built, rpc_url, database_url), "cast"):
+                await supervisor.run(lambda running: welcome(_describe_processes(running)))
 
 
-async def _cast(settings: Settings, built: world.Built, rpc_url: str, database_url: str) -> None:
-    """In the process that starts the others, as long as it takes."""
+async def _run_cast(settings: Settings, built: world.Built, rpc_url: str, database_url: str) -> None:
+    """Runs the demo's cast in the parent process."""
     contracts = contracts_from(built.contracts)
-    async with build.context(settings, rpc_url, contracts, database_url) as ctx:
+    async with build.open_context(settings, rpc_url, contracts, database_url) as ctx:
         await demo_accounts.run(ctx, built, rpc_url)
 
 
-def _shared_valkey(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
+def _open_valkey(settings: Settings) -> contextlib.AbstractAsyncContextManager[str]:
     if settings.redis_url is not None:
         return contextlib.nullcontext(settings.redis_url)
     return valkey.running()
 
 
-def _roles_of(running: processes.Supervisor) -> list[str]:
-    """Who does what, and what to try on them."""
+def _describe_processes(running: processes.Supervisor) -> list[str]:
+    """The roles and their process ids, and commands to try on them."""
     children = running.children()
     pids: dict[str, list[str]] = {}
     for child in children:
         pids.setdefault(child.role.name, []).append(str(child.pid))
-    served = pids["serve"][0]
+    serving_pid = pids["serve"][0]
     return [
         f"{len(children)} processes under process {os.getpid()}:",
-        *(f"  {name}: {' '.join(those)}" for name, those in pids.items()),
-        f"  kill -9 {served}        another one takes its place, and nobody else notices",
+        *(f"  {name}: {' '.join(role_pids)}" for name, role_pids in pids.items()),
+        f"  kill -9 {serving_pid}        another one takes its place, and nobody else notices",
         f"  kill -USR1 {os.getpid()}     each is replaced in turn, and no request is lost",
         "  roundtrip sync --who   which sync leads; kill -9 that one, and the other leads",
         "",
     ]
 
 
-def _welcome(base_url: str, built: world.Built, described: Path, running: Sequence[str] = ()) -> None:
+def _print_welcome(base_url: str, built: world.Built, description: Path, running: Sequence[str] = ()) -> None:
     samples = [(story, built.tokens[story.key]) for story in STORIES if story.sample]
     lines = [
         f"roundtrip is at {base_url}",
@@ -213,7 +220,7 @@ def _welcome(base_url: str, built: world.Built, described: Path, running: Sequen
         "Five tokens to try it on, by their addresses:",
     ]
     lines += [f"  {address}  {story.key}: {story.line}" for story, address in samples]
-    plain = samples[0][1]
+    plain, more_count = samples[0][1], len(built.tokens) - len(samples)
     call = {
         "jsonrpc": "2.0",
         "id": 1,
@@ -226,7 +233,7 @@ def _welcome(base_url: str, built: world.Built, described: Path, running: Sequen
         f"  curl -s {base_url}/v1/check/{plain}",
         f"  curl -s {base_url}/mcp -H 'content-type: application/json' -d '{json.dumps(call)}'",
         "",
-        f"The local chain is described in {described}, with {len(built.tokens) - len(samples)} more tokens:",
+        f"The local chain is described in {description}, with {more_count} more tokens:",
         f"  {', '.join(_MORE_SAMPLES)} and others.",
         *running,
         "Ctrl-C ends it all.",
@@ -235,37 +242,39 @@ def _welcome(base_url: str, built: world.Built, described: Path, running: Sequen
 
 
 _MORE_SAMPLES = ("curve", "swept", "graduated", "hook_takes_tenth", "v4_fee_on_sell", "hook_bait")
-"""Of what else there is to try: phases of a launch, a hook, a tax, a bait."""
+"""Further samples: phases of a launch, a hook, a tax, a bait."""
 
 
-class _watched:  # noqa: N801
-    """Says so once when the local node has grown past what it should need."""
+class _MemoryWatch:
+    """Prints a warning once if the local node uses more memory than it should need."""
 
     def __init__(self, node: RunningNode) -> None:
         self._node = node
-        self._over = threading.Event()
+        self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> None:
         self._thread.start()
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._is_over.set()
         self._thread.join()
 
     def _watch(self) -> None:
-        while not self._over.wait(_MEMORY_LOOK_S):
+        while not self._is_over.wait(_MEMORY_LOOK_S):
             if self._node.memory_bytes() > _MEMORY_WARNING_BYTES:
                 print("The local chain holds over 4 GB of memory; start it again soon.", flush=True)
                 return
 
 
-def _trading(node: RunningNode, built: world.Built, actors: bool) -> contextlib.AbstractContextManager[None]:
+def _run_actors(
+    node: RunningNode, built: world.Built, actors: bool
+) -> contextlib.AbstractContextManager[None]:
     return live_actors.trading(node.url, built) if actors else contextlib.nullcontext()
 
 
-def _free(port: int) -> None:
-    """Raises PortTaken when somebody listens on the local node's port."""
+def _check_port_free(port: int) -> None:
+    """Raises PortTaken: the local node's port is in use."""
     if port:
         http_server.listen("127.0.0.1", port, "ROUNDTRIP_RPC_PORT").close()
 
@@ -277,12 +286,12 @@ def devnet(
 ) -> None:
     """Only the local chain; var/devnet.json describes it."""
     settings = Settings()
-    places = _places(settings)
-    _free(settings.rpc_port)
-    built = _built(places, genesis_s)
-    options = _options(settings.rpc_port, block_time_s, built, genesis_s)
-    with world.start_world(places, built, options) as node:
-        path = world.write_description(places, built, node.url)
+    folders = _find_folders(settings)
+    _check_port_free(settings.rpc_port)
+    built = _build_chain(folders, genesis_s)
+    options = _node_options(settings.rpc_port, block_time_s, built, genesis_s)
+    with world.start_world(folders, built, options) as node:
+        path = world.write_description(folders, built, node.url)
         print(f"The local chain is at {node.url}, described in {path}. Ctrl-C ends it.", flush=True)
-        with _watched(node), _trading(node, built, actors):
+        with _MemoryWatch(node), _run_actors(node, built, actors):
             signal.pause()

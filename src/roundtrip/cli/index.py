@@ -1,4 +1,4 @@
-"""The commands of the index: what the chain was followed into, made again, forgotten and asked."""
+"""The commands of the index: follow the chain, rebuild, delete, query."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -42,25 +42,25 @@ def sync(
         return
     log_to_stderr()
     build.spare_the_collector()
-    run(_sync(settings, build.network_of(settings), any_fork))
+    run(_sync(settings, build.select_network(settings), any_fork))
 
 
 async def _who(settings: Settings) -> None:
-    async with build.database(settings, joins=True) as database_url:
-        found = await build.leading(database_url)
-    print("none leads" if found is None else f"{found} leads")
-    if found is None:
+    async with build.open_database(settings, joins=True) as database_url:
+        leader = await build.find_leader(database_url)
+    print("none leads" if leader is None else f"{leader} leads")
+    if leader is None:
         raise SystemExit(_NO)
 
 
 async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
     measures = Measures()
-    with show_progress(console) as tell:
+    with show_progress(console) as report:
         async with (
-            build.database(settings) as database_url,
-            build.following(settings, network, database_url, tell, any_fork, measures) as sync,
+            build.open_database(settings) as database_url,
+            build.open_sync(settings, network, database_url, report, any_fork, measures) as sync,
             prometheus.serve_metrics(settings, measures),
-            tracing.sent(settings, measures, "sync"),
+            tracing.trace_to_collector(settings, measures, "sync"),
         ):
             print(f"{supervisor.FOLLOWS}{network.chain_id}. Ctrl-C ends it.", flush=True)
             await sync.run()
@@ -69,13 +69,13 @@ async def _sync(settings: Settings, network: Network, any_fork: bool) -> None:
 def rebuild() -> None:
     """Makes positions and profits again from the trades, while everything goes on."""
     settings = Settings()
-    run(_rebuild(settings, build.network_of(settings)))
+    run(_rebuild(settings, build.select_network(settings)))
 
 
 async def _rebuild(settings: Settings, network: Network) -> None:
-    async with build.database(settings) as database_url:
-        made = await build.rebuilt(database_url, network)
-    print(f"made again: {made} positions")
+    async with build.open_database(settings) as database_url:
+        count = await build.rebuild_positions(database_url, network)
+    print(f"made again: {count} positions")
 
 
 def forget(
@@ -86,8 +86,10 @@ def forget(
     """Takes away what sync wrote, and books of holders, so that the next one begins anew; exit 1: nothing was
     done."""
     if not sure:
-        gone, kept = (", ".join(name.removeprefix("facts.") for name in names) for names in (FORGOTTEN, KEPT))
-        print(f"This would empty, in schema facts: {gone}.")
+        deleted, kept = (
+            ", ".join(name.removeprefix("facts.") for name in names) for names in (FORGOTTEN, KEPT)
+        )
+        print(f"This would empty, in schema facts: {deleted}.")
         print(f"What stays: {kept}, and every other schema.")
         print("The next sync begins anew, where ROUNDTRIP_SYNC_FROM says. Say --yes to do it.")
         raise SystemExit(_NO)
@@ -95,9 +97,9 @@ def forget(
 
 
 async def _forget(settings: Settings) -> None:
-    async with build.database(settings) as database_url:
+    async with build.open_database(settings) as database_url:
         try:
-            await build.forgotten(database_url)
+            await build.forget_index(database_url)
         except asyncpg.LockNotAvailableError:
             print("roundtrip: a table is in use just now, nothing was done: try it again")
             raise SystemExit(_NO) from None
@@ -112,28 +114,30 @@ def origin(wallet: Annotated[str, typer.Argument(help="The wallet's address.")])
         print(f"roundtrip: {error}")
         raise SystemExit(_UNKNOWN) from None
     settings = Settings()
-    run(_origin(settings, build.network_of(settings), address))
+    run(_origin(settings, build.select_network(settings), address))
 
 
 async def _origin(settings: Settings, network: Network, wallet: Address) -> None:
-    async with build.database(settings) as database_url:
+    async with build.open_database(settings) as database_url:
         try:
-            found = await build.found_origin(settings, network, database_url, wallet)
+            origin = await build.find_wallet_origin(settings, network, database_url, wallet)
         except RoundtripError as error:
             print(f"{wallet}: could not be found out. {error.message}")
             raise SystemExit(_UNKNOWN) from None
-    print(_describe_origin(wallet, found))
-    if found is None:
+    print(_describe_origin(wallet, origin))
+    if origin is None:
         raise SystemExit(_UNKNOWN)
 
 
-def _describe_origin(wallet: Address, found: StoredOrigin | NothingReached | None) -> str:
-    if found is None:
+def _describe_origin(wallet: Address, origin: StoredOrigin | NothingReached | None) -> str:
+    if origin is None:
         return (
             f"{wallet}: could not be found out. The index does not reach so far, and no node's archive told."
         )
-    if isinstance(found, NothingReached):
-        return f"{wallet} was not met up to block {found.searched_number}."
-    at = datetime.fromtimestamp(found.first_s, UTC)
-    by = f"funded by {found.funder}" if found.funder else "who funded it is not known"
-    return f"{wallet} was first met in block {found.first_number}, {at:%Y-%m-%d %H:%M:%S} UTC; {by}."
+    if isinstance(origin, NothingReached):
+        return f"{wallet} was not met up to block {origin.searched_number}."
+    seen_at = datetime.fromtimestamp(origin.first_s, UTC)
+    funder = f"funded by {origin.funder}" if origin.funder else "who funded it is not known"
+    return (
+        f"{wallet} was first met in block {origin.first_number}, {seen_at:%Y-%m-%d %H:%M:%S} UTC; {funder}."
+    )

@@ -1,4 +1,4 @@
-"""The commands of keys: which there are, and the end of one. A key itself is never told: nobody has it."""
+"""The commands of keys: list them, revoke one. Keys are stored as hashes, so a key itself cannot be shown."""
 
 import time
 from datetime import UTC, datetime
@@ -39,13 +39,13 @@ def list_keys(
 
 async def _list(settings: Settings, wallet: Address | None) -> None:
     async with build.connect_command(settings) as connection:
-        found = await accounts.every_key(connection, wallet)
+        rows = await accounts.every_key(connection, wallet)
     table = Table("id", "kind", "mite", "wallet", "start", "label", "made", "revoked")
-    for key in found:
-        # A label is a stranger's text: no markup of it counts.
+    for row in rows:
+        # A label is a stranger's text: its markup must not be interpreted.
         table.add_row(
-            str(key.id), _kind(key), key.designation, key.wallet, key.start, Text(key.label),
-            _when(key.made_at), "" if key.revoked_at is None else _when(key.revoked_at),
+            str(row.id), _format_kind(row), row.designation, row.wallet, row.start, Text(row.label),
+            _format_time(row.made_at), "" if row.revoked_at is None else _format_time(row.revoked_at),
         )  # fmt: skip
     console.print(table)
 
@@ -63,35 +63,36 @@ def revoke(
 
 async def _revoke(settings: Settings, which: str) -> None:
     async with build.connect_command(settings) as connection:
-        found = await _meant(connection, which)
-        if len(found) != 1:
-            # What was given may be a key: it is not repeated.
-            print("roundtrip: no key is meant by that" if not found else _several(found))
+        matches = await _find_keys(connection, which)
+        if len(matches) != 1:
+            # The argument may be a key, so it is not printed.
+            print("roundtrip: no key is meant by that" if not matches else _describe_ambiguous(matches))
             raise SystemExit(_NO)
-        (key,) = found
+        (key,) = matches
         revoked = await accounts.revoke(connection, key.id, datetime.fromtimestamp(time.time(), UTC))
-    told = f"key {key.id} ({key.start}) of {key.designation}, {key.wallet}"
-    print(f"revoked: {told}" if revoked else f"nothing to do: {told} is revoked already")
+    description = f"key {key.id} ({key.start}) of {key.designation}, {key.wallet}"
+    print(f"revoked: {description}" if revoked else f"nothing to do: {description} is revoked already")
 
 
-async def _meant(connection: Connection, which: str) -> list[Key]:
-    """Of several with the same start the live ones, where there are any."""
+async def _find_keys(connection: Connection, which: str) -> list[Key]:
+    """The keys that match a start, an id or a whole key; of several with the same start, the live ones if
+    any."""
     if keys.is_key_or_session(which):
         return await accounts.keys_like(connection, None, keys.hash_of(which), None)
     if which.isascii() and which.isdigit():
         return await accounts.keys_like(connection, None, None, min(int(which[:19]), 2**63 - 1))
-    found = await accounts.keys_like(connection, which, None, None)
-    return [key for key in found if key.revoked_at is None] or found
+    matches = await accounts.keys_like(connection, which, None, None)
+    return [key for key in matches if key.revoked_at is None] or matches
 
 
-def _several(found: list[Key]) -> str:
-    told = "; ".join(f"{key.id} of {key.designation}, {key.wallet}" for key in found)
-    return f"roundtrip: several keys begin like that, say which by its id: {told}"
+def _describe_ambiguous(matches: list[Key]) -> str:
+    candidates = "; ".join(f"{key.id} of {key.designation}, {key.wallet}" for key in matches)
+    return f"roundtrip: several keys begin like that, say which by its id: {candidates}"
 
 
-def _kind(key: Key) -> str:
-    return key.kind if key.expires_at is None else f"{key.kind} to {_when(key.expires_at)}"
+def _format_kind(key: Key) -> str:
+    return key.kind if key.expires_at is None else f"{key.kind} to {_format_time(key.expires_at)}"
 
 
-def _when(at: datetime) -> str:
+def _format_time(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}"

@@ -1,5 +1,5 @@
-"""The command line: which command is in which module. A module is read when its command runs: most of them
-need little of what there is, and all of it together takes seconds to read."""
+"""The command line. A command's module is imported when the command runs: most need few imports, and
+importing everything takes seconds."""
 
 import re
 import signal
@@ -40,8 +40,8 @@ COMMANDS = MappingProxyType(
         "publish": ("publish", "publish"),
     }
 )
-"""By its name, the module that a command is in, and what it is called there: a function, or an application of
-several."""
+"""By command name: its module, and its name there (a function, or a Typer application of several
+commands)."""
 
 
 class _Commands(TyperGroup):
@@ -53,17 +53,17 @@ class _Commands(TyperGroup):
 
 
 def command(name: str) -> TyperCommand | TyperGroup:
-    """One of ``COMMANDS``, its module read."""
-    module, called = COMMANDS[name]
-    found: typer.Typer | Callable[..., None] = getattr(import_module(f"roundtrip.cli.{module}"), called)
+    """Imports the module of one of ``COMMANDS``; returns the command."""
+    module, attribute = COMMANDS[name]
+    target: typer.Typer | Callable[..., None] = getattr(import_module(f"roundtrip.cli.{module}"), attribute)
     bound_recursion()
-    if not isinstance(found, typer.Typer):
-        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        alone.command(name)(found)
-        found = alone
-    made = cast(TyperCommand | TyperGroup, typer.main.get_command(found))
-    made.name = name
-    return made
+    if not isinstance(target, typer.Typer):
+        wrapper = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        wrapper.command(name)(target)
+        target = wrapper
+    typer_command = cast(TyperCommand | TyperGroup, typer.main.get_command(target))
+    typer_command.name = name
+    return typer_command
 
 
 app = typer.Typer(cls=_Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -72,39 +72,40 @@ _EXPECTED = (CannotRun, OSError, ValidationError, SettingsError)
 
 
 @app.callback()
-def _all_of_them() -> None:
+def _require_command() -> None:
     pass
 
 
 def main() -> None:
-    """The entry point: expected failures are one line, Ctrl-C and a termination end quietly."""
-    signal.signal(signal.SIGTERM, _as_interrupt)
+    """The entry point. Expected errors print one line; Ctrl-C and SIGTERM exit with 0 and without a
+    message."""
+    signal.signal(signal.SIGTERM, _raise_interrupt)
     try:
         app()
     except KeyboardInterrupt:
         raise SystemExit(0) from None
-    except SystemExit as ended:
-        # The command line library turns an interrupt into 130; ending us is no failure.
-        raise SystemExit(0 if ended.code == _INTERRUPTED else ended.code) from None
+    except SystemExit as stop:
+        # The command line library turns an interrupt into 130, but an interrupt is not a failure here.
+        raise SystemExit(0 if stop.code == _INTERRUPTED else stop.code) from None
     except _EXPECTED as error:
-        console.print(f"roundtrip: {_in_a_line(error)}", markup=False)
+        console.print(f"roundtrip: {_describe_error(error)}", markup=False)
         raise SystemExit(1) from None
 
 
-def _in_a_line(error: Exception) -> str:
-    """An expected failure for who runs this. What a setting was set to is not repeated: it may be a key."""
+def _describe_error(error: Exception) -> str:
+    """An expected error as one line. A setting's value is not shown: it may be a key."""
     if isinstance(error, ValidationError):
-        found = [
-            (".".join(map(str, one["loc"][:1])), one["msg"].removeprefix("Value error, "))
-            for one in error.errors(include_input=False)
+        problems = [
+            (".".join(map(str, detail["loc"][:1])), detail["msg"].removeprefix("Value error, "))
+            for detail in error.errors(include_input=False)
         ]
         return "; ".join(
-            f"{name} (ROUNDTRIP_{name.upper()}): {said}" if name else said for name, said in found
+            f"{name} (ROUNDTRIP_{name.upper()}): {message}" if name else message for name, message in problems
         )
-    if isinstance(error, SettingsError) and (named := re.search(r'field "(\w+)"', str(error))):
-        return f"ROUNDTRIP_{named[1].upper()} is not the JSON that it has to be"
+    if isinstance(error, SettingsError) and (field := re.search(r'field "(\w+)"', str(error))):
+        return f"ROUNDTRIP_{field[1].upper()} is not the JSON that it has to be"
     return str(error)
 
 
-def _as_interrupt(number: int, frame: object) -> None:
+def _raise_interrupt(number: int, frame: object) -> None:
     raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""The commands of who runs it beside what serves: what is done later, the schema, how the nodes are."""
+"""The operator's commands: run jobs, migrate the schema, examine the nodes."""
 
 import asyncio
 
@@ -19,16 +19,16 @@ def work() -> None:
     settings = Settings()
     log_to_stderr()
     build.spare_the_collector()
-    run(_work(settings, build.network_of(settings)))
+    run(_work(settings, build.select_network(settings)))
 
 
 async def _work(settings: Settings, network: Network) -> None:
-    given = (settings, build.node_urls(settings, network), network.contracts)
+    context_args = (settings, build.node_urls(settings, network), network.contracts)
     async with (
-        build.database(settings) as database_url,
-        build.context(*given, database_url, network.look_back_blocks) as ctx,
-        prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
-        tracing.sent(settings, ctx.measures, "work"),
+        build.open_database(settings) as database_url,
+        build.open_context(*context_args, database_url, network.look_back_blocks) as ctx,
+        prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx)),
+        tracing.trace_to_collector(settings, ctx.measures, "work"),
     ):
         print(f"{supervisor.WORKS}{ctx.chain_id}. Ctrl-C ends it.", flush=True)
         await build.run_worker(ctx)
@@ -41,7 +41,7 @@ def migrate() -> None:
 
 
 async def _migrate(settings: Settings) -> None:
-    async with build.database(settings) as database_url:
+    async with build.open_database(settings) as database_url:
         applied = await build.migrate_database(database_url)
     print(f"applied: {', '.join(map(str, applied)) or 'nothing, it is up to date'}")
 
@@ -50,11 +50,11 @@ def doctor() -> None:
     """What works of each node and the network, what is missing and what that costs; exit 1: no check can be
     made."""
     settings = Settings()
-    found = asyncio.run(build.examine_nodes(settings, build.network_of(settings)))
-    for host, rows in found:
+    findings = asyncio.run(build.examine_nodes(settings, build.select_network(settings)))
+    for host, rows in findings:
         table = Table("", "state", "seen", "what that costs", title=escape(host), title_justify="left")
         for row in rows:
             table.add_row(row.what, row.state, escape(row.seen), row.costs)
         console.print(table)
-    fit = (not any(row.state == "missing" and row.what in NEEDED for row in rows) for _, rows in found)
-    raise SystemExit(0 if any(fit) else 1)
+    usable = (not any(row.state == "missing" and row.what in NEEDED for row in rows) for _, rows in findings)
+    raise SystemExit(0 if any(usable) else 1)

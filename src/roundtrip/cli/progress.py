@@ -1,4 +1,4 @@
-"""How far the sync has come, for whoever watches: a bar at a terminal, else a line now and then."""
+"""The sync's progress: a bar at a terminal, else a log line every ten seconds."""
 
 import contextlib
 import math
@@ -17,7 +17,7 @@ log = structlog.get_logger(__name__)
 
 @contextlib.contextmanager
 def show_progress(console: Console) -> Iterator[Callable[[Step], None]]:
-    """Give what the sync tells to what comes out of this."""
+    """Yields a function that takes the sync's steps and shows them."""
     if not console.is_terminal:
         yield Lines(time.monotonic)
         return
@@ -41,8 +41,8 @@ class Rate:
         self._since_s, self._rows = clock(), 0
         self.per_s = 0
 
-    def of(self, rows: int) -> int:
-        """After so many rows since the start."""
+    def update(self, rows: int) -> int:
+        """The rate, after ``rows`` rows since the start."""
         passed_s = self._clock() - self._since_s
         if passed_s >= 1.0:
             self.per_s = int((rows - self._rows) / passed_s)
@@ -51,7 +51,7 @@ class Rate:
 
 
 class Bar:
-    """Blocks done of those there are, rows a second, and how long the rest takes."""
+    """Shows blocks done of all, rows a second, and the time left."""
 
     def __init__(self, bar: Progress, clock: Callable[[], float]) -> None:
         self._bar, self._rate = bar, Rate(clock)
@@ -62,19 +62,20 @@ class Bar:
             self._task,
             completed=step.number,
             total=max(step.head, step.number),
-            rate=self._rate.of(step.rows),
+            rate=self._rate.update(step.rows),
         )
 
 
 class TimeLeft:
-    """How long the rest takes, at the pace since it was last asked; None: not known yet."""
+    """The time left, at the pace since the last update."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._since: tuple[float, Step] | None = None
 
-    def of(self, step: Step) -> int | None:
-        """Whole seconds, rounded up. A sync that went back, or on from what is older, is measured anew."""
+    def update(self, step: Step) -> int | None:
+        """Whole seconds, rounded up; None: not known yet, as after a rewind or the end of the history
+        backfill."""
         now_s, since = self._clock(), self._since
         self._since = now_s, step
         if step.number >= step.head:
@@ -86,16 +87,16 @@ class TimeLeft:
 
 
 class Lines:
-    """A line every ten seconds; ``eta_s`` None: not known."""
+    """Logs a line every ten seconds; ``eta_s`` None: not known."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock, self._rate, self._left = clock, Rate(clock), TimeLeft(clock)
         self._next_s = clock()
 
     def __call__(self, step: Step) -> None:
-        rate = self._rate.of(step.rows)
+        rate = self._rate.update(step.rows)
         if self._clock() >= self._next_s:
             self._next_s = self._clock() + _LINE_EVERY_S
             done = "read what is older" if step.older else "followed"
-            eta_s = self._left.of(step)
+            eta_s = self._left.update(step)
             log.info(done, block=step.number, head=step.head, rows=step.rows, rows_per_s=rate, eta_s=eta_s)

@@ -1,4 +1,4 @@
-"""The command that writes the documents which are made from the code."""
+"""The command that writes the documents generated from the code."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,8 +18,8 @@ def publish(
     """Writes the interface's documentation from the table of operations."""
     (folder / "api.md").write_text(publishing.api_markdown())
     (folder / "llms.txt").write_text(llms_txt())
-    for name, told in (("tools.json", publishing.tools_json()), ("openapi.json", openapi_json())):
-        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=1) + b"\n")
+    for name, document in (("tools.json", publishing.tools_json()), ("openapi.json", openapi_json())):
+        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n")
     verdicts = folder / "verdicts.md"
     page = verdicts.read_text() if verdicts.exists() else publishing.EMPTY_VERDICTS
     verdicts.write_text(publishing.verdicts_markdown(page, POLICY))

@@ -1,4 +1,4 @@
-"""The command that serves."""
+"""The command that runs the HTTP service."""
 
 import contextlib
 import socket
@@ -17,10 +17,10 @@ from .terminal import environment, is_on_terminal, log_to_stderr, run
 
 
 def serve(
-    whole: Annotated[
+    with_jobs: Annotated[
         bool, typer.Option("--all", help="Follow the chain and do the jobs in this process, too.")
     ] = False,
-    several: Annotated[
+    process_count: Annotated[
         int, typer.Option("--processes", help="So many processes on one port; SIGUSR1 replaces them.", min=1)
     ] = 1,
     descriptor: Annotated[int | None, typer.Option("--listening", hidden=True)] = None,
@@ -28,61 +28,66 @@ def serve(
     """The service, on the network that is set."""
     settings = Settings()
     log_to_stderr()
-    network = build.network_of(settings)
+    network = build.select_network(settings)
     build.spare_the_collector()
-    given = settings.host, settings.port, "ROUNDTRIP_PORT"
+    listen_args = settings.host, settings.port, "ROUNDTRIP_PORT"
     with (
-        http_server.listen(*given)
+        http_server.listen(*listen_args)
         if descriptor is None
         else http_server.inherit_socket(descriptor) as listening
     ):
-        if several > 1:
-            run(_serve_in(several, settings, listening, whole))
+        if process_count > 1:
+            run(_serve_in_processes(process_count, settings, listening, with_jobs))
         else:
-            run(_serve(settings, network, listening, whole, shares=descriptor is not None))
+            run(_serve(settings, network, listening, with_jobs, shares_socket=descriptor is not None))
 
 
-async def _serve_in(several: int, settings: Settings, listening: socket.socket, whole: bool) -> None:
+async def _serve_in_processes(
+    process_count: int, settings: Settings, listening: socket.socket, with_jobs: bool
+) -> None:
     if settings.redis_url is None:
         structlog.get_logger().warning(
             "without ROUNDTRIP_REDIS_URL each process has limits, shared answers and checks of its own"
         )
-    async with build.database(settings) as database_url:
+    async with build.open_database(settings) as database_url:
         await build.migrate_database(database_url)
-        role = processes.serving(listening, several, *(["--all"] if whole else []))
-        ours = environment(
+        role = processes.serve_role(listening, process_count, *(["--all"] if with_jobs else []))
+        service_environment = environment(
             ROUNDTRIP_DATABASE_URL=database_url, ROUNDTRIP_PORT=str(listening.getsockname()[1])
         )
         supervisor = processes.Supervisor(
-            [role], ours, on_terminal=is_on_terminal(), of_place=prometheus.ports(settings.metrics_port)
+            [role],
+            service_environment,
+            on_terminal=is_on_terminal(),
+            environment_of=prometheus.metrics_ports(settings.metrics_port),
         )
-        await supervisor.run(lambda _: print(_said_at(listening), flush=True))
+        await supervisor.run(lambda _: print(_ready_line(listening), flush=True))
 
 
-def _said_at(listening: socket.socket) -> str:
+def _ready_line(listening: socket.socket) -> str:
     return processes.SERVES + "http://{}:{}".format(*listening.getsockname()[:2])
 
 
 async def _serve(
-    settings: Settings, network: Network, listening: socket.socket, whole: bool, shares: bool
+    settings: Settings, network: Network, listening: socket.socket, with_jobs: bool, shares_socket: bool
 ) -> None:
-    given = (settings, build.node_urls(settings, network), network.contracts)
+    context_args = (settings, build.node_urls(settings, network), network.contracts)
     async with contextlib.AsyncExitStack() as stack:
-        database_url = await stack.enter_async_context(build.database(settings))
-        opening = build.context(*given, database_url, network.look_back_blocks)
+        database_url = await stack.enter_async_context(build.open_database(settings))
+        opening = build.open_context(*context_args, database_url, network.look_back_blocks)
         ctx = await stack.enter_async_context(opening)
-        if whole:
-            beside = build.beside_serving(settings, network, database_url, ctx)
-            await stack.enter_async_context(beside)
+        if with_jobs:
+            jobs = build.run_sync_and_jobs(settings, network, database_url, ctx)
+            await stack.enter_async_context(jobs)
         await stack.enter_async_context(
-            prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx))
+            prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx))
         )
-        await stack.enter_async_context(tracing.sent(settings, ctx.measures, "serve"))
-        await http_server.http_server(
-            http_server.application(settings, ctx),
+        await stack.enter_async_context(tracing.trace_to_collector(settings, ctx.measures, "serve"))
+        await http_server.build_http_server(
+            http_server.build_application(settings, ctx),
             settings.most_connections,
             settings.trusted_proxies,
-            lambda: print(_said_at(listening), flush=True),
-            takes_turns=shares,
+            lambda: print(_ready_line(listening), flush=True),
+            takes_turns=shares_socket,
             measures=ctx.measures,
         ).serve(sockets=[listening])

@@ -1,4 +1,4 @@
-"""How commands run, and speak to whoever started them."""
+"""Running a command, its output, and its logs."""
 
 import asyncio
 import os
@@ -14,48 +14,48 @@ from rich.console import Console
 
 from roundtrip.observability import logs
 
-_UNBROKEN = 300
-# Where nobody watches, a line is not broken at the width of a window that there is not.
-console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _UNBROKEN)
+_WIDE = 300
+# Without a terminal, lines are not wrapped at a window's width.
+console = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else _WIDE)
 
 
 def run(main_coroutine: Coroutine[Any, Any, None]) -> None:
-    """To its end. Raises KeyboardInterrupt when it was told to end before."""
-    # Only the main thread hears of signals.
-    hears = threading.current_thread() is threading.main_thread()
+    """Runs a coroutine to its end. Raises KeyboardInterrupt: it was interrupted or terminated."""
+    # Only the main thread can handle signals.
+    is_main_thread = threading.current_thread() is threading.main_thread()
     before = signal.getsignal(signal.SIGTERM)
     try:
         with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(_until_told(main_coroutine) if hears else main_coroutine)
+            runner.run(_run_until_terminated(main_coroutine) if is_main_thread else main_coroutine)
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
-        if hears:
+        if is_main_thread:
             signal.signal(signal.SIGTERM, before)
 
 
-async def _until_told(main_coroutine: Coroutine[Any, Any, None]) -> None:
-    """A termination cancels it, as Ctrl-C does. An exception raised by the handler would end whichever task
-    happens to run, and what that holds would never be given back."""
+async def _run_until_terminated(main_coroutine: Coroutine[Any, Any, None]) -> None:
+    """SIGTERM cancels the coroutine, as Ctrl-C does. An exception raised by the handler would end the task
+    that happens to run, without releasing its resources."""
     task, loop = asyncio.current_task(), asyncio.get_running_loop()
     assert task is not None
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def cancel(number: int, frame: FrameType | None) -> None:
         task.cancel()
         loop.call_soon_threadsafe(lambda: None)
 
-    signal.signal(signal.SIGTERM, end)
+    signal.signal(signal.SIGTERM, cancel)
     await main_coroutine
 
 
-def environment(**ours: str | None) -> dict[str, str]:
-    """Ours with these on top, for a process that we start; None: without it."""
-    theirs = {name: value for name, value in os.environ.items() if name not in ours}
-    return theirs | {name: value for name, value in ours.items() if value is not None}
+def environment(**overrides: str | None) -> dict[str, str]:
+    """This process's environment with ``overrides``, for a child process; None removes a variable."""
+    inherited = {name: value for name, value in os.environ.items() if name not in overrides}
+    return inherited | {name: value for name, value in overrides.items() if value is not None}
 
 
 def is_on_terminal() -> bool:
-    """Whether a terminal controls us, so that a hangup tells that it was closed."""
+    """Whether this process has a controlling terminal, so that SIGHUP means that it was closed."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
     except OSError:
@@ -64,6 +64,7 @@ def is_on_terminal() -> bool:
 
 
 def log_to_stderr() -> None:
-    """One line of JSON an event, to standard error; readable lines where a person watches. Never raises."""
-    watched = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
-    logs.configure(watched)
+    """Logs to standard error: one line of JSON per event; formatted for a person at a terminal and under
+    make. Never raises."""
+    is_readable = sys.stderr.isatty() or os.environ.get("MAKELEVEL") is not None
+    logs.configure(is_readable)

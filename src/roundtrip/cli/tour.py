@@ -1,4 +1,4 @@
-"""The tour: its page written anew from a walk over a demo of its own, or over one that runs."""
+"""The command that writes the tour's page from a walk over a demo, its own or a running one."""
 
 import asyncio
 import contextlib
@@ -23,41 +23,41 @@ from roundtrip.devnet import world
 from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.node import free_port
 from roundtrip.tour.page import page
-from roundtrip.tour.redact import Placeholders, build_placeholders
+from roundtrip.tour.redact import Placeholders
 from roundtrip.tour.steps import TourGround
 from roundtrip.tour.walk import ServiceUrls, WalkedStep, walk
 
 from .terminal import console, environment, run
 
 WALLET = 7
-"""Which of the local chain's accounts walks: one that bought launches."""
+"""The index of the local chain's account that takes the tour: one that bought launches."""
 _RECEIVER_PORT = 9000
 RECEIVER = f"http://127.0.0.1:{_RECEIVER_PORT}/alerts"
-"""What the page says in the place of the address that alerts went to."""
+"""What the page shows in place of the actual receiver's url."""
 _START_S = 60.0
 _END_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
 class TourWalk:
-    """What a walk was told, and the key that is not to be seen anywhere."""
+    """The steps of a walk, the placeholders, and the key, which must not appear in the page."""
 
     told: list[WalkedStep]
     known: Placeholders
     key: str
 
     def page(self) -> str:
-        """The page. Raises ValueError where a secret would stand in it."""
-        written = page(self.told, self.known)
-        secrets = [self.key, *(str(one.answer.get("secret", self.key)) for one in self.told)]
-        if any(secret in written for secret in secrets):
+        """The page's markdown. Raises ValueError: it would contain a secret."""
+        text = page(self.told, self.known)
+        secrets = [self.key, *(str(step.answer.get("secret", self.key)) for step in self.told)]
+        if any(secret in text for secret in secrets):
             raise ValueError("a secret would stand in the page")
-        return written
+        return text
 
 
 @dataclass(frozen=True, slots=True)
 class RunningDemo:
-    """A demo with a receiver of alerts beside it."""
+    """A running demo, and the url of a receiver of alerts."""
 
     place: ServiceUrls
     receiver_url: str
@@ -76,52 +76,52 @@ def tour(
     """Writes docs/tour.md: every tool once, called on a demo."""
     settings = Settings()
     var = settings.var.absolute()
-    places = world.DevnetFolders(resources.project(var, print), var)
+    places = world.DevnetFolders(resources.project_folder(var, print), var)
     with console.status("preparing the local chain"):
-        built = _built(places, url)
-    written: list[str] = []
-    with place_for(places) as var:
-        running = demo(var) if url is None else _running_at(url.rstrip("/"), settings.var)
-        run(_write_walk(running, built, written))
-    file.write_text("".join(written))
+        built = _build_chain(places, url)
+    pages: list[str] = []
+    with make_demo_folder(places) as var:
+        demo = start_demo(var) if url is None else _attach_to_demo(url.rstrip("/"), settings.var)
+        run(_write_walk(demo, built, pages))
+    file.write_text("".join(pages))
     print(f"written: {file}")
 
 
-def _built(places: world.DevnetFolders, url: str | None) -> world.Built:
-    """The chain of a demo of its own, whose clock goes on where its history ends: the page of today is that
-    of tomorrow. A demo that runs has the time of day."""
+def _build_chain(places: world.DevnetFolders, url: str | None) -> world.Built:
+    """The chain of the demo. The tour's own demo uses a clock that continues from the chain's history, so
+    that the page is the same every day; a running demo uses the current time."""
     if url is None:
         return world.build(places, lambda step: None)
     return world.build_until(places, lambda step: None, int(time.time()))
 
 
 async def _write_walk(
-    demo: contextlib.AbstractAsyncContextManager[RunningDemo], built: world.Built, written: list[str]
+    demo: contextlib.AbstractAsyncContextManager[RunningDemo], built: world.Built, pages: list[str]
 ) -> None:
     async with demo as running:
-        walked = await walked_on(running, built, lambda tool: print(tool, flush=True))
-    written.append(walked.page())
+        tour_walk = await walk_demo(running, built, lambda tool: print(tool, flush=True))
+    pages.append(tour_walk.page())
 
 
-async def walked_on(running: RunningDemo, built: world.Built, tell: Callable[[str], None]) -> TourWalk:
-    """Walks the tour there. Raises as ``walk`` does."""
+async def walk_demo(running: RunningDemo, built: world.Built, report: Callable[[str], None]) -> TourWalk:
+    """Walks the tour on a demo. Raises as ``walk`` does."""
     wallet = DemoWallet(built, WALLET)
     ground = TourGround(built, wallet.address, running.receiver_url)
-    told, key = await walk(running.place, wallet, ground, tell)
+    steps, key = await walk(running.place, wallet, ground, report)
     account = re.search(r"mite-\w+", str(ground.answers["my_mite"]))
     names = {running.receiver_url: RECEIVER, running.receiver_url.split("//")[1]: RECEIVER.split("//")[1]}
     if account:
         names[account[0]] = "<mite>"
-    return TourWalk(told, build_placeholders(built, names), key)
+    return TourWalk(steps, build_placeholders(built, names), key)
 
 
 @contextlib.contextmanager
-def place_for(places: world.DevnetFolders) -> Iterator[Path]:
-    """A folder for a demo's files, with the chain that was built."""
+def make_demo_folder(places: world.DevnetFolders) -> Iterator[Path]:
+    """A temporary folder for a demo's files, with the chain that was built."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         var = Path(name) / "var"
         var.mkdir()
-        # The database's own user has to reach it.
+        # The database runs as another user, which must be able to enter the folder.
         for folder in (var.parent, var):
             folder.chmod(0o711)
         (var / "devnet").symlink_to(places.var / "devnet")
@@ -129,26 +129,26 @@ def place_for(places: world.DevnetFolders) -> Iterator[Path]:
 
 
 @contextlib.asynccontextmanager
-async def demo(var: Path) -> AsyncIterator[RunningDemo]:
-    """``roundtrip demo`` on free ports, its files in ``var``, until the block ends; on the chain that is the
-    same whenever it is built."""
-    async with _receiver() as receiver_url, _demo(var, receiver_url) as url:
-        yield RunningDemo(ServiceUrls(url, _rpc_url(var)), receiver_url)
+async def start_demo(var: Path) -> AsyncIterator[RunningDemo]:
+    """Runs ``roundtrip demo`` on free ports while the block runs, its files in ``var``, on the chain with a
+    fixed genesis."""
+    async with _run_receiver() as receiver_url, _run_demo(var, receiver_url) as url:
+        yield RunningDemo(ServiceUrls(url, _read_rpc_url(var)), receiver_url)
 
 
 @contextlib.asynccontextmanager
-async def _running_at(url: str, var: Path) -> AsyncIterator[RunningDemo]:
-    async with _receiver(_RECEIVER_PORT) as receiver_url:
-        yield RunningDemo(ServiceUrls(url, _rpc_url(var)), receiver_url)
+async def _attach_to_demo(url: str, var: Path) -> AsyncIterator[RunningDemo]:
+    async with _run_receiver(_RECEIVER_PORT) as receiver_url:
+        yield RunningDemo(ServiceUrls(url, _read_rpc_url(var)), receiver_url)
 
 
-def _rpc_url(var: Path) -> str:
+def _read_rpc_url(var: Path) -> str:
     return str(json.loads((var / "devnet.json").read_text())["rpcUrl"])
 
 
 @contextlib.asynccontextmanager
-async def _demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
-    ours = environment(
+async def _run_demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
+    demo_environment = environment(
         ROUNDTRIP_VAR=str(var),
         ROUNDTRIP_PORT=str(free_port()),
         ROUNDTRIP_RPC_PORT=str(free_port()),
@@ -158,7 +158,7 @@ async def _demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
     )
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "roundtrip", "demo", "--genesis", str(world.GENESIS_S)),
-        env=ours,
+        env=demo_environment,
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None
@@ -166,8 +166,8 @@ async def _demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
         async with asyncio.timeout(_START_S):
             url = ""
             async for line in process.stdout:
-                found = re.match(r"roundtrip is at (\S+)", line.decode())
-                url = found[1] if found else url
+                match = re.match(r"roundtrip is at (\S+)", line.decode())
+                url = match[1] if match else url
                 if line.startswith(b"Ctrl-C ends it all"):
                     break
             else:
@@ -184,8 +184,8 @@ async def _demo(var: Path, receiver_url: str) -> AsyncIterator[str]:
 
 
 @contextlib.asynccontextmanager
-async def _receiver(port: int = 0) -> AsyncIterator[str]:
-    """Somebody's server, which takes what it is sent."""
+async def _run_receiver(port: int = 0) -> AsyncIterator[str]:
+    """Runs a receiver of alerts, which accepts every message."""
 
     async def take(request: aiohttp.web.Request) -> aiohttp.web.Response:
         await request.read()

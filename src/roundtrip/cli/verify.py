@@ -1,4 +1,4 @@
-"""The commands that trust nobody: a check made again from its proof, a trade proven from its bytes."""
+"""The commands that verify without trusting the service: a check from its proof, a trade from its bytes."""
 
 import asyncio
 import time
@@ -28,18 +28,20 @@ def verify_proof(
 ) -> None:
     """Makes a check again from its proof: exit 0 all of it holds, 1 something does not, 2 not found out."""
     try:
-        trusted = network_from(network) if network else build.network_of(Settings())
-        with file.open("rb") as opened:
-            claim = read_claim(opened.read(MOST_FILE_BYTES + 1))
+        trusted = network_from(network) if network else build.select_network(Settings())
+        with file.open("rb") as stream:
+            claim = read_claim(stream.read(MOST_FILE_BYTES + 1))
     except (ValueError, OSError) as error:
         console.print(f"roundtrip: {error}", markup=False)
         raise SystemExit(2) from None
-    found = asyncio.run(build.verified_proof(claim, trusted, rpc))
+    findings = asyncio.run(build.verify_proof(claim, trusted, rpc))
     table = Table("", "holds", "seen")
-    for row in found:
-        table.add_row(row.what, {True: "yes", False: "NO", None: "unknown"}[row.holds], Text(row.seen))
+    for finding in findings:
+        table.add_row(
+            finding.what, {True: "yes", False: "NO", None: "unknown"}[finding.holds], Text(finding.seen)
+        )
     console.print(table)
-    holds = [row.holds for row in found]
+    holds = [finding.holds for finding in findings]
     raise SystemExit(1 if False in holds else 2 if None in holds else 0)
 
 
@@ -56,10 +58,10 @@ def verify_trade(
     slippage_bps: Annotated[int | None, typer.Option(help="The slippage that you asked for.")] = None,
 ) -> None:
     """Proves a prepared trade from its own bytes, without the service: exit 0 proven, 1 not, 2 not read."""
-    asked = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
+    request = verify.Request(wallet, token, side, amount, None, slippage_bps, asset)
     try:
         trusted = verify.Network.read(verify.parse((network or Settings().var / "devnet.json").read_text()))
-        report = verify.verify(verify.parse(file.read_text()), trusted, asked, int(time.time()))
+        report = verify.verify(verify.parse(file.read_text()), trusted, request, int(time.time()))
     except (verify.Unreadable, UnicodeDecodeError, OSError) as error:
         console.print(f"roundtrip: {error}", markup=False)
         raise SystemExit(2) from None

@@ -1,7 +1,8 @@
-"""What comes not by pip: our contracts, the local chain's node, the libraries that pages load.
+"""Resources that pip does not install: contracts, the local chain's node, the libraries of the console's
+pages.
 
-In a checkout they lie in it, where ``make run`` has npm put them. A wheel carries the contracts, npm's lock
-file and what pages load; the node comes by npm at the first start of a local chain.
+In a checkout they are in its folders, installed by ``make run`` with npm. A wheel contains the contracts,
+npm's lock file and the pages' libraries; npm installs the node at the first start of a local chain.
 """
 
 import hashlib
@@ -16,37 +17,38 @@ _CHECKOUT = Path(__file__).resolve().parents[3]
 _CARRIED = Path(__file__).resolve().parents[1] / "carried"
 IS_WHEEL = _CARRIED.is_dir()
 LIBRARIES = (_CARRIED if IS_WHEEL else _CHECKOUT) / "node_modules"
-"""Where what pages load lies."""
+"""The folder of the pages' libraries."""
 NPM = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
 
 
 class NotInstalled(CannotRun):
-    """What a local chain needs could not be had."""
+    """A resource of the local chain could not be installed."""
 
 
-def project(var: Path, say: Callable[[str], None]) -> Path:
-    """Where ``contracts`` and ``node_modules`` lie: the checkout, or for a wheel a folder of ``var``, made on
-    first use and again for another release. Raises NotInstalled."""
-    return laid_out(_CARRIED, var / "project", say) if IS_WHEEL else _CHECKOUT
+def project_folder(var: Path, report: Callable[[str], None]) -> Path:
+    """The folder with ``contracts`` and ``node_modules``: the checkout, or for a wheel a folder in ``var``,
+    installed on first use and after an upgrade. Raises NotInstalled."""
+    return lay_out_project(_CARRIED, var / "project", report) if IS_WHEEL else _CHECKOUT
 
 
-def laid_out(carried: Path, folder: Path, say: Callable[[str], None]) -> Path:
-    """``folder`` with all that ``carried`` holds, and what its lock file names. Raises NotInstalled."""
-    stamp, wanted = folder / ".installed", _digest(carried)
-    if stamp.is_file() and stamp.read_text() == wanted:
+def lay_out_project(carried: Path, folder: Path, report: Callable[[str], None]) -> Path:
+    """Copies ``carried`` to ``folder`` and installs its npm packages, unless done already. Returns
+    ``folder``. Raises NotInstalled."""
+    stamp, digest = folder / ".installed", _digest(carried)
+    if stamp.is_file() and stamp.read_text() == digest:
         return folder
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(carried, folder, ignore=shutil.ignore_patterns("node_modules"))
-    say("installing the local chain's node")
+    report("installing the local chain's node")
     try:
-        done = subprocess.run(NPM, cwd=folder, capture_output=True, text=True)
+        result = subprocess.run(NPM, cwd=folder, capture_output=True, text=True)
     except OSError as error:
         raise NotInstalled(
             "The local chain's node comes by npm, and there is none: install Node 20."
         ) from error
-    if done.returncode != 0:
-        raise NotInstalled(f"npm could not install the local chain's node: {done.stderr.strip()[-500:]}")
-    stamp.write_text(wanted)
+    if result.returncode != 0:
+        raise NotInstalled(f"npm could not install the local chain's node: {result.stderr.strip()[-500:]}")
+    stamp.write_text(digest)
     return folder
 
 

@@ -1,4 +1,4 @@
-"""The environment, read once. Only the command line reads it; everyone else is handed what they need."""
+"""Settings from environment variables. Only the command line reads them, once, and passes them on."""
 
 import base64
 import os
@@ -27,12 +27,12 @@ class NodeSetting(BaseModel):
 
 
 LoopbackTarget = Annotated[str, Field(pattern="^(127\\.[0-9.]+|localhost|\\[::1\\]):[0-9]{1,5}$")]
-"""A host and its port, as ``channels.targets.target`` names them."""
+"""A host and port, in the form of ``channels.targets.target``."""
 _KEY_BYTES = 32
 
 
 def _default_var() -> Path:
-    """``var`` where one stands; for a wheel, which is started from anywhere, a folder of the user's data."""
+    """``var`` in the working directory; for a wheel, which is started from anywhere, a user data folder."""
     if not IS_WHEEL:
         return Path("var")
     data = os.environ.get("XDG_DATA_HOME")
@@ -42,7 +42,7 @@ def _default_var() -> Path:
 class Settings(BaseSettings):
     """Every setting is an environment variable: ``ROUNDTRIP_`` and the name in capitals."""
 
-    # A node's url may hold a key: what is wrong with a setting is told without the setting.
+    # A node's url may contain a key, so errors do not show the setting's value.
     model_config = SettingsConfigDict(env_prefix="ROUNDTRIP_", frozen=True, hide_input_in_errors=True)
 
     host: str = "127.0.0.1"
@@ -89,27 +89,27 @@ class Settings(BaseSettings):
 
     @field_validator("secret_key")
     @classmethod
-    def _key(cls, given: str | None) -> str | None:
+    def _check_secret_key(cls, value: str | None) -> str | None:
         """32 bytes in base64."""
-        if given is not None:
+        if value is not None:
             try:
-                length = len(base64.b64decode(given, validate=True))
+                length = len(base64.b64decode(value, validate=True))
             except ValueError:
                 length = 0
             if length != _KEY_BYTES:
                 raise ValueError("it has to be 32 bytes in base64")
-        return given
+        return value
 
     @field_validator("rpc_urls", mode="before")
     @classmethod
-    def _plain_urls(cls, given: Any) -> Any:
-        """A plain url stands for a node without limits."""
-        if not isinstance(given, list | tuple):
-            return given
-        return tuple({"url": one} if isinstance(one, str) else one for one in given)
+    def _wrap_plain_urls(cls, value: Any) -> Any:
+        """A plain url becomes a node without limits."""
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple({"url": node} if isinstance(node, str) else node for node in value)
 
     @model_validator(mode="after")
-    def _one_way_to_say_it(self) -> "Settings":
+    def _check_one_url_setting(self) -> "Settings":
         if self.rpc_url is not None and self.rpc_urls:
             raise ValueError("set ROUNDTRIP_RPC_URL or ROUNDTRIP_RPC_URLS, not both")
         return self

@@ -1,4 +1,4 @@
-"""The pages as routes: one loop over the table."""
+"""The console's routes, built from the table of pages."""
 
 import functools
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, with_request_id
-from roundtrip.api.documents.landing import FRONT, wants_page
-from roundtrip.api.http.app import Lost
+from roundtrip.api.dispatch import Dispatch, TracedFailure, Unexpected, add_request_id
+from roundtrip.api.documents.landing import FRONT, prefers_html
+from roundtrip.api.http.app import NotFoundPage
 from roundtrip.api.request.callers import Callers
 from roundtrip.console.pages.boards import board_events
 from roundtrip.console.support.live_stream import MOST, LiveBoards
@@ -21,10 +21,10 @@ from roundtrip.console.support.page_request import (
     Console,
     PageRoute,
     Visit,
-    form_in,
-    same_site,
-    session_in,
-    sign_in_for,
+    is_same_site,
+    read_form,
+    read_session,
+    sign_in_path,
 )
 from roundtrip.console.support.render import Templates
 from roundtrip.console.support.static_files import StaticFiles
@@ -36,7 +36,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
-_GUARDS = {
+_SECURITY_HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
@@ -50,7 +50,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class PageEndpoint:
-    """All that one path of the pages serves, by method, as an ASGI application."""
+    """The pages of one path, by method, as an ASGI application."""
 
     console: Console
     by_method: Mapping[str, PageRoute]
@@ -58,94 +58,96 @@ class PageEndpoint:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
         page = self.by_method["GET" if scope["method"] == "HEAD" else scope["method"]]
-        session = session_in(scope, self.console.cookie)
+        session = read_session(scope, self.console.cookie)
         query = dict(QueryParams(scope.get("query_string", b"")))
         visit = Visit(self.console, scope, session, scope["path_params"], query)
         try:
             response = await self._answer(visit, page, receive)
         except TracedFailure as error:
-            response = _fault(visit, error)
+            response = _show_error(visit, error)
         except RoundtripError as error:
-            shown = with_request_id(error)
-            if isinstance(shown, TracedFailure):
-                self.console.dispatch.failures.tell(shown, page.path, "pages")
-            response = _fault(visit, shown)
+            traced = add_request_id(error)
+            if isinstance(traced, TracedFailure):
+                self.console.dispatch.failures.write(traced, page.path, "pages")
+            response = _show_error(visit, traced)
         except Exception:
-            unexpected = Unexpected()
-            log.exception("page failed", request=unexpected.request_id, page=page.path)
-            response = _fault(visit, unexpected)
-        await _with_guards(response)(scope, receive, send)
+            failure = Unexpected()
+            log.exception("page failed", request=failure.request_id, page=page.path)
+            response = _show_error(visit, failure)
+        await _with_security_headers(response)(scope, receive, send)
 
     async def _answer(self, visit: Visit, page: PageRoute, receive: Receive) -> Response:
         if page.signed_in and visit.session is None:
-            return visit.go(sign_in_for(visit.scope))
+            return visit.redirect(sign_in_path(visit.scope))
         if page.method == "POST":
-            if not same_site(visit.scope):
+            if not is_same_site(visit.scope):
                 raise CallerFault("bad_input", "Another site sent this form; nothing was done.")
-            visit.form = await form_in(visit.scope, receive)
+            visit.form = await read_form(visit.scope, receive)
             if page.signed_in and not visit.has_token():
                 raise CallerFault("bad_input", "This form is of another session. Load the page again.")
         return await page.handler(visit)
 
 
 @dataclass(frozen=True, slots=True)
-class FrontDoor:
-    """GET /, as an ASGI application: a page for people, a short JSON for programs."""
+class LandingPage:
+    """GET / as an ASGI application: a page for browsers, a short JSON document for programs."""
 
-    people: PageEndpoint
+    page: PageEndpoint
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        asks_for_page = scope["method"] != "OPTIONS" and wants_page(scope["headers"])
-        await (self.people if asks_for_page else FRONT)(scope, receive, send)
+        asks_for_page = scope["method"] != "OPTIONS" and prefers_html(scope["headers"])
+        await (self.page if asks_for_page else FRONT)(scope, receive, send)
 
 
-def _with_guards(response: Response) -> Response:
-    for name, value in _GUARDS.items():
+def _with_security_headers(response: Response) -> Response:
+    for name, value in _SECURITY_HEADERS.items():
         response.headers.setdefault(name, value)
     return response
 
 
-def _fault(visit: Visit, error: RoundtripError) -> Response:
+def _show_error(visit: Visit, error: RoundtripError) -> Response:
     if error.code == "bad_key" and visit.session is not None:
         visit.session = None
-        response = visit.go("/sign-in")
+        response = visit.redirect("/sign-in")
         visit.console.end_cookie(response)
         return response
-    piece = visit.is_piece()
+    is_piece = visit.is_piece()
     allowances = visit.console.dispatch.ctx.allowances
-    shown = visit.show(
-        "fault_piece.html" if piece else "fault.html",
-        200 if piece else error.status,
+    response = visit.show(
+        "fault_piece.html" if is_piece else "fault.html",
+        200 if is_piece else error.status,
         error=error,
         free=allowances.anonymous.per_minute,
         keyed=allowances.key.per_minute,
     )
     if error.retry_after_s is not None:
-        shown.headers["retry-after"] = str(error.retry_after_s)
-    return shown
+        response.headers["retry-after"] = str(error.retry_after_s)
+    return response
 
 
-def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tuple[list[Route], Lost]:
-    """The pages and what they load, and the page of what is none. ``libraries``: where npm installed those of
-    the browser. Raises LibraryMissing."""
+def console_routes(dispatch: Dispatch, callers: Callers, libraries: Path) -> tuple[list[Route], NotFoundPage]:
+    """The routes of pages and static files, and a function that renders the page of an error. ``libraries``:
+    the folder into which npm installed the browser's libraries. Raises LibraryMissing."""
     static = StaticFiles(libraries)
     secure = dispatch.ctx.public_url.startswith("https:")
     templates = Templates(static.paths)
     live = LiveBoards(functools.partial(board_events, dispatch, templates))
-    dispatch.ctx.measures.watch("streams", "open", live.open)
+    dispatch.ctx.measures.watch("streams", "open", live.count_streams)
     dispatch.ctx.measures.watch("streams", "most", lambda: MOST)
     console = Console(dispatch, callers, templates, secure, live)
     by_path: dict[str, dict[str, PageRoute]] = {}
     for page in PAGES:
         by_path.setdefault(page.path, {})[page.method] = page
-    pages = {path: PageEndpoint(console, own) for path, own in by_path.items()}
-    routes = [Route("/", FrontDoor(pages.pop("/")), methods=["GET", "OPTIONS"])]
+    pages = {path: PageEndpoint(console, by_method) for path, by_method in by_path.items()}
+    routes = [Route("/", LandingPage(pages.pop("/")), methods=["GET", "OPTIONS"])]
     routes += [Route(path, page, methods=[*page.by_method]) for path, page in pages.items()]
     documents: Mapping[str, ASGIApp] = static.documents
     routes += [Route(path, document, methods=["GET"]) for path, document in documents.items()]
 
     def show_not_found(scope: Scope, fault: CallerFault) -> Response:
-        return _with_guards(_fault(Visit(console, scope, session_in(scope, console.cookie), {}, {}), fault))
+        return _with_security_headers(
+            _show_error(Visit(console, scope, read_session(scope, console.cookie), {}, {}), fault)
+        )
 
     return routes, show_not_found

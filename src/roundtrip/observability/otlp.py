@@ -1,5 +1,5 @@
-"""Spans over OTLP/HTTP. They wait for a thread of their own that sends them, a bounded number of them: while
-the collector is away they are lost, and nobody waits.
+"""Sends spans over OTLP/HTTP. A thread sends a bounded queue of them; while the collector is unavailable,
+spans are lost, and requests do not wait.
 """
 
 import asyncio
@@ -20,112 +20,113 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 import roundtrip
 from roundtrip.domain.base.metrics import UNTRACED, Measures, TraceSpan
 
-MOST_WAITING = 8_192
-"""Spans."""
-EVERY_MS = 1_000
-SENDING_S = 3.0
-"""For a batch, with all tries to send it."""
-LAST_S = 2.0
-"""For what is left when the process ends."""
+MOST_QUEUED = 8_192
+"""Limit of queued spans."""
+EXPORT_EVERY_MS = 1_000
+EXPORT_TIMEOUT_S = 3.0
+"""Time limit of one batch, including retries."""
+SHUTDOWN_S = 2.0
+"""How long the rest may take when the process ends."""
 
 _KINDS = {"request": trace.SpanKind.SERVER, "node": trace.SpanKind.CLIENT, "database": trace.SpanKind.CLIENT}
-_NOTHING = Context()
-"""What a root is inside of: whatever a library may have read from a stranger's headers is left out."""
+_NO_PARENT = Context()
+"""The parent of root spans: ignores a context that a library may have read from a stranger's headers."""
 
 
 log = structlog.get_logger(__name__)
 
 
 class Collector:
-    """Who is told. ``url``: where it listens, without ``/v1/traces``. ``role``: of this process.
-    ``measures``: where it is counted what was sent, and what was not."""
+    """Sends this process's spans to a collector. ``url``: the collector's, without ``/v1/traces``. ``role``:
+    the process's. ``measures``: counts sent and lost spans."""
 
     def __init__(self, url: str, role: str, measures: Measures) -> None:
-        told = {
+        attributes = {
             "service.name": "roundtrip",
             "service.version": roundtrip.__version__,
             "service.instance.id": str(os.getpid()),
             "roundtrip.role": role,
         }
-        self._provider = TracerProvider(resource=Resource.create(told), shutdown_on_exit=False)
+        self._provider = TracerProvider(resource=Resource.create(attributes), shutdown_on_exit=False)
         self._provider.add_span_processor(
             _BoundedSpans(_CountingExporter(url.rstrip("/") + "/v1/traces", measures))
         )
-        # Not the process's own tracer: what libraries would tell is theirs to choose, and may be anything.
+        # Not the global tracer provider: libraries' own spans could contain anything.
         self._tracer = self._provider.get_tracer("roundtrip", roundtrip.__version__)
 
-    def span(self, what: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[TraceSpan]:
-        """As ``Traces``: of what goes on by itself, as the newest block is asked for, nothing is told."""
+    def span(self, group: str, name: str, is_root: bool) -> contextlib.AbstractContextManager[TraceSpan]:
+        """As ``Traces.span``. Background work, such as polling for the newest block, is not traced."""
         if not is_root and not trace.get_current_span().is_recording():
             return UNTRACED
-        return self._follow(what, name, _NOTHING if is_root else None)
+        return self._start_span(group, name, _NO_PARENT if is_root else None)
 
     @contextlib.contextmanager
-    def _follow(self, what: str, name: str, inside: Context | None) -> Iterator["_FollowedSpan"]:
-        kind = _KINDS.get(what, trace.SpanKind.INTERNAL)
-        # The text of an exception may hold a stranger's, or a secret: it is not told.
+    def _start_span(self, group: str, name: str, parent: Context | None) -> Iterator["_RecordedSpan"]:
+        kind = _KINDS.get(group, trace.SpanKind.INTERNAL)
+        # Exception texts are not recorded: they may contain a stranger's text, or a secret.
         with self._tracer.start_as_current_span(
-            f"{what} {name}", inside, kind, record_exception=False, set_status_on_exception=False
+            f"{group} {name}", parent, kind, record_exception=False, set_status_on_exception=False
         ) as span:
-            followed = _FollowedSpan(span)
+            recorded = _RecordedSpan(span)
             try:
-                yield followed
+                yield recorded
             except BaseException as error:
-                followed.note("ended", "left" if isinstance(error, asyncio.CancelledError) else "failed")
+                recorded.note("ended", "left" if isinstance(error, asyncio.CancelledError) else "failed")
                 raise
 
     async def end(self) -> None:
-        """Sends what is left, for a moment: the library would try for half a minute."""
+        """Sends the rest for up to ``SHUTDOWN_S``: the library would try for half a minute."""
         loop = asyncio.get_running_loop()
-        over = loop.create_future()
+        is_shut_down = loop.create_future()
 
-        def set_over() -> None:
-            if not over.done():
-                over.set_result(None)
+        def set_shut_down() -> None:
+            if not is_shut_down.done():
+                is_shut_down.set_result(None)
 
-        def end() -> None:
+        def shut_down() -> None:
             self._provider.shutdown()
             with contextlib.suppress(RuntimeError):
-                loop.call_soon_threadsafe(set_over)
+                loop.call_soon_threadsafe(set_shut_down)
 
-        # No thread of the loop's: those are waited for when the process ends.
-        threading.Thread(target=end, name="last spans", daemon=True).start()
+        # Not a thread of the loop's executor: the process would wait for it.
+        threading.Thread(target=shut_down, name="last spans", daemon=True).start()
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LAST_S):
-                await over
+            async with asyncio.timeout(SHUTDOWN_S):
+                await is_shut_down
 
 
 class _CountingExporter(SpanExporter):
-    """Counts what is sent and what is lost, and says once that the collector is away. It runs in a thread:
-    what it counts has to be there before, and is counted by nobody else and under its lock."""
+    """Exports batches, counts sent and lost spans, and logs once that the collector is unavailable. It runs
+    in a thread, so its counters exist from the start and change only here, under its lock."""
 
     def __init__(self, url: str, measures: Measures) -> None:
-        # It would say so twice a second.
+        # The library would log every failure, twice a second.
         logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)
-        self._sends = OTLPSpanExporter(url, timeout=SENDING_S)
+        self._exporter = OTLPSpanExporter(url, timeout=EXPORT_TIMEOUT_S)
         self._measures = measures
         self._is_away = False
-        self._counting = threading.Lock()
-        self._waiting = 0
+        self._lock = threading.Lock()
+        self._queued = 0
         for ended in ("sent", "lost"):
             measures.count("spans", ended, by=0)
 
-    def takes(self) -> bool:
-        """Whether one more may wait; if not, it is lost. Called by whose span it is."""
-        with self._counting:
-            if self._waiting >= MOST_WAITING:
+    def reserve(self) -> bool:
+        """Reserves a place in the queue. Returns False: it is full, and the span is lost. Called by the
+        thread that ends the span."""
+        with self._lock:
+            if self._queued >= MOST_QUEUED:
                 self._measures.count("spans", "lost")
                 return False
-            self._waiting += 1
+            self._queued += 1
             return True
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Sends a batch."""
-        with self._counting:
-            self._waiting -= len(spans)
-        result = self._sends.export(spans)
+        """Sends a batch of spans."""
+        with self._lock:
+            self._queued -= len(spans)
+        result = self._exporter.export(spans)
         is_away = result is not SpanExportResult.SUCCESS
-        with self._counting:
+        with self._lock:
             self._measures.count("spans", "lost" if is_away else "sent", by=len(spans))
         if is_away != self._is_away:
             self._is_away = is_away
@@ -133,30 +134,30 @@ class _CountingExporter(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        """Nothing more is sent, and nothing tried again."""
-        self._sends.shutdown()  # type: ignore[no-untyped-call]
+        """Stops sending and retrying."""
+        self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 class _BoundedSpans(BatchSpanProcessor):
-    """Spans that are to be sent. The library's queue would drop them and count it nowhere; so it never is
-    full."""
+    """The queue of spans. The library would drop spans of a full queue without counting them, so ``_sender``
+    keeps it from becoming full."""
 
     def __init__(self, sender: _CountingExporter) -> None:
-        super().__init__(sender, MOST_WAITING, EVERY_MS)
+        super().__init__(sender, MOST_QUEUED, EXPORT_EVERY_MS)
         self._sender = sender
 
     def on_end(self, span: ReadableSpan) -> None:
-        """One more, where there is room."""
-        if span.context is not None and span.context.trace_flags.sampled and self._sender.takes():
+        """Queues a span, if there is room."""
+        if span.context is not None and span.context.trace_flags.sampled and self._sender.reserve():
             super().on_end(span)
 
 
-class _FollowedSpan:
+class _RecordedSpan:
     def __init__(self, span: trace.Span) -> None:
         self._span = span
 
     def note(self, name: str, value: str | int) -> None:
-        """As ``Span``."""
+        """As ``TraceSpan.note``."""
         self._span.set_attribute(f"roundtrip.{name}", value)
         if name == "ended" and value == "failed":
             self._span.set_status(trace.StatusCode.ERROR)

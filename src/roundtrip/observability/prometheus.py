@@ -1,4 +1,4 @@
-"""What a process measured, and how the service is, as Prometheus reads it: one page on a port of its own."""
+"""Metrics for Prometheus, of this process and of the service: one page on a port of its own."""
 
 import asyncio
 import contextlib
@@ -28,85 +28,91 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.system.status import ServiceStatus, service_status
 
-_TRY_AGAIN_S = 1.0
-_TRIES_OF_A_HANDOVER = 60
-"""So long the process that this one replaces may drain. Who has the port after that will not give it up, as
-where two units were set the same: this process is measured by nobody."""
+_RETRY_S = 1.0
+_HANDOVER_TRIES = 60
+"""For so many tries, the process that this one replaces may still hold the port while it drains. After that
+the port is misconfigured (two units with the same one), and this process is not measured."""
 _LOOP_S = 0.5
-"""How often it is looked how late the event loop is."""
+"""How often the event loop's lateness is measured."""
 _BOUNDS = (*(str(bound) for bound in BUCKETS_S), "+Inf")
-Tells = Callable[[], Awaitable[Iterable[Metric]]]
-"""What is told beside durations, when somebody asks."""
+ReadMetrics = Callable[[], Awaitable[Iterable[Metric]]]
+"""Reads further metrics with each request of the page."""
 log = structlog.get_logger(__name__)
 
 
-def ports(first: int) -> Callable[[int], dict[str, str]]:
-    """Of several processes each has the next port; none where there is no first."""
+def metrics_ports(first: int) -> Callable[[int], dict[str, str]]:
+    """The environment of each of several processes, by index: consecutive ports from ``first``; 0: no
+    port."""
 
-    def of_place(place: int) -> dict[str, str]:
-        return {"ROUNDTRIP_METRICS_PORT": str(first + place)} if first else {}
+    def environment_of(index: int) -> dict[str, str]:
+        return {"ROUNDTRIP_METRICS_PORT": str(first + index)} if first else {}
 
-    return of_place
+    return environment_of
 
 
 @contextlib.asynccontextmanager
 async def serve_metrics(
-    settings: Settings, measures: Measures, tells: Tells | None = None
+    settings: Settings, measures: Measures, read_metrics: ReadMetrics | None = None
 ) -> AsyncIterator[None]:
-    """``GET /metrics`` while the block runs; without a port nobody is told anything. Where the port is taken,
-    as by the process that this one replaces, it is tried again until it is free."""
+    """Serves ``GET /metrics`` while the block runs, if a port is set. If the port is taken (by the process
+    that this one replaces), retries until it is free."""
     host, port = settings.metrics_host, settings.metrics_port
     if port == 0:
         yield
         return
     app = web.Application()
 
-    async def page(request: web.Request) -> web.Response:
-        told = [] if tells is None else await tells()
+    async def send_page(request: web.Request) -> web.Response:
+        extra = [] if read_metrics is None else await read_metrics()
         return web.Response(
-            body=format_metrics(measures, told), headers={"content-type": CONTENT_TYPE_LATEST}
+            body=format_metrics(measures, extra), headers={"content-type": CONTENT_TYPE_LATEST}
         )
 
-    app.router.add_get("/metrics", page)
+    app.router.add_get("/metrics", send_page)
     runner = web.AppRunner(app, handle_signals=False, access_log=None)
     await runner.setup()
     try:
         async with (
-            run_in_background(_listening(runner, host, port), "metrics"),
-            run_in_background(_lateness(measures), "lateness"),
+            run_in_background(_listen_with_retries(runner, host, port), "metrics"),
+            run_in_background(_measure_lateness(measures), "lateness"),
         ):
             yield
     finally:
         await runner.cleanup()
 
 
-async def _listening(runner: web.AppRunner, host: str, port: int) -> None:
+async def _listen_with_retries(runner: web.AppRunner, host: str, port: int) -> None:
     for tries in itertools.count():
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            if tries in (0, _TRIES_OF_A_HANDOVER):
-                tell = log.warning if tries else log.info
-                tell("the port of metrics is taken, it is tried again", port=port, error=str(error))
-            await asyncio.sleep(_TRY_AGAIN_S)
+            if tries in (0, _HANDOVER_TRIES):
+                log_taken = log.warning if tries else log.info
+                log_taken("the port of metrics is taken, it is tried again", port=port, error=str(error))
+            await asyncio.sleep(_RETRY_S)
         else:
             return
 
 
-async def _lateness(measures: Measures) -> None:
-    """How late the event loop comes back to who has slept: everything else waits as long."""
+async def _measure_lateness(measures: Measures) -> None:
+    """Measures how late the event loop resumes a sleeping task: every other task waits as long."""
     while True:
-        began_s = time.perf_counter()
+        started_s = time.perf_counter()
         await asyncio.sleep(_LOOP_S)
-        measures.observe("loop_late", "sleep", "woken", max(0.0, time.perf_counter() - began_s - _LOOP_S))
+        measures.observe("loop_late", "sleep", "woken", max(0.0, time.perf_counter() - started_s - _LOOP_S))
 
 
-def format_metrics(measures: Measures, told: Iterable[Metric]) -> bytes:
-    """The page: durations by what was done, what is told beside them, and this process's memory and files."""
+def format_metrics(measures: Measures, extra: Iterable[Metric]) -> bytes:
+    """The page: this process's durations, counters, gauges, memory and files, and ``extra``."""
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
-    own = [*durations(measures), *counters(measures), *gauges(measures), _build()]
-    registry.register(_GivenMetrics([*own, *told]))
+    own = [
+        *collect_durations(measures),
+        *collect_counters(measures),
+        *collect_gauges(measures),
+        _build_info(),
+    ]
+    registry.register(_GivenMetrics([*own, *extra]))
     return generate_latest(registry)
 
 
@@ -127,7 +133,7 @@ DURATIONS = {
     "sync": "Batches of blocks that were written down.",
     "loop_late": "How late the event loop comes back to who has slept half a second.",
 }
-"""What is told as ``roundtrip_<name>_seconds``, by ``name`` and ``ended``."""
+"""Histograms ``roundtrip_<name>_seconds``, by ``name`` and ``ended``."""
 
 COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "requests": (("door", "ended"), "Requests of operations, by the door they came in by."),
@@ -139,7 +145,7 @@ COUNTERS: dict[str, tuple[tuple[str, ...], str]] = {
     "sync_facts": ((), "Facts that were written down."),
     "spans": (("ended",), "Spans for the collector, where there is one."),
 }
-"""What is told as ``roundtrip_<name>_total``, by these labels."""
+"""Counters ``roundtrip_<name>_total``, by these labels."""
 
 GAUGES = {
     "runs": "Runs of use cases: under way, and the most there may be.",
@@ -152,65 +158,66 @@ GAUGES = {
     "connections_most": "Connections to the database that there may be, by pool.",
     "sync": "Of the sync in this process: whether it leads, and the newest block that it wrote down.",
 }
-"""What is told as ``roundtrip_<name>``, by ``of``."""
+"""Gauges ``roundtrip_<name>``, by ``of``."""
 
 
-def durations(measures: Measures) -> list[Metric]:
-    """A histogram for each kind of thing that is done, also where it was not done yet."""
-    found = {
-        what: HistogramMetricFamily(f"roundtrip_{what}_seconds", means, labels=("name", "ended"))
-        for what, means in DURATIONS.items()
+def collect_durations(measures: Measures) -> list[Metric]:
+    """A histogram for each of ``DURATIONS``, even without observations."""
+    families = {
+        group: HistogramMetricFamily(f"roundtrip_{group}_seconds", means, labels=("name", "ended"))
+        for group, means in DURATIONS.items()
     }
-    for (what, name, ended), took in measures.all():
-        counts = itertools.accumulate(took.counts)
-        found[what].add_metric((name, ended), list(zip(_BOUNDS, counts, strict=True)), took.total_s)
-    return list(found.values())
+    for (group, name, ended), histogram in measures.all():
+        counts = itertools.accumulate(histogram.counts)
+        families[group].add_metric((name, ended), list(zip(_BOUNDS, counts, strict=True)), histogram.total_s)
+    return list(families.values())
 
 
-def counters(measures: Measures) -> list[Metric]:
-    """How often things happened since the process began."""
-    found = {
-        what: CounterMetricFamily(f"roundtrip_{what}", means, labels=labels)
-        for what, (labels, means) in COUNTERS.items()
+def collect_counters(measures: Measures) -> list[Metric]:
+    """How often each of ``COUNTERS`` happened since the process started."""
+    families = {
+        group: CounterMetricFamily(f"roundtrip_{group}", means, labels=labels)
+        for group, (labels, means) in COUNTERS.items()
     }
-    for what, labels, count in measures.counts():
-        found[what].add_metric(labels, count)
-    return list(found.values())
+    for group, labels, count in measures.counts():
+        families[group].add_metric(labels, count)
+    return list(families.values())
 
 
-def gauges(measures: Measures) -> list[Metric]:
-    """What waits in this process, and how full it is."""
-    found = {
-        what: GaugeMetricFamily(f"roundtrip_{what}", means, labels=("of",)) for what, means in GAUGES.items()
+def collect_gauges(measures: Measures) -> list[Metric]:
+    """The current values of ``GAUGES``: queues and limits of this process."""
+    families = {
+        group: GaugeMetricFamily(f"roundtrip_{group}", means, labels=("of",))
+        for group, means in GAUGES.items()
     }
-    for what, of, value in measures.read_gauges():
-        found[what].add_metric((of,), value)
-    return list(found.values())
+    for group, label, value in measures.read_gauges():
+        families[group].add_metric((label,), value)
+    return list(families.values())
 
 
-def _build() -> Metric:
+def _build_info() -> Metric:
     family = GaugeMetricFamily("roundtrip_build_info", "What runs.", labels=("version",))
     family.add_metric((roundtrip.__version__,), 1)
     return family
 
 
-def of_service(ctx: Context) -> Tells:
-    """How the service is, as the status page says it. What is not known has no sample."""
+def service_metrics(ctx: Context) -> ReadMetrics:
+    """The service's status, as on the status page. Unknown values have no sample."""
 
-    async def tells() -> list[Metric]:
-        return [*stands((await service_status(ctx, Nothing())).answer), *_chain(ctx)]
+    async def read_metrics() -> list[Metric]:
+        return [*status_gauges((await service_status(ctx, Nothing())).answer), *_chain_gauges(ctx)]
 
-    return tells
+    return read_metrics
 
 
-def _chain(ctx: Context) -> list[Metric]:
-    """Of the node beside what the status page says."""
+def _chain_gauges(ctx: Context) -> list[Metric]:
+    """Gauges of degraded parts, the node budget and the head's age, which the status page does not have."""
     lacks = GaugeMetricFamily(
         "roundtrip_lacks", "What of node, contracts or database does not work.", labels=("state",)
     )
-    found = [one.state for one in ctx.lacks()]
-    lacks.add_metric(("missing",), found.count("missing"))
-    lacks.add_metric(("in_part",), found.count("in part"))
+    states = [finding.state for finding in ctx.lacks()]
+    lacks.add_metric(("missing",), states.count("missing"))
+    lacks.add_metric(("in_part",), states.count("in part"))
     budget = GaugeMetricFamily(
         "roundtrip_node_budget_calls", "Calls of the day's budget, where there is one.", labels=("of",)
     )
@@ -221,42 +228,42 @@ def _chain(ctx: Context) -> list[Metric]:
     return [lacks, budget, _gauge("head_age_seconds", "Since when there is no newer block.", age_s)]
 
 
-def stands(status: ServiceStatus) -> list[Metric]:
-    """Gauges of what is known."""
-    followed, waits = status.followed, status.backlog
-    well = GaugeMetricFamily("roundtrip_node_well", "Of several nodes, by place.", labels=("node",))
+def status_gauges(status: ServiceStatus) -> list[Metric]:
+    """Gauges of the service's status; unknown values are left out."""
+    index, backlog = status.followed, status.backlog
+    node_health = GaugeMetricFamily("roundtrip_node_well", "Of several nodes, by place.", labels=("node",))
     for node in status.node.nodes:
-        well.add_metric((str(node.number),), int(node.condition == "ok"))
-    found = [
-        well,
+        node_health.add_metric((str(node.number),), int(node.condition == "ok"))
+    families = [
+        node_health,
         _gauge("node_answers", "Whether a node tells its newest block.", int(status.node.answers)),
         _gauge("head_block", "The newest block that a node told of.", status.node.head or None),
     ]
-    if followed is not None:
-        found += [
-            _gauge("index_block", "The newest block of the index.", followed.block),
-            _gauge("index_behind_blocks", "Blocks that the index lacks.", followed.blocks_behind),
-            _gauge("index_behind_seconds", "How far the index is behind.", followed.seconds_behind),
-            _gauge("index_older_blocks", "Blocks from before it began, to be read.", followed.older_left),
-            _gauge("reorgs_day", "Forks followed in the chain's last day.", followed.reorgs.count),
+    if index is not None:
+        families += [
+            _gauge("index_block", "The newest block of the index.", index.block),
+            _gauge("index_behind_blocks", "Blocks that the index lacks.", index.blocks_behind),
+            _gauge("index_behind_seconds", "How far the index is behind.", index.seconds_behind),
+            _gauge("index_older_blocks", "Blocks from before it began, to be read.", index.older_left),
+            _gauge("reorgs_day", "Forks followed in the chain's last day.", index.reorgs.count),
         ]
-    if waits is not None:
+    if backlog is not None:
         jobs = GaugeMetricFamily("roundtrip_jobs", "Work that waits.", labels=("kind", "state"))
         oldest = GaugeMetricFamily(
             "roundtrip_job_oldest_seconds", "Since when work is due.", labels=("kind",)
         )
-        for one in waits.jobs:
-            for state, count in (("due", one.due), ("later", one.later), ("given_up", one.given_up)):
-                jobs.add_metric((one.kind, state), count)
-            oldest.add_metric((one.kind,), one.oldest_s or 0)
-        found += [
+        for job in backlog.jobs:
+            for state, count in (("due", job.due), ("later", job.later), ("given_up", job.given_up)):
+                jobs.add_metric((job.kind, state), count)
+            oldest.add_metric((job.kind,), job.oldest_s or 0)
+        families += [
             jobs,
             oldest,
-            _gauge("deliveries", "Messages to channels that wait.", waits.deliveries),
-            _gauge("delivery_oldest_seconds", "Since when the oldest waits.", waits.oldest_delivery_s or 0),
-            _gauge("alerts_behind_blocks", "Blocks that alerts were not made of yet.", waits.alerts_behind),
+            _gauge("deliveries", "Messages to channels that wait.", backlog.deliveries),
+            _gauge("delivery_oldest_seconds", "Since when the oldest waits.", backlog.oldest_delivery_s or 0),
+            _gauge("alerts_behind_blocks", "Blocks that alerts were not made of yet.", backlog.alerts_behind),
         ]
-    return found
+    return families
 
 
 def _gauge(name: str, means: str, value: float | None) -> Metric:

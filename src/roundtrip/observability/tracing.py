@@ -1,6 +1,6 @@
-"""What is done inside of what, told to a collector of OpenTelemetry's: ``ROUNDTRIP_OTLP_URL`` switches it on.
+"""Tracing to an OpenTelemetry collector, switched on by ``ROUNDTRIP_OTLP_URL``.
 
-While it is off nothing of the library that sends is read (``otlp`` is this package's only module that does).
+While it is off, the OpenTelemetry library is not imported: only ``otlp`` imports it.
 """
 
 import contextlib
@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.metrics import Measures
 
-_SENDS = "roundtrip.observability.otlp"
+_OTLP_MODULE = "roundtrip.observability.otlp"
 
 
 @contextlib.asynccontextmanager
-async def sent(settings: Settings, measures: Measures, role: str) -> AsyncIterator[None]:
-    """Has what is measured traced while the block runs, where a collector is set. ``role``: which command."""
+async def trace_to_collector(settings: Settings, measures: Measures, role: str) -> AsyncIterator[None]:
+    """Traces measured work while the block runs, if a collector is set. ``role``: the command's name."""
     if settings.otlp_url is None:
         yield
         return
-    collector = importlib.import_module(_SENDS).Collector(settings.otlp_url, role, measures)
+    collector = importlib.import_module(_OTLP_MODULE).Collector(settings.otlp_url, role, measures)
     measures.traces = collector
     try:
         yield

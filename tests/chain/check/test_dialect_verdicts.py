@@ -8,7 +8,7 @@ from typing import Any
 import asyncpg
 import pytest
 
-from roundtrip.app.build import context
+from roundtrip.app.build import open_context
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.chain.rpc.dialect import ANVIL, GETH, NITRO, Dialect
 from roundtrip.chain.rpc.dialect_probe import probe
@@ -236,7 +236,7 @@ async def test_the_service_speaks_as_its_node_does(
 ) -> None:
     node = DialectNode(rpc.url, kind)
     contracts = contracts_from(built.contracts)
-    async with node.running(), context(Settings(), node.url, contracts, database_url) as ctx:
+    async with node.running(), open_context(Settings(), node.url, contracts, database_url) as ctx:
         assert ctx.heads.current().dialect is KINDS[kind]
         evidence = await gather_evidence(ctx, Address(built.tokens["plain"]), Meter())
     assert judge(evidence, ctx.policy).verdict.code == "ok"

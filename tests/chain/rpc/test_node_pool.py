@@ -9,7 +9,7 @@ from typing import get_args
 import asyncpg
 import pytest
 
-from roundtrip.app.build import context
+from roundtrip.app.build import open_context
 from roundtrip.chain.blocks.heads import Heads
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError, quantity
 from roundtrip.chain.rpc.dialect import ANVIL
@@ -262,7 +262,7 @@ async def test_the_service_over_two_nodes(
     first, second = two
     first.quirk = "403"
     urls = (NodeUrl(first.url), NodeUrl(second.url))
-    async with context(Settings(), urls, contracts_from(built.contracts), database_url) as ctx:
+    async with open_context(Settings(), urls, contracts_from(built.contracts), database_url) as ctx:
         assert isinstance(ctx.node, NodePool)
         assert (await said(ctx, built.tokens["plain"]))[0] == "ok"
         # The first is well again when it has waited; until then the second one does it all.
@@ -272,5 +272,5 @@ async def test_the_service_over_two_nodes(
 async def test_one_node_without_limits_is_asked_plainly(
     rpc: SyncRpc, built: Built, database_url: str
 ) -> None:
-    async with context(Settings(), rpc.url, contracts_from(built.contracts), database_url) as ctx:
+    async with open_context(Settings(), rpc.url, contracts_from(built.contracts), database_url) as ctx:
         assert isinstance(ctx.node, Node)

@@ -7,7 +7,12 @@ from collections.abc import AsyncIterator
 import msgspec
 import pytest
 
-from roundtrip.api.sharing.shared_single_flight import MOST_BYTES, RunFailedElsewhere, SharedInValkey, Spans
+from roundtrip.api.sharing.shared_single_flight import (
+    MOST_BYTES,
+    FlightTimes,
+    RunFailedElsewhere,
+    SharedInValkey,
+)
 from roundtrip.api.sharing.single_flight import SharedAnswer, TookTooLong
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError, ServiceFull
 from support.answering import LONG_MS, PATIENT_S, House, Runs, until_waiting
@@ -44,10 +49,10 @@ async def test_what_one_process_made_another_shares_for_the_rest_of_its_time(hou
         (key,) = client.keys("roundtrip:answer:*")
         client.pexpire(key, 20_000)
         assert await other.get("k", runs) == (SharedAnswer(b"body 1", LONG_MS, True), True)
-        assert 19 < other._kept["k"][0] - time.monotonic() <= 20
+        assert 19 < other._answers["k"][0] - time.monotonic() <= 20
         client.flushall()
     # Kept here: nobody is asked.
-    assert other.fresh("k") is not None
+    assert other.find_fresh("k") is not None
     assert (await other.get("k", runs))[1] is True
     assert runs.count == 1
 
@@ -61,7 +66,7 @@ async def test_who_waited_shares_it_as_long_as_who_ran(house: House) -> None:
     await until_waiting(other)
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
-    assert abs(one._kept["k"][0] - other._kept["k"][0]) < PATIENT_S
+    assert abs(one._answers["k"][0] - other._answers["k"][0]) < PATIENT_S
     assert runs.count == 1
 
 
@@ -128,24 +133,24 @@ async def test_a_fault_of_ours_tells_nothing_of_itself_to_others(house: House) -
 
 async def test_an_unknown_code_is_a_fault_of_ours(house: House) -> None:
     other, runs = house.process(), Runs()
-    across = other.across
-    assert isinstance(across, SharedInValkey)
+    others = other.others
+    assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         failed = msgspec.msgpack.encode(["failed", "made_up", "words", None])
-        client.set(across._key("outcome", "them"), failed, px=LONG_MS)
+        client.set(others._store_key("outcome", "them"), failed, px=LONG_MS)
     with pytest.raises(RunFailedElsewhere):
         await other.get("k", runs)
     assert runs.count == 0
 
 
 async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(valkey_url: str) -> None:
-    house = House(valkey_url, Spans(lease_ms=200))
+    house = House(valkey_url, FlightTimes(lease_ms=200))
     processes, runs = [house.process() for _ in range(2)], Runs()
-    across = processes[0].across
-    assert isinstance(across, SharedInValkey)
+    others = processes[0].others
+    assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=200)
+        client.set(others._store_key("lease", "k"), "them", px=200)
     async with asyncio.timeout(PATIENT_S):
         came = await asyncio.gather(*(one.get("k", runs) for _ in range(20) for one in processes))
     assert {shared.body for shared, _ in came} == {b"body 1"}
@@ -154,15 +159,15 @@ async def test_who_ends_without_a_word_is_replaced_by_one_of_those_who_wait(valk
 
 
 async def test_a_run_that_takes_longer_than_a_lease_keeps_it(valkey_url: str) -> None:
-    house = House(valkey_url, Spans(lease_ms=500, renew_s=0.02))
+    house = House(valkey_url, FlightTimes(lease_ms=500, renew_s=0.02))
     one, other, runs = house.process(), house.process(), Runs()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+    others = one.others
+    assert isinstance(others, SharedInValkey)
     runs.gate.clear()
     asking = [asyncio.create_task(one.get("k", runs))]
     await runs.began.wait()
     with house.client() as client:
-        lease = across._key("lease", "k")
+        lease = others._store_key("lease", "k")
         async with asyncio.timeout(PATIENT_S):
             for _ in range(5):
                 # Each time it is nearly over, it is made longer.
@@ -179,23 +184,23 @@ async def test_a_run_that_takes_longer_than_a_lease_keeps_it(valkey_url: str) ->
 
 async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: House) -> None:
     one, other = house.process(), house.process()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+    others = one.others
+    assert isinstance(others, SharedInValkey)
     old, new = Runs(body=b"old"), Runs(body=b"new")
     old.gate.clear()
     new.gate.clear()
     first = asyncio.create_task(one.get("k", old))
     await old.began.wait()
     with house.client() as client:
-        client.delete(across._key("lease", "k"))
+        client.delete(others._store_key("lease", "k"))
         second = asyncio.create_task(other.get("k", new))
         await new.began.wait()
-        held = client.get(across._key("lease", "k"))
+        held = client.get(others._store_key("lease", "k"))
         old.gate.set()
         assert (await first)[0].body == b"old 1"
-        assert client.get(across._key("lease", "k")) == held
-        assert client.exists(across._key("answer", "k")) == 0
-    assert one.fresh("k") is None
+        assert client.get(others._store_key("lease", "k")) == held
+        assert client.exists(others._store_key("answer", "k")) == 0
+    assert one.find_fresh("k") is None
     new.gate.set()
     await second
     assert (await one.get("k", old))[0].body == b"new 1"
@@ -204,10 +209,10 @@ async def test_who_lost_its_lease_takes_nothing_from_who_has_it(house: House) ->
 @pytest.mark.parametrize("kept", [b"", b"garbage", b"\x93\xa4made\xc4\x01x\x01", b"\x91" * 5_000])
 async def test_what_cannot_be_read_is_not_there(house: House, kept: bytes) -> None:
     one, runs = house.process(), Runs()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+    others = one.others
+    assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(across._key("answer", "k"), kept, px=LONG_MS)
+        client.set(others._store_key("answer", "k"), kept, px=LONG_MS)
     assert (await one.get("k", runs))[1] is False
     assert (await house.process().get("k", runs))[1] is True
     assert runs.count == 1
@@ -215,11 +220,11 @@ async def test_what_cannot_be_read_is_not_there(house: House, kept: bytes) -> No
 
 async def test_an_outcome_that_cannot_be_read_is_run_for_again(house: House) -> None:
     one, runs = house.process(), Runs()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+    others = one.others
+    assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=100)
-        client.set(across._key("outcome", "them"), b"garbage", px=LONG_MS)
+        client.set(others._store_key("lease", "k"), "them", px=100)
+        client.set(others._store_key("outcome", "them"), b"garbage", px=LONG_MS)
     async with asyncio.timeout(PATIENT_S):
         assert (await one.get("k", runs))[1] is False
 
@@ -238,19 +243,19 @@ async def test_processes_of_different_versions_share_nothing(house: House) -> No
 async def test_an_answer_that_is_too_large_stays_here(house: House) -> None:
     one, other, runs = house.process(), house.process(), Runs(body=b"x" * MOST_BYTES)
     assert (await one.get("k", runs))[1] is False
-    assert one.fresh("k") is not None
+    assert one.find_fresh("k") is not None
     assert (await other.get("k", runs))[1] is False
     with house.client() as client:
         assert client.keys() == []
 
 
 async def test_nobody_waits_for_ever(valkey_url: str) -> None:
-    house = House(valkey_url, Spans(wait_s=0.05))
+    house = House(valkey_url, FlightTimes(wait_s=0.05))
     one, runs = house.process(), Runs()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+    others = one.others
+    assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
     with pytest.raises(ServiceFull) as caught:
         await one.get("k", runs)
     assert (caught.value.code, runs.count) == ("busy", 0)
@@ -258,7 +263,7 @@ async def test_nobody_waits_for_ever(valkey_url: str) -> None:
 
 
 async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> None:
-    house = House(valkey_url, Spans(lease_ms=LONG_MS))
+    house = House(valkey_url, FlightTimes(lease_ms=LONG_MS))
     one, other, runs = house.process(), house.process(), Runs()
     runs.gate.clear()
     asking = asyncio.create_task(one.get("k", runs))
@@ -276,16 +281,16 @@ async def test_a_run_that_is_broken_off_is_anothers_at_once(valkey_url: str) -> 
 
 async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(house: House) -> None:
     late, other, runs = house.process(), house.process(), Runs()
-    spans, clock = Spans(), Clock()
-    across = late.across = SharedInValkey(house.stores[0], "1", lambda: "late", clock, spans)
+    spans, clock = FlightTimes(), Clock()
+    others = late.others = SharedInValkey(house.stores[0], "1", lambda: "late", clock, spans)
     none = Runs()
     none.gate.clear()
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         asking = asyncio.create_task(late.get("k", none))
         await until_waiting(late)
         clock.now += spans.wait_s - 0.3
-        client.delete(across._key("lease", "k"))
+        client.delete(others._store_key("lease", "k"))
         async with asyncio.timeout(PATIENT_S):
             await none.began.wait()
             waiting = asyncio.create_task(other.get("k", runs))
@@ -297,14 +302,14 @@ async def test_what_was_waited_for_another_process_is_not_given_to_a_run_again(h
 
 
 async def test_whoever_fetches_an_outcome_late_shares_it_for_as_much_less(valkey_url: str) -> None:
-    house = House(valkey_url, Spans(outcome_ms=LONG_MS))
-    across = house.process().across
-    assert isinstance(across, SharedInValkey)
+    house = House(valkey_url, FlightTimes(outcome_ms=LONG_MS))
+    others = house.process().others
+    assert isinstance(others, SharedInValkey)
     made = msgspec.msgpack.encode(["made", b"body", LONG_MS, True])
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=LONG_MS)
-        client.set(across._key("outcome", "them"), made, px=LONG_MS - 20_000)
-    shared, left_ms, hit = await across.get("k", Runs())
+        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
+        client.set(others._store_key("outcome", "them"), made, px=LONG_MS - 20_000)
+    shared, left_ms, hit = await others.get("k", Runs())
     assert (shared, hit) == (SharedAnswer(b"body", LONG_MS, True), True)
     assert 0 < left_ms <= LONG_MS - 20_000
     await house.close()
@@ -318,7 +323,7 @@ async def test_a_run_that_is_broken_off_at_the_end_is_anothers(house: House) -> 
     waiting = asyncio.create_task(other.get("k", runs))
     await until_waiting(other)
     async with asyncio.timeout(PATIENT_S):
-        await ending.settle(within_s=0.0)
+        await ending.finish_runs(within_s=0.0)
         await house.stores[0].close()
         runs.gate.set()
         assert (await waiting)[0].body == b"body 2"

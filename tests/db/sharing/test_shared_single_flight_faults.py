@@ -45,7 +45,7 @@ async def _asked_through(
     came = await asyncio.gather(*asking)
     assert len({shared.body for shared, _ in came}) == runs.count == 2
     assert [hit for _, hit in came].count(False) == 2
-    assert one.fresh("k") is not None
+    assert one.find_fresh("k") is not None
 
 
 @pytest.mark.parametrize("what", FAULTS)

@@ -20,7 +20,7 @@ async def house(valkey_url: str) -> AsyncIterator[House]:
 
 async def test_where_there_is_no_place_the_other_process_runs(house: House) -> None:
     full, other, runs = house.process(most_running=1), house.process(), Runs()
-    with full.alone(FlightCaller(True)):
+    with full.reserve_place(FlightCaller(True)):
         with pytest.raises(ServiceFull) as caught:
             await full.get("k", runs)
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
@@ -67,7 +67,7 @@ async def test_who_waits_for_another_process_takes_no_place_and_is_one_of_so_man
             await asyncio.sleep(0)
     waiting = [asyncio.create_task(other.get(key, runs, FlightCaller(True))) for key in keys]
     await until_waiting(other, keys[-1])
-    with other.alone(), other.alone(FlightCaller(True)):
+    with other.reserve_place(), other.reserve_place(FlightCaller(True)):
         pass
     with pytest.raises(ServiceFull):
         await other.get("one more", runs, FlightCaller(True))
@@ -78,22 +78,22 @@ async def test_who_waits_for_another_process_takes_no_place_and_is_one_of_so_man
 
 async def test_who_waits_with_others_has_the_place_of_the_best_of_them(house: House) -> None:
     one, runs = house.process(most_running=4), Runs()
-    across = one.across
-    assert isinstance(across, SharedInValkey)
+    others = one.others
+    assert isinstance(others, SharedInValkey)
     with house.client() as client:
-        client.set(across._key("lease", "k"), "them", px=LONG_MS)
+        client.set(others._store_key("lease", "k"), "them", px=LONG_MS)
         asking = [asyncio.create_task(one.get("k", runs))]
         await until_waiting(one)
         asking.append(asyncio.create_task(one.get("k", runs, FlightCaller(True))))
         await asyncio.sleep(0)
-        with one.alone(), one.alone(), one.alone():
-            client.delete(across._key("lease", "k"))
+        with one.reserve_place(), one.reserve_place(), one.reserve_place():
+            client.delete(others._store_key("lease", "k"))
             assert [hit for _, hit in await asyncio.gather(*asking)] == [False, True]
 
 
 async def test_the_full_share_of_who_came_first_is_told_to_nobody_who_joined(house: House) -> None:
     one, runs = house.process(most_running=16), Runs()
-    with one.alone(FlightCaller(True, 7)), one.alone(FlightCaller(True, 7)):
+    with one.reserve_place(FlightCaller(True, 7)), one.reserve_place(FlightCaller(True, 7)):
         for key, whose in (("k", [(True, 7), (True, 8)]), ("l", [(True, 7), (False, None)])):
             came = await asyncio.gather(*(one.get(key, runs, FlightCaller(*who)) for who in whose))
             assert [hit for _, hit in came] == [False, True]
@@ -105,14 +105,18 @@ async def test_the_full_share_of_who_came_first_is_told_to_nobody_who_joined(hou
 async def test_a_run_is_in_the_name_of_one_of_those_who_wait_and_has_room(house: House) -> None:
     one, runs = house.process(most_running=16), Runs()
     runs.gate.clear()
-    with one.alone(FlightCaller(True, 7)), one.alone(FlightCaller(True, 7)), one.alone(FlightCaller(True, 8)):
+    with (
+        one.reserve_place(FlightCaller(True, 7)),
+        one.reserve_place(FlightCaller(True, 7)),
+        one.reserve_place(FlightCaller(True, 8)),
+    ):
         asking = [
             asyncio.create_task(one.get("k", runs, FlightCaller(True, account))) for account in (7, 8, 9)
         ]
         await runs.began.wait()
-        with pytest.raises(NoPlace), one.alone(FlightCaller(True, 8)):
+        with pytest.raises(NoPlace), one.reserve_place(FlightCaller(True, 8)):
             pass
-        with one.alone(FlightCaller(True, 9)), one.alone(FlightCaller(True, 9)):
+        with one.reserve_place(FlightCaller(True, 9)), one.reserve_place(FlightCaller(True, 9)):
             pass
         runs.gate.set()
         await asyncio.gather(*asking)
@@ -121,10 +125,10 @@ async def test_a_run_is_in_the_name_of_one_of_those_who_wait_and_has_room(house:
 async def test_where_nobody_who_waits_has_room_no_account_is_named(house: House) -> None:
     one, runs = house.process(most_running=16), Runs()
     with (
-        one.alone(FlightCaller(True, 7)),
-        one.alone(FlightCaller(True, 7)),
-        one.alone(FlightCaller(True, 8)),
-        one.alone(FlightCaller(True, 8)),
+        one.reserve_place(FlightCaller(True, 7)),
+        one.reserve_place(FlightCaller(True, 7)),
+        one.reserve_place(FlightCaller(True, 8)),
+        one.reserve_place(FlightCaller(True, 8)),
     ):
         asking = [one.get("k", runs, FlightCaller(True, account)) for account in (7, 8)]
         came = await asyncio.gather(*asking, return_exceptions=True)

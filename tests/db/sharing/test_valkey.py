@@ -50,13 +50,13 @@ async def test_a_script_runs_also_where_it_was_forgotten(valkey: Valkey, valkey_
 
 
 async def test_what_was_told_is_done_before_it_closes(valkey: Valkey, valkey_url: str) -> None:
-    valkey.tell(SUM, ("k",), (7,))
+    valkey.send_script(SUM, ("k",), (7,))
     await valkey.close()
     with redis.Redis.from_url(valkey_url) as client:
         assert client.get("k") == b"7"
     with pytest.raises(StoreUnavailable):
         await valkey.ask("PING")
-    valkey.tell(SUM, ("k",), (7,))
+    valkey.send_script(SUM, ("k",), (7,))
 
 
 async def test_whoever_goes_away_takes_no_reply_from_others(valkey: Valkey) -> None:
@@ -188,7 +188,7 @@ async def test_it_is_told_once_that_it_went_and_once_that_it_is_back(own_valkey:
 
 
 async def test_what_is_no_answer_makes_it_gone(valkey: Valkey, clock: Clock) -> None:
-    valkey.distrust("made up")
+    valkey.mark_unavailable("made up")
     assert valkey.is_gone()
     clock.now += 1.0
     assert await valkey.ask("PING") is not None

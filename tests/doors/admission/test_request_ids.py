@@ -39,7 +39,7 @@ CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "c
 
 
 def _put_to_valkey(begun: Any) -> None:
-    Valkey._put(begun, ("PING",))
+    Valkey._enqueue(begun, ("PING",))
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ async def test_a_board_is_read_for_all_who_look() -> None:
         return {}
 
     live = LiveBoards(read)
-    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listening("winners"):
+    with structlog.contextvars.bound_contextvars(request="5bf5b80fb0e5"), live.listen("winners"):
         async with asyncio.timeout(WAIT_S):
             assert await seen.get() == {}
 
@@ -178,7 +178,7 @@ async def test_what_breaks_outside_of_every_use_case_is_told_the_same(
         raise RuntimeError("here")
 
     dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
-    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    app = create_app(dispatch, Callers(), extra_routes=[Route("/broken", broken)])
     async with served(app) as url, session.get(f"{url}/broken") as response:
         assert response.status == 500
         request, error = response.headers[ID], (await response.json())["error"]
@@ -199,7 +199,7 @@ async def test_an_answer_that_breaks_off_is_not_taken_for_whole(
         return StreamingResponse(half())
 
     dispatch = Dispatch(ctx, gate_over(ctx), SharedAnswers(lambda: 0.0))
-    app = create_app(dispatch, Callers(), beside=[Route("/broken", broken)])
+    app = create_app(dispatch, Callers(), extra_routes=[Route("/broken", broken)])
     async with served(app) as url, session.get(f"{url}/broken") as response:
         with pytest.raises(aiohttp.ClientPayloadError):
             await response.read()

@@ -175,7 +175,7 @@ async def test_a_page_counts_against_the_address_that_asks(indexed: Context) -> 
 async def test_without_what_browsers_load_there_are_no_pages(
     indexed: Context, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http_server.pages, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(http_server.build_pages, "__defaults__", (tmp_path,))
     async with service(indexed, SETTINGS) as url, aiohttp.ClientSession() as browser:
         async with browser.get(url, headers=BROWSER) as response:
             assert (response.status, response.content_type) == (200, "application/json")

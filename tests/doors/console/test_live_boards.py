@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from roundtrip.api.server import protocol
 from roundtrip.api.server.drain import EndlessAnswers
-from roundtrip.console.support.live_stream import Listener, LiveBoards, LiveResponse, event
+from roundtrip.console.support.live_stream import Listener, LiveBoards, LiveResponse, encode_event
 from roundtrip.devnet.deploy import ContractDeployer
 from roundtrip.devnet.launchpad import LaunchRequest, launch
 from roundtrip.devnet.sync_rpc import SyncRpc
@@ -139,46 +139,46 @@ async def taken(listener: Listener) -> bytes | None:
 async def test_a_board_is_read_once_for_all_who_look_and_not_when_nobody_does() -> None:
     paced = Paced()
     with contextlib.ExitStack() as looking:
-        listeners = [looking.enter_context(paced.live.listening("one")) for _ in range(300)]
+        listeners = [looking.enter_context(paced.live.listen("one")) for _ in range(300)]
         await paced.reads(1)
-        assert {await taken(listener) for listener in listeners} == {event("rows", "first")}
-        late = looking.enter_context(paced.live.listening("one"))
-        assert await taken(late) == event("rows", "first")
+        assert {await taken(listener) for listener in listeners} == {encode_event("rows", "first")}
+        late = looking.enter_context(paced.live.listen("one"))
+        assert await taken(late) == encode_event("rows", "first")
         await paced.again()
         # It said nothing new: nothing was sent.
         assert {await listener.take(within_s=0) for listener in listeners} == {b": still there\n\n"}
         paced.says["rows"] = "second"
         await paced.again()
-        assert {await taken(listener) for listener in (*listeners, late)} == {event("rows", "second")}
+        assert {await taken(listener) for listener in (*listeners, late)} == {encode_event("rows", "second")}
         assert paced.read == 3
     tasks = [task for task in asyncio.all_tasks() if task.get_name() == "live one"]
     assert all(task.cancelling() for task in tasks)
     paced.says["rows"] = "third"
-    with paced.live.listening("one") as listener:
-        assert await taken(listener) == event("rows", "third")
+    with paced.live.listen("one") as listener:
+        assert await taken(listener) == encode_event("rows", "third")
 
 
 async def test_of_what_was_not_taken_the_newest_is_left() -> None:
     paced = Paced()
-    with paced.live.listening("one") as slow:
+    with paced.live.listen("one") as slow:
         await paced.reads(1)
         for number in range(50):
             paced.says = {"rows": f"{number}", "as-of": f"block {number}"}
             await paced.again()
-        assert await taken(slow) == event("rows", "49") + event("as-of", "block 49")
+        assert await taken(slow) == encode_event("rows", "49") + encode_event("as-of", "block 49")
 
 
 async def test_what_a_reading_leaves_out_stays_as_it_was() -> None:
     paced = Paced()
     paced.says = {"rows": "all", "state": "live"}
-    with paced.live.listening("one") as listener:
+    with paced.live.listen("one") as listener:
         await paced.reads(1)
         await taken(listener)
         paced.says = {"state": "away"}
         await paced.again()
-        assert await taken(listener) == event("state", "away")
-        with paced.live.listening("one") as late:
-            assert await taken(late) == event("rows", "all") + event("state", "away")
+        assert await taken(listener) == encode_event("state", "away")
+        with paced.live.listen("one") as late:
+            assert await taken(late) == encode_event("rows", "all") + encode_event("state", "away")
 
 
 async def test_where_nothing_is_new_a_comment_says_that_it_is_there() -> None:
@@ -187,7 +187,7 @@ async def test_where_nothing_is_new_a_comment_says_that_it_is_there() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_a_text_ends_no_event(end: str) -> None:
-    encoded = event("rows", f"a{end}{end}event: state{end}data: x")
+    encoded = encode_event("rows", f"a{end}{end}event: state{end}data: x")
     assert encoded == b"event: rows\ndata: a\ndata: \ndata: event: state\ndata: data: x\n\n"
 
 
@@ -198,18 +198,18 @@ def test_places_are_bounded_and_given_back() -> None:
     live = Paced(most=6, most_of_one=4).live
     with contextlib.ExitStack() as held:
         for _ in range(4):
-            held.enter_context(live.place("a"))
-        with pytest.raises(LimitReached) as refused, live.place("a"):
+            held.enter_context(live.reserve_stream("a"))
+        with pytest.raises(LimitReached) as refused, live.reserve_stream("a"):
             pass
         assert (refused.value.code, refused.value.status) == ("rate_limited", 429)
         for _ in range(2):
-            held.enter_context(live.place("b"))
-        with pytest.raises(ServiceFull) as full, live.place("c"):
+            held.enter_context(live.reserve_stream("b"))
+        with pytest.raises(ServiceFull) as full, live.reserve_stream("c"):
             pass
         assert (full.value.code, full.value.status) == ("busy", 503)
         assert full.value.retry_after_s
-        assert live.open() == 6
-    assert live.open() == 0
+        assert live.count_streams() == 6
+    assert live.count_streams() == 0
 
 
 async def test_an_address_has_four_streams(url: str, browser: aiohttp.ClientSession) -> None:
@@ -356,7 +356,7 @@ async def streaming(paced: Paced) -> AsyncIterator[str]:
 
     async def look(request: object) -> Response:
         place = contextlib.ExitStack()
-        place.enter_context(paced.live.place("x"))
+        place.enter_context(paced.live.reserve_stream("x"))
         ending = request.scope["state"]["ending"]  # type: ignore[attr-defined]
         return LiveResponse(paced.live, "one", place, ending, 1_000)
 
@@ -375,7 +375,7 @@ async def test_the_server_ends_and_does_not_wait_for_who_looks(browser: aiohttp.
         for one in found:
             with pytest.raises(EOFError):
                 await one.next()
-    assert paced.live.open() == 0
+    assert paced.live.count_streams() == 0
 
 
 @pytest.fixture
@@ -401,8 +401,8 @@ async def test_a_termination_ends_streams_before_the_drain(
 
 async def test_whoever_begins_to_look_while_the_server_ends_is_told_at_once() -> None:
     ending, listener = EndlessAnswers(), Listener()
-    ending.begin()
-    with ending.telling(listener.end):
+    ending.end_all()
+    with ending.on_shutdown(listener.end):
         assert await taken(listener) is None
 
 
@@ -411,9 +411,9 @@ async def test_who_goes_away_gives_his_place_back(browser: aiohttp.ClientSession
     async with streaming(paced) as url:
         async with stream(browser, url, "one") as found:
             await found.until(lambda told: told == {"rows": "first"})
-            assert paced.live.open() == 1
+            assert paced.live.count_streams() == 1
         async with asyncio.timeout(WAIT_S):
-            while paced.live.open():  # noqa: ASYNC110
+            while paced.live.count_streams():  # noqa: ASYNC110
                 await asyncio.sleep(0)
 
 
@@ -427,10 +427,10 @@ async def test_who_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch) -> 
         writer.write(b"GET /boards/one/live HTTP/1.1\r\nhost: x\r\n\r\n")
         await reader.readuntil(b"first")
         async with asyncio.timeout(WAIT_S):
-            while paced.live.open():
+            while paced.live.count_streams():
                 paced.says["rows"] = f"{paced.read} ".ljust(500_000, "x")
                 # With the last who looks the reading ends: it is not waited for.
                 paced.nudge()
                 await asyncio.sleep(0.01)
-        assert paced.live.open() == 0
+        assert paced.live.count_streams() == 0
         writer.close()

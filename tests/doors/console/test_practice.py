@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roundtrip.console.pages.account_sections.bag import warnings
+from roundtrip.console.pages.account_sections.bag import list_warnings
 from roundtrip.devnet.world import Built
 from roundtrip.domain.practice.practice import monday_s
 from roundtrip.services.practice.trades import MOST_CLOSINGS
@@ -184,7 +184,7 @@ def check(level: str, fees_bps: int | None = 100) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_what_is_to_be_known_of_a_holding_first(row: Mapping[str, Any], levels: list[str]) -> None:
-    assert [level for level, _ in warnings(row)] == levels
+    assert [level for level, _ in list_warnings(row)] == levels
 
 
 async def test_an_empty_bag_says_what_it_is(me: Account) -> None:

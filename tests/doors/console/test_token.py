@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from roundtrip.config.settings import Settings
-from roundtrip.console.pages.token import graph_of
+from roundtrip.console.pages.token import lay_out_group
 from roundtrip.console.support.render import Templates
 from roundtrip.devnet.compile import compile_contract
 from roundtrip.devnet.deploy import ContractDeployer, put_token
@@ -382,7 +382,7 @@ def test_a_bundle_is_drawn_with_a_name_for_each_of_its_wallets(funder: str | Non
         "snipers": None, "block": 9, "holders": None, "forensics": {"suspiciousBps": None},
     }  # fmt: skip
     launched = {"buyers": count, "boughtBps": 900, "heldBps": None, "fundersUnknown": 1}
-    drawn = graph_of(group)
+    drawn = lay_out_group(group)
     page = Templates({}).render("launch_piece.html", held=held, launched=launched, graphs=[drawn])
     for node in drawn["nodes"]:
         assert node["radius"] < node["x"] < 360 - node["radius"]

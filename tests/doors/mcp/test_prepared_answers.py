@@ -10,7 +10,7 @@ from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, KNOWN_PROTOCOL_VERSIO
 
 from roundtrip.api.mcp import server
 from roundtrip.api.mcp.envelope import MalformedMessage, read_envelope, read_headers
-from roundtrip.api.mcp.prepared_answers import PreparableRequest, plain_request
+from roundtrip.api.mcp.prepared_answers import PreparableRequest, read_plain_request
 from roundtrip.devnet.world import Built
 
 VERSIONS = [None, *KNOWN_PROTOCOL_VERSIONS]
@@ -60,7 +60,7 @@ def is_plain(sent: Sent) -> PreparableRequest | None:
 
 def plain_of(headers: list[tuple[bytes, bytes]], body: bytes) -> PreparableRequest | None:
     told = read_headers(headers)
-    return plain_request(told, read_envelope(told, body))
+    return read_plain_request(told, read_envelope(told, body))
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -72,7 +72,7 @@ async def test_the_listing_is_the_librarys(
     assert is_plain(sent) is not None
     assert is_plain(odd) is not None
     came = [await answered(session, base_url, one) for one in (sent, odd, sent, odd)]
-    monkeypatch.setattr(server, "plain_request", lambda headers, message: None)
+    monkeypatch.setattr(server, "read_plain_request", lambda headers, message: None)
     status, headers, body = await answered(session, base_url, sent)
     assert b'"check_token"' in body
     assert came == [(status, {**headers, "vary": "accept-encoding"}, body)] * 4

@@ -92,7 +92,7 @@ async def told(ctx: Context) -> dict[str, set[str]]:
     settings = Settings(metrics_port=free_port(), anon_per_minute=1000)
     async with (
         service(ctx, settings) as url,
-        prometheus.serve_metrics(settings, measures, prometheus.of_service(ctx)),
+        prometheus.serve_metrics(settings, measures, prometheus.service_metrics(ctx)),
         aiohttp.ClientSession() as session,
     ):
         for path in ("/v1/health", "/v1/check/0x12"):

@@ -50,7 +50,7 @@ async def test_what_was_done_and_how_it_stands_is_read(indexed: Context) -> None
     settings = Settings(metrics_port=free_port())
     async with (
         service(ctx) as url,
-        prometheus.serve_metrics(settings, ctx.measures, prometheus.of_service(ctx)),
+        prometheus.serve_metrics(settings, ctx.measures, prometheus.service_metrics(ctx)),
     ):
         async with aiohttp.ClientSession() as session:
             for path in ("/v1/health", "/v1/check/0x12"):
@@ -93,7 +93,7 @@ async def test_what_is_not_known_has_no_sample(ctx: Context) -> None:
     async with closed_database() as pool:
         settings = Settings(metrics_port=free_port())
         away = replace(ctx, pool=pool)
-        async with prometheus.serve_metrics(settings, Measures(), prometheus.of_service(away)):
+        async with prometheus.serve_metrics(settings, Measures(), prometheus.service_metrics(away)):
             found = {name for name, _ in samples(await asked(settings.metrics_port))}
     assert "roundtrip_head_block" in found
     assert not found & {"roundtrip_index_block", "roundtrip_index_behind_seconds", "roundtrip_jobs"}
@@ -101,7 +101,7 @@ async def test_what_is_not_known_has_no_sample(ctx: Context) -> None:
 
 async def test_a_port_that_is_taken_is_had_when_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
     """As while one process takes the place of another."""
-    monkeypatch.setattr(prometheus, "_TRY_AGAIN_S", 0.01)
+    monkeypatch.setattr(prometheus, "_RETRY_S", 0.01)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -124,10 +124,10 @@ async def test_a_port_that_stays_taken_is_warned_of_once(monkeypatch: pytest.Mon
             if next(tried, None) is not None:
                 raise OSError("taken")
 
-    monkeypatch.setattr(prometheus, "_TRY_AGAIN_S", 0.0)
+    monkeypatch.setattr(prometheus, "_RETRY_S", 0.0)
     monkeypatch.setattr(web, "TCPSite", Taken)
     with capture_logs() as logs:
-        await prometheus._listening(web.AppRunner(web.Application()), "127.0.0.1", 9464)
+        await prometheus._listen_with_retries(web.AppRunner(web.Application()), "127.0.0.1", 9464)
     said = "the port of metrics is taken, it is tried again"
     assert [(line["log_level"], line["event"]) for line in logs] == [("info", said), ("warning", said)]
 
@@ -136,8 +136,8 @@ async def test_without_a_port_nothing_listens() -> None:
     async with prometheus.serve_metrics(Settings(), Measures()):
         names = {task.get_name() for task in asyncio.all_tasks()}
     assert "metrics" not in names
-    assert prometheus.ports(0)(3) == {}
-    assert prometheus.ports(9100)(3) == {"ROUNDTRIP_METRICS_PORT": "9103"}
+    assert prometheus.metrics_ports(0)(3) == {}
+    assert prometheus.metrics_ports(9100)(3) == {"ROUNDTRIP_METRICS_PORT": "9103"}
 
 
 def test_a_histogram_adds_up() -> None:

@@ -62,7 +62,7 @@ def above(one: Told, among: list[Told]) -> list[str]:
 async def test_a_request_is_followed_down_to_the_node_and_the_database(house: House, built: Built) -> None:
     token = built.tokens["plain"]
     async with (
-        tracing.sent(house.settings(), house.ctx.measures, "serve"),
+        tracing.trace_to_collector(house.settings(), house.ctx.measures, "serve"),
         service(house.ctx) as url,
         aiohttp.ClientSession() as session,
         session.get(f"{url}/v1/check/{token}", headers={"traceparent": STRANGERS}) as response,
@@ -101,7 +101,7 @@ async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
     }  # fmt: skip
     ctx = replace(house.ctx, node=node)
     async with (
-        tracing.sent(house.settings(), ctx.measures, "serve"),
+        tracing.trace_to_collector(house.settings(), ctx.measures, "serve"),
         service(ctx) as url,
         aiohttp.ClientSession() as session,
         session.post(f"{url}/mcp", json=call) as response,
@@ -122,7 +122,7 @@ async def test_tools_are_followed_and_what_failed_says_so(house: House) -> None:
 
 
 async def test_what_nobody_asked_for_is_not_followed(house: House) -> None:
-    async with tracing.sent(house.settings(), house.ctx.measures, "serve"):
+    async with tracing.trace_to_collector(house.settings(), house.ctx.measures, "serve"):
         await house.ctx.heads.refresh()
         async with house.ctx.pool.acquire():
             pass
@@ -134,7 +134,7 @@ async def test_what_nobody_asked_for_is_not_followed(house: House) -> None:
 
 async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: House) -> None:
     measures = house.ctx.measures
-    async with tracing.sent(house.settings(), measures, "work"):
+    async with tracing.trace_to_collector(house.settings(), measures, "work"):
         for error in (asyncio.CancelledError("secret words"), RuntimeError("secret words")):
             with pytest.raises(type(error)), measures.span("job", "names", is_root=True):
                 raise error
@@ -147,7 +147,7 @@ async def test_a_span_that_is_left_or_fails_says_so_and_not_why(house: House) ->
 async def test_a_root_is_inside_of_nothing_whatever_goes_on(house: House) -> None:
     """A library may have taken a stranger's trace for the one that goes on."""
     measures = house.ctx.measures
-    async with tracing.sent(house.settings(), measures, "serve"):
+    async with tracing.trace_to_collector(house.settings(), measures, "serve"):
         with measures.span("job", "names", is_root=True), measures.span("request", "health", is_root=True):
             pass
     (job,), (request,) = house.heard.named("job names"), house.heard.named("request health")
@@ -163,7 +163,7 @@ async def test_a_collector_that_is_away_hurts_nobody(house: House) -> None:
     with capture_logs() as logged:
         async with (
             asyncio.timeout(20),
-            tracing.sent(settings, measures, "serve"),
+            tracing.trace_to_collector(settings, measures, "serve"),
             service(house.ctx) as url,
             aiohttp.ClientSession() as session,
         ):
@@ -193,10 +193,10 @@ async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPa
 
     # Their batches have as many.
     room, several = 512, 2_000
-    monkeypatch.setattr(otlp, "MOST_WAITING", room)
+    monkeypatch.setattr(otlp, "MOST_QUEUED", room)
     monkeypatch.setattr(otlp, "OTLPSpanExporter", Slow)
     measures = Measures()
-    async with tracing.sent(Settings(otlp_url="http://127.0.0.1:4318"), measures, "serve"):
+    async with tracing.trace_to_collector(Settings(otlp_url="http://127.0.0.1:4318"), measures, "serve"):
         for _ in range(several):
             with measures.span("request", "health", is_root=True):
                 pass
@@ -209,6 +209,6 @@ async def test_what_there_is_no_room_for_is_counted(monkeypatch: pytest.MonkeyPa
 
 async def test_off_nothing_is_followed() -> None:
     measures = Measures()
-    async with tracing.sent(Settings(), measures, "serve"):
+    async with tracing.trace_to_collector(Settings(), measures, "serve"):
         assert measures.traces is None
         assert measures.span("request", "health", is_root=True) is UNTRACED

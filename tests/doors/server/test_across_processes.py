@@ -19,8 +19,8 @@ import redis
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.admission.shared_minute_limits import SharedMinutes
 from roundtrip.api.sharing.valkey import Valkey
-from roundtrip.app.build import context
-from roundtrip.app.http_server import shape_of_answers
+from roundtrip.app.build import open_context
+from roundtrip.app.http_server import answers_version
 from roundtrip.config.networks import contracts_from
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built
@@ -246,8 +246,8 @@ async def test_services_over_different_databases_share_nothing(database_url: str
 
     async def shape(url: str) -> tuple[str, str]:
         contracts = contracts_from(built.contracts)
-        async with context(Settings(), "http://127.0.0.1:9", contracts, url) as ctx:
-            return ctx.service_id, shape_of_answers(ctx)
+        async with open_context(Settings(), "http://127.0.0.1:9", contracts, url) as ctx:
+            return ctx.service_id, answers_version(ctx)
 
     async with (
         database(database_url, f"service_one_{os.getpid()}") as one,

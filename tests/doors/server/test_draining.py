@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from roundtrip.api.server import drain
-from roundtrip.app.http_server import http_server, inherit_socket, listen
+from roundtrip.app.http_server import build_http_server, inherit_socket, listen
 
 WAIT_S = 20
 ASK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
@@ -104,7 +104,7 @@ async def ground() -> AsyncIterator[Ground]:
     app = Starlette(routes=[Route("/", page), Route("/waits", waits)])
     ready = asyncio.Event()
     with listen("127.0.0.1", 0, "a port") as listening:
-        task = asyncio.create_task(http_server(app, 100, ready=ready.set).serve(sockets=[listening]))
+        task = asyncio.create_task(build_http_server(app, 100, ready=ready.set).serve(sockets=[listening]))
         async with asyncio.timeout(WAIT_S):
             await ready.wait()
         found = Ground(listening.getsockname(), task, go, begun)

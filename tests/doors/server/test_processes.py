@@ -82,7 +82,7 @@ class Ground:
     async def until_new(self, before: int) -> int:
         """Waits until a place has another process, which is ready; its id."""
         async with asyncio.timeout(WAIT_S):
-            while before in self.pids() or not all(one.said_ready for one in self.supervisor.children()):  # noqa: ASYNC110
+            while before in self.pids() or not all(one.reported_ready for one in self.supervisor.children()):  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
         return self.pids()[-1]
 

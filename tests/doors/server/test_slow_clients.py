@@ -18,7 +18,7 @@ from starlette.routing import Route
 from roundtrip.api.dispatch import error_reply
 from roundtrip.api.http import app as http
 from roundtrip.api.server import protocol, responses
-from roundtrip.app.http_server import http_server, listen
+from roundtrip.app.http_server import build_http_server, listen
 from roundtrip.domain.base.errors import CallerFault
 from support.slow_clients import Slow
 
@@ -55,7 +55,7 @@ async def served(most_connections: int = 100) -> AsyncIterator[tuple[str, int]]:
     routes = [Route("/", page), Route("/large", large), Route("/waits", waits), Route("/go", goes)]
     app = Starlette(routes=[*routes, Route("/reads", Reads(), methods=["POST"])])
     with listen("127.0.0.1", 0, "a port") as listening:
-        server = http_server(app, most_connections)
+        server = build_http_server(app, most_connections)
         task = asyncio.create_task(server.serve(sockets=[listening]))
         async with asyncio.timeout(WAIT_S):
             # uvicorn tells of its start by a flag only.
@@ -299,7 +299,7 @@ async def test_a_silent_connection_makes_room_the_oldest_first() -> None:
 
 async def test_one_address_has_a_part_of_the_places(monkeypatch: pytest.MonkeyPatch) -> None:
     """It makes room among its own only, and is told busy; others find a place."""
-    monkeypatch.setattr(protocol, "_LEAST_OF_ONE", 1)
+    monkeypatch.setattr(protocol, "_LEAST_PER_NAME", 1)
     async with hosting(20) as guests:
         other = await guests.come("127.0.0.3")
         silent = await guests.come("127.0.0.2")
@@ -328,8 +328,8 @@ def test_one_that_made_room_does_not_make_it_again() -> None:
     places = protocol.ConnectionPlaces(2)
     first = Client(places, "192.0.2.1")
     busy = Client(places, "192.0.2.2")
-    places.settle(first, answering=False, idle=True)  # type: ignore[arg-type]
-    places.settle(busy, answering=True, idle=False)  # type: ignore[arg-type]
+    places.update(first, answering=False, idle=True)  # type: ignore[arg-type]
+    places.update(busy, answering=True, idle=False)  # type: ignore[arg-type]
     burst = [Client(places, f"198.51.100.{n}") for n in range(5)]
     assert (first.closed, busy.closed) == (1, 0)
     assert [one.came_in for one in burst] == [True] * 5

@@ -22,11 +22,11 @@ async def url(ctx: Context) -> AsyncIterator[str]:
     pressure = RunLimit(8, lambda: now_s)
     for _ in range(20):
         now_s += SHEDS_AFTER_S
-        pressure.note(now_s, LATE_S, 0)
+        pressure.record_delay(now_s, LATE_S, 0)
     now_s += 1.0
     gate = gate_over(ctx, None)
     dispatch = Dispatch(ctx, gate, SharedAnswers(lambda: 0.0))
-    async with gate.open(), served(create_app(dispatch, Callers(), turns_away=pressure.turns_away)) as at:
+    async with gate.open(), served(create_app(dispatch, Callers(), should_shed=pressure.should_shed)) as at:
         yield at
 
 

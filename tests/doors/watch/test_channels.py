@@ -13,7 +13,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
-from roundtrip.app.notifiers import outward
+from roundtrip.app.notifiers import open_notifiers
 from roundtrip.config.settings import Settings
 from roundtrip.domain.accounts import keys
 from roundtrip.domain.watch.alerts import Draft
@@ -64,7 +64,7 @@ async def receiver() -> AsyncIterator[Receiver]:
 @pytest.fixture
 async def shop(ctx: Context, receiver: Receiver, tmp_path: Path) -> AsyncIterator[Context]:
     settings = Settings(secret_key=KEY, var=tmp_path, webhook_loopback=(f"127.0.0.1:{receiver.port}",))
-    async with outward(settings) as out:
+    async with open_notifiers(settings) as out:
         yield replace(random_context(ctx, Clock()), outward=out)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from roundtrip.app.notifiers import outward
+from roundtrip.app.notifiers import open_notifiers
 from roundtrip.config.settings import Settings
 from roundtrip.devnet.world import Built, describe
 from roundtrip.domain.watch.alerts import Draft
@@ -85,7 +85,7 @@ async def shop(
             "ROUNDTRIP_TELEGRAM_TOKEN": telegram.token,
             "ROUNDTRIP_TELEGRAM_URL": telegram.url,
         }
-        async with outward(settings) as out:
+        async with open_notifiers(settings) as out:
             found = replace(
                 ctx, pool=pool, outward=out, now_s=time.time, entropy=lambda: secrets.token_bytes(32)
             )

@@ -37,29 +37,29 @@ def test_a_line_every_ten_seconds_tells_how_far_how_fast_and_how_long() -> None:
 def test_how_long_is_by_the_pace_of_late_and_rounded_up() -> None:
     clock = Clock()
     left = TimeLeft(clock)
-    assert left.of(Step(0, 1000, 0)) is None
+    assert left.update(Step(0, 1000, 0)) is None
     clock.now_s += 10
-    assert left.of(Step(900, 1000, 0)) == 2
+    assert left.update(Step(900, 1000, 0)) == 2
     clock.now_s += 10
     # Slower now, and the chain goes on.
-    assert left.of(Step(910, 1010, 0)) == 100
+    assert left.update(Step(910, 1010, 0)) == 100
 
 
 def test_at_the_newest_block_nothing_is_left_however_it_came_there() -> None:
     left = TimeLeft(Clock())
-    assert left.of(Step(1000, 1000, 0)) == 0
-    assert left.of(Step(1001, 1000, 0)) == 0
+    assert left.update(Step(1000, 1000, 0)) == 0
+    assert left.update(Step(1001, 1000, 0)) == 0
 
 
 def test_back_after_a_fork_or_on_from_what_is_older_it_is_measured_anew() -> None:
     clock = Clock()
     left = TimeLeft(clock)
-    left.of(Step(100, 1000, 0, older=True))
+    left.update(Step(100, 1000, 0, older=True))
     for step in (Step(200, 1000, 0), Step(150, 1000, 0), Step(150, 1000, 0)):
         clock.now_s += 1
-        assert left.of(step) is None
+        assert left.update(step) is None
     clock.now_s += 1
-    assert left.of(Step(160, 1000, 0)) == 84
+    assert left.update(Step(160, 1000, 0)) == 84
 
 
 def test_without_a_terminal_it_is_lines() -> None:

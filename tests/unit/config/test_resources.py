@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roundtrip.config.resources import NPM, NotInstalled, laid_out
+from roundtrip.config.resources import NPM, NotInstalled, lay_out_project
 
 PROJECT = Path(__file__).resolve().parents[3]
 SAID: list[str] = []
@@ -36,12 +36,12 @@ def test_it_is_laid_out_once_and_again_for_another_release(
     npm(tmp_path / "bin", monkeypatch, 'mkdir node_modules && echo "$@" >> ../asked')
     given, folder, said = carried(tmp_path / "carried"), tmp_path / "project", list[str]()
     for _ in range(2):
-        assert laid_out(given, folder, said.append) == folder
+        assert lay_out_project(given, folder, said.append) == folder
     assert (tmp_path / "asked").read_text().splitlines() == [" ".join(NPM[1:])]
     assert said == ["installing the local chain's node"]
     assert (folder / "contracts" / "token.vy").read_text() == "# a token"
     (given / "contracts" / "token.vy").write_text("# another")
-    laid_out(given, folder, said.append)
+    lay_out_project(given, folder, said.append)
     assert (folder / "contracts" / "token.vy").read_text() == "# another"
     assert len(said) == 2
 
@@ -52,12 +52,12 @@ def test_what_npm_could_not_install_is_told_and_tried_again(
     given, folder = carried(tmp_path / "carried"), tmp_path / "project"
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotInstalled, match="npm"):
-        laid_out(given, folder, SAID.append)
+        lay_out_project(given, folder, SAID.append)
     npm(tmp_path / "bin", monkeypatch, "echo no network >&2; exit 1")
     with pytest.raises(NotInstalled, match="no network"):
-        laid_out(given, folder, SAID.append)
+        lay_out_project(given, folder, SAID.append)
     npm(tmp_path / "bin", monkeypatch, "mkdir node_modules")
-    assert laid_out(given, folder, SAID.append) == folder
+    assert lay_out_project(given, folder, SAID.append) == folder
 
 
 def test_a_wheel_asks_for_what_was_tested() -> None:

@@ -10,7 +10,7 @@ from pydantic_settings import SettingsError
 from roundtrip.app import notifiers
 from roundtrip.app.build import node_urls
 from roundtrip.chain.rpc.endpoints import NodeUrl
-from roundtrip.cli.demo import of_ones_own
+from roundtrip.cli.demo import relax_limits
 from roundtrip.config.networks import ROBINHOOD
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
@@ -98,7 +98,7 @@ async def test_where_nothing_can_be_sent_is_said_in_one_line(
     monkeypatch: pytest.MonkeyPatch, given: dict[str, Any], told: str
 ) -> None:
     with pytest.raises(CannotRun) as refused:
-        async with notifiers.outward(read(monkeypatch, **given)):
+        async with notifiers.open_notifiers(read(monkeypatch, **given)):
             raise AssertionError("it was taken")
     (name,) = given
     assert str(refused.value) == f"ROUNDTRIP_{name.upper()} cannot be used: {told}"
@@ -130,7 +130,7 @@ async def test_places_to_send_to_are_taken(monkeypatch: pytest.MonkeyPatch) -> N
         telegram_url="http://127.0.0.1:9001",
         webhook_loopback=["127.0.0.1:9001", "localhost:80", "[::1]:9002"],
     )
-    async with notifiers.outward(given) as outward:
+    async with notifiers.open_notifiers(given) as outward:
         assert outward.bot is not None
 
 
@@ -153,4 +153,4 @@ def test_a_demo_lets_who_is_alone_there_ask_more(
 ) -> None:
     settings = read(monkeypatch, **given)
     assert settings.anon_per_minute == 10
-    assert of_ones_own(settings).anon_per_minute == a_minute
+    assert relax_limits(settings).anon_per_minute == a_minute

@@ -125,7 +125,7 @@ def restored() -> Iterator[None]:
 @pytest.mark.usefixtures("restored")
 def test_lines_of_libraries_are_like_ours(capfd: pytest.CaptureFixture[str]) -> None:
     for _ in range(2):
-        logs.configure(watched=False)
+        logs.configure(is_readable=False)
     with bound_contextvars(request="5bf5b80fb0e5"):
         structlog.get_logger("ours").warning("something", url="https://a.example/s3cr3t")
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import asyncpg
 import structlog
 
-from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.store.accounts import call_counts
 from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
@@ -100,7 +100,7 @@ class BatchWriter(ABC):
 
     def _start_flush(self) -> None:
         if self._flushing is None and not self._is_away():
-            self._flushing = begin_for_all(self._flush(), type(self).__name__)
+            self._flushing = start_detached_task(self._flush(), type(self).__name__)
 
     async def _flush(self) -> None:
         try:

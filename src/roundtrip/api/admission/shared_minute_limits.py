@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.api.sharing.valkey import NAMESPACE, Script, StoreUnavailable, Valkey
 
 from .minute_limits import WINDOW_MS, MinuteLimits, Ticket, over
@@ -154,7 +154,7 @@ class SharedMinutes:
 
     def _begin(self) -> None:
         if self._flushing is None:
-            self._flushing = begin_for_all(self._flush(), "minutes")
+            self._flushing = start_detached_task(self._flush(), "minutes")
 
     async def _flush(self) -> None:
         waiting: list[_WaitingLimit] = []
@@ -183,7 +183,7 @@ class SharedMinutes:
             return None
         numbers = answer if isinstance(answer, list) else [answer]
         if len(numbers) != 2 * len(waiting) or not all(_could_be(number) for number in numbers):
-            self.valkey.distrust("counts that are none")
+            self.valkey.mark_unavailable("counts that are none")
             return None
         return list(zip(numbers[::2], numbers[1::2], strict=True))
 

@@ -1,4 +1,4 @@
-"""The front door as programs see it: a short JSON. People are shown a page of the console."""
+"""GET / for programs: a short JSON document. Browsers get a page of the console."""
 
 from collections.abc import Iterable
 
@@ -19,33 +19,33 @@ LINKS = {
 _VARY = (b"vary", b"accept")
 
 
-def short_json() -> bytes:
-    """What a program is told."""
-    told = {"name": "roundtrip", "version": roundtrip.__version__, "about": WHAT, "links": LINKS}
-    return msgspec.json.encode(told)
+def front_json() -> bytes:
+    """The JSON document of GET /."""
+    document = {"name": "roundtrip", "version": roundtrip.__version__, "about": WHAT, "links": LINKS}
+    return msgspec.json.encode(document)
 
 
-def wants_page(asked: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether these request headers like a page at least as well as JSON, and name it."""
+def prefers_html(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the Accept headers name text/html with at least JSON's weight."""
     weights: dict[str, float] = {}
-    for name, value in asked:
+    for name, value in headers:
         if name == b"accept":
-            weights.update(_weights(value.decode("latin-1")))
+            weights.update(_parse_weights(value.decode("latin-1")))
     html = weights.get("text/html", 0.0)
     return html > 0 and html >= weights.get("application/json", 0.0)
 
 
-def _weights(accept: str) -> dict[str, float]:
-    found = {}
-    for one in accept.lower().split(","):
-        kind, *rest = (part.strip() for part in one.split(";"))
+def _parse_weights(accept: str) -> dict[str, float]:
+    weights = {}
+    for media_range in accept.lower().split(","):
+        kind, *rest = (part.strip() for part in media_range.split(";"))
         weight = next((part[2:] for part in rest if part.startswith("q=")), "1")
         try:
-            found[kind] = float(weight)
+            weights[kind] = float(weight)
         except ValueError:
-            found[kind] = 0.0
-    return found
+            weights[kind] = 0.0
+    return weights
 
 
-FRONT = Document(short_json(), headers=(_VARY,))
+FRONT = Document(front_json(), headers=(_VARY,))
 """GET / for programs."""

@@ -1,4 +1,4 @@
-"""The service for language models, in plain markdown: /llms.txt."""
+"""/llms.txt: the service described for language models, in markdown."""
 
 from roundtrip.api.operations.catalog import OPERATIONS, tools
 from roundtrip.api.operations.operation import AnyOperation
@@ -27,7 +27,7 @@ def llms_txt() -> str:
         "",
         "## Endpoints",
         "",
-        *(_endpoint(row) for row in OPERATIONS if row.path is not None),
+        *(_format_endpoint(row) for row in OPERATIONS if row.path is not None),
         "- `GET /v1/tools.json`: the tools as plain function definitions.",
         "- `GET /v1/openapi.json`: all of the above as OpenAPI 3.1.",
         "",
@@ -35,31 +35,31 @@ def llms_txt() -> str:
         "",
         "Over the model context protocol: JSON-RPC, method `tools/call`, `POST /mcp`. Hello is not needed.",
         "",
-        *(_tool(row) for row in tools()),
+        *(_format_tool(row) for row in tools()),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _endpoint(row: AnyOperation) -> str:
+def _format_endpoint(row: AnyOperation) -> str:
     fields = [
         field if default else f"{field}?"
         for field, default in zip(row.params.__struct_encode_fields__, _required_flags(row), strict=True)
         if row.method == "POST" or field in row.query
     ]
-    asked = f" ({', '.join(fields)})" if fields else ""
-    return f"- `{row.method} {row.path}`{asked}: {row.title}.{_key(row)}"
+    parameters = f" ({', '.join(fields)})" if fields else ""
+    return f"- `{row.method} {row.path}`{parameters}: {row.title}.{_format_key_note(row)}"
 
 
-def _tool(row: AnyOperation) -> str:
-    return f"- `{row.name}`: {row.tool_description()}{_key(row)}"
+def _format_tool(row: AnyOperation) -> str:
+    return f"- `{row.name}`: {row.tool_description()}{_format_key_note(row)}"
 
 
 def _required_flags(row: AnyOperation) -> list[bool]:
-    """Of each parameter whether it has to be given."""
+    """For each parameter, whether it is required."""
     fields = row.params.__struct_encode_fields__
-    needed = len(fields) - len(row.params.__struct_defaults__)
-    return [place < needed for place in range(len(fields))]
+    required = len(fields) - len(row.params.__struct_defaults__)
+    return [index < required for index in range(len(fields))]
 
 
-def _key(row: AnyOperation) -> str:
+def _format_key_note(row: AnyOperation) -> str:
     return " Needs a key." if row.key else ""

@@ -1,4 +1,4 @@
-"""The OpenAPI document: every operation that has a path, out of the one table."""
+"""The OpenAPI document: every operation that has a path, from the table."""
 
 import re
 from collections.abc import Iterable
@@ -66,17 +66,17 @@ _ERROR: Json = {
 def openapi_json() -> Json:
     """The body of GET /v1/openapi.json."""
     rows = [row for row in OPERATIONS if row.path is not None]
-    kinds = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
-    refs, schemas = schema_components(kinds, _REF)
-    named = dict(zip(kinds, refs, strict=True))
+    types = [kind for row in rows for kind in (row.params, row.path_answer or row.answer)]
+    refs, schemas = schema_components(types, _REF)
+    refs_by_type = dict(zip(types, refs, strict=True))
     paths: dict[str, Json] = {}
     for row in rows:
         assert row.path is not None
-        paths.setdefault(row.path, {})[row.method.lower()] = _operation(row, named, schemas)
+        paths.setdefault(row.path, {})[row.method.lower()] = _build_operation(row, refs_by_type, schemas)
     for row in rows:
         if row.method == "GET":
-            schemas.pop(_name(named[row.params]), None)
-    paths["/v1/tools.json"] = {"get": _tools()}
+            schemas.pop(_schema_name(refs_by_type[row.params]), None)
+    paths["/v1/tools.json"] = {"get": _build_tools_path()}
     return {
         "openapi": "3.1.0",
         "info": {"title": "roundtrip", "version": "1", "description": INSTRUCTIONS},
@@ -85,45 +85,47 @@ def openapi_json() -> Json:
         "components": {
             "schemas": {"Error": _ERROR, **dict(sorted(schemas.items()))},
             "securitySchemes": _SECURITY,
-            "headers": {name: _header(name) for name in _HEADERS},
+            "headers": {name: _build_header(name) for name in _HEADERS},
         },
     }
 
 
-def _operation(row: AnyOperation, named: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
+def _build_operation(row: AnyOperation, refs_by_type: dict[type[msgspec.Struct], Any], schemas: Json) -> Json:
     assert row.path is not None
-    parameters, body = _parameters_of(row, schemas[_name(named[row.params])], named[row.params])
+    parameters, body = _split_parameters(
+        row, schemas[_schema_name(refs_by_type[row.params])], refs_by_type[row.params]
+    )
     limits = ("x-ratelimit-limit", "x-ratelimit-remaining") if row.counts != "never" else ()
     cache = ("x-cache",) if row.shared_by is not None else ()
     answer = {
         "description": "The answer.",
-        "headers": _headers((*limits, *cache), required=True),
-        "content": {"application/json": {"schema": named[row.path_answer or row.answer]}},
+        "headers": _build_headers((*limits, *cache), required=True),
+        "content": {"application/json": {"schema": refs_by_type[row.path_answer or row.answer]}},
     }
     return {
         "operationId": row.name,
         "summary": row.title,
         "description": row.description,
-        "security": _security(row),
+        "security": _build_security(row),
         **({"parameters": parameters} if parameters else {}),
         **({"requestBody": body} if body else {}),
-        "responses": {"200": answer, **_errors(row, limits)},
+        "responses": {"200": answer, **_build_errors(row, limits)},
     }
 
 
-def _parameters_of(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
-    """Parameters of path and query, and the body."""
+def _split_parameters(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Json], Json | None]:
+    """The operation's path and query parameters, and its request body."""
     assert row.path is not None
     in_path = re.findall(r"\{(\w+)\}", row.path)
     parameters = []
-    for name, one in schema["properties"].items():
-        where = "path" if name in in_path else "query" if name in row.query else None
-        if where is not None:
-            told = {key: value for key, value in one.items() if key != "description"}
+    for name, field_schema in schema["properties"].items():
+        location = "path" if name in in_path else "query" if name in row.query else None
+        if location is not None:
+            without_description = {key: value for key, value in field_schema.items() if key != "description"}
             parameters.append(
                 {
-                    "name": name, "in": where, "required": where == "path",
-                    "description": one.get("description", ""), "schema": told,
+                    "name": name, "in": location, "required": location == "path",
+                    "description": field_schema.get("description", ""), "schema": without_description,
                 }
             )  # fmt: skip
     if row.takes_min_block:
@@ -138,7 +140,7 @@ def _parameters_of(row: AnyOperation, schema: Json, ref: Json) -> tuple[list[Jso
     return parameters, {"required": True, "content": {"application/json": {"schema": ref}}}
 
 
-def _errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
+def _build_errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
     by_status: dict[int, list[str]] = {}
     for code in row.codes():
         by_status.setdefault(STATUS_BY_CODE[code], []).append(code)
@@ -146,47 +148,47 @@ def _errors(row: AnyOperation, limits: tuple[str, ...]) -> Json:
         str(status): {
             "description": f"{_REASONS[status]} Codes: {', '.join(codes)}.",
             "headers": {
-                **_headers(limits, required=status == 429),
-                **_headers(("retry-after",) if status in (429, 503) else (), required=status == 429),
+                **_build_headers(limits, required=status == 429),
+                **_build_headers(("retry-after",) if status in (429, 503) else (), required=status == 429),
             },
-            "content": {"application/json": {"schema": _error_of(codes)}},
+            "content": {"application/json": {"schema": _narrow_error(codes)}},
         }
         for status, codes in sorted(by_status.items())
     }
 
 
-def _error_of(codes: Iterable[str]) -> Json:
-    """The error with the codes that it may have."""
+def _narrow_error(codes: Iterable[str]) -> Json:
+    """The error schema narrowed to some codes."""
     narrowed = {"properties": {"error": {"properties": {"code": {"enum": list(codes)}}}}}
     return {"allOf": [{"$ref": _REF.format(name="Error")}, narrowed]}
 
 
-def _security(row: AnyOperation) -> list[Json]:
-    """The ways in, any of them: without a key where none is needed, and by a key where calls are counted."""
+def _build_security(row: AnyOperation) -> list[Json]:
+    """Alternative security requirements: no key where none is needed, and a key where calls are counted."""
     if row.counts == "never" and not row.key:
         return []
-    shown: list[Json] = [{"bearer": []}, {"apiKey": []}]
-    return shown if row.key else [{}, *shown]
+    schemes: list[Json] = [{"bearer": []}, {"apiKey": []}]
+    return schemes if row.key else [{}, *schemes]
 
 
-def _headers(names: Iterable[str], required: bool) -> Json:
-    return {name: _header(name, required) if required else _header_ref(name) for name in names}
+def _build_headers(names: Iterable[str], required: bool) -> Json:
+    return {name: _build_header(name, required) if required else _reference_header(name) for name in names}
 
 
-def _header_ref(name: str) -> Json:
+def _reference_header(name: str) -> Json:
     return {"$ref": f"#/components/headers/{name}"}
 
 
-def _header(name: str, required: bool = False) -> Json:
+def _build_header(name: str, required: bool = False) -> Json:
     description, schema = _HEADERS[name]
     return {"description": description, **({"required": True} if required else {}), "schema": schema}
 
 
-def _name(ref: Json) -> str:
+def _schema_name(ref: Json) -> str:
     return str(ref["$ref"]).rsplit("/", 1)[1]
 
 
-def _tools() -> Json:
+def _build_tools_path() -> Json:
     tool = {
         "type": "object",
         "properties": {

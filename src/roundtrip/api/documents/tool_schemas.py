@@ -1,4 +1,5 @@
-"""What the table says to readers: tools.json, docs/api.md, and the schemas that tools are listed with."""
+"""Documents generated from the table of operations and the policy: tools.json, docs/api.md,
+docs/verdicts.md."""
 
 import copy
 from collections.abc import Iterable, Mapping
@@ -11,7 +12,7 @@ from roundtrip.api.operations.operation import ONCE, AnyOperation
 from roundtrip.api.request import min_block
 from roundtrip.domain.base.errors import STATUS_BY_CODE
 from roundtrip.domain.base.policy import Policy
-from roundtrip.domain.check import policy_tables as explained
+from roundtrip.domain.check import policy_tables as explanations
 
 from .about import ABOUT
 
@@ -24,7 +25,7 @@ PUBLISHED_NAMES = {
     "RpcRequest": "Request",
     "TradeStep": "StepAnswer",
 }
-"""Classes whose schema has another name. Clients generate types from the published name, so it stays."""
+"""Published schema names that differ from the class names. Clients generate types from them, so they stay."""
 
 
 def params_schema(operation: AnyOperation) -> dict[str, Any]:
@@ -43,7 +44,7 @@ def answer_schema(operation: AnyOperation) -> dict[str, Any]:
 
 
 def path_schema(operation: AnyOperation) -> dict[str, Any]:
-    """The same of what its path gives."""
+    """The answer over HTTP as one self-contained JSON Schema object."""
     return _inline_schema(operation.path_answer or operation.answer)
 
 
@@ -61,31 +62,32 @@ def _inline_schema(kind: type[msgspec.Struct]) -> dict[str, Any]:
 def schema_components(
     kinds: Iterable[type[msgspec.Struct]], ref_template: str
 ) -> tuple[tuple[dict[str, Any], ...], dict[str, Any]]:
-    """References to the types, and their schemas by name. A type's docstring describes it, in one line:
-    Python 3.13 takes the indentation out of docstrings, and earlier ones leave it."""
+    """References to the types, and their schemas by published name. Descriptions (docstrings) are put on one
+    line: Python 3.13 strips the indentation of docstrings, earlier versions do not."""
     refs, components = msgspec.json.schema_components(kinds, ref_template=ref_template)
     renamed = {
-        ref_template.format(name=own): ref_template.format(name=name) for own, name in PUBLISHED_NAMES.items()
+        ref_template.format(name=class_name): ref_template.format(name=name)
+        for class_name, name in PUBLISHED_NAMES.items()
     }
     published: dict[str, Any] = {}
-    for own, schema in components.items():
-        name = PUBLISHED_NAMES.get(own, own)
+    for class_name, schema in components.items():
+        name = PUBLISHED_NAMES.get(class_name, class_name)
         if "title" in schema:
             schema["title"] = name
         if "description" in schema:
             schema["description"] = " ".join(schema["description"].split())
-        published[name] = _with_refs(schema, renamed)
-    return tuple(_with_refs(ref, renamed) for ref in refs), published
+        published[name] = _rename_refs(schema, renamed)
+    return tuple(_rename_refs(ref, renamed) for ref in refs), published
 
 
-def _with_refs(schema: Any, renamed: Mapping[str, str]) -> Any:
+def _rename_refs(schema: Any, renamed: Mapping[str, str]) -> Any:
     """The schema with its references renamed."""
     if isinstance(schema, dict):
         return {
-            key: renamed.get(part, part) if key == "$ref" else _with_refs(part, renamed)
+            key: renamed.get(part, part) if key == "$ref" else _rename_refs(part, renamed)
             for key, part in schema.items()
         }
-    return [_with_refs(part, renamed) for part in schema] if isinstance(schema, list) else schema
+    return [_rename_refs(part, renamed) for part in schema] if isinstance(schema, list) else schema
 
 
 def tools_json() -> dict[str, Any]:
@@ -115,8 +117,8 @@ EMPTY_VERDICTS = f"# Verdicts\n\n{POLICY_BEGINS}\n{POLICY_ENDS}\n"
 
 
 def verdicts_markdown(page: str, policy: Policy) -> str:
-    """The page with everything between its two marks written anew from the policy. Raises ValueError when
-    a mark is missing."""
+    """The page with the text between its two markers regenerated from the policy. Raises ValueError: a marker
+    is missing."""
     before, rest = page.split(POLICY_BEGINS)
     _, after = rest.split(POLICY_ENDS)
     return f"{before}{POLICY_BEGINS}\n{policy_tables(policy)}{POLICY_ENDS}{after}"
@@ -126,9 +128,9 @@ def policy_tables(policy: Policy) -> str:
     """Codes, flags and thresholds as tables."""
     lines = [f"Policy version {policy.version}; written by `roundtrip publish`, do not edit by hand.", ""]
     for heads, rows in (
-        (("code", "level", "when (the first that is proven)"), explained.codes(policy)),
-        (("flag", "line", "when"), explained.flags(policy)),
-        (("threshold", "value", "what it is"), explained.thresholds(policy)),
+        (("code", "level", "when (the first that is proven)"), explanations.codes(policy)),
+        (("flag", "line", "when"), explanations.flags(policy)),
+        (("threshold", "value", "what it is"), explanations.thresholds(policy)),
     ):
         lines += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
         for row in rows:
@@ -138,15 +140,15 @@ def policy_tables(policy: Policy) -> str:
     return "\n".join(lines)
 
 
-def _structs(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
-    """What is written down of one operation."""
-    asked = ("Parameters", operation.params)
+def _schema_types(operation: AnyOperation) -> list[tuple[str, type[msgspec.Struct]]]:
+    """The titles and types of the schemas that docs/api.md shows of one operation."""
+    parameters = ("Parameters", operation.params)
     if operation.path_answer is None:
-        return [asked, ("Answer", operation.answer)]
-    return [asked, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
+        return [parameters, ("Answer", operation.answer)]
+    return [parameters, ("Answer over HTTP", operation.path_answer), ("The tool's answer", operation.answer)]
 
 
-def _codes_text(operation: AnyOperation) -> str:
+def _format_codes(operation: AnyOperation) -> str:
     return ", ".join(f"{STATUS_BY_CODE[code]} {code}" for code in operation.codes())
 
 
@@ -171,8 +173,8 @@ def api_markdown() -> str:
             lines += [f"- Repeats: {ONCE}"]
         if operation.takes_min_block:
             lines += [f"- Header `{min_block.NAME}`, or `{min_block.META}` in `_meta`: {min_block.SAID}"]
-        lines += [f"- Errors: {_codes_text(operation)}", ""]
-        for title, kind in _structs(operation):
+        lines += [f"- Errors: {_format_codes(operation)}", ""]
+        for title, kind in _schema_types(operation):
             schema = msgspec.json.format(msgspec.json.encode(_inline_schema(kind)), indent=1).decode()
             lines += [f"{title}:", "", "```json", schema, "```", ""]
     return "\n".join(lines).rstrip() + "\n"

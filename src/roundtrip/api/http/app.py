@@ -1,4 +1,4 @@
-"""The HTTP door: one loop over the table."""
+"""The HTTP API: routes built from the table of operations."""
 
 import asyncio
 import gzip
@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from roundtrip.api.admission.gate import Gate
 from roundtrip.api.admission.minute_limits import MinuteLimits
 from roundtrip.api.dispatch import Dispatch, DoorReply, Unexpected, error_reply, render_error
-from roundtrip.api.documents.landing import FRONT, wants_page
+from roundtrip.api.documents.landing import FRONT, prefers_html
 from roundtrip.api.documents.llms_txt import llms_txt
 from roundtrip.api.documents.openapi import openapi_json
 from roundtrip.api.documents.tool_schemas import tools_json
@@ -29,10 +29,10 @@ from roundtrip.api.mcp.server import McpDoor
 from roundtrip.api.operations.catalog import OPERATIONS
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import CallerRequest, Callers, anonymous, is_loopback
-from roundtrip.api.request.idempotency import given_once
-from roundtrip.api.request.min_block import given_min_block
-from roundtrip.api.request.request_ids import HEADER, begin_request
-from roundtrip.api.request.secret_paths import clean
+from roundtrip.api.request.idempotency import shown_idempotency_keys
+from roundtrip.api.request.min_block import shown_min_blocks
+from roundtrip.api.request.request_ids import HEADER, start_request
+from roundtrip.api.request.secret_paths import hide_keys
 from roundtrip.api.server.protocol import BODY_S
 from roundtrip.api.server.responses import (
     CORS,
@@ -42,9 +42,9 @@ from roundtrip.api.server.responses import (
     NO_STORE,
     BodyUnread,
     Document,
+    accepts_gzip,
     send_options,
     send_reply,
-    takes_gzip,
 )
 from roundtrip.domain.base.errors import CallerFault, LimitReached, RoundtripError, ServiceFull
 from roundtrip.domain.base.metrics import Measures
@@ -53,25 +53,25 @@ from roundtrip.services.runtime.context import Context
 MOST_BODY_BYTES = 64 * 1024
 
 log = structlog.get_logger(__name__)
-_NOBODY = CallerRequest("")
-"""Of whom nothing is counted."""
+_UNCOUNTED_CALLER = CallerRequest("")
+"""The caller of operations that count no calls."""
 _NO_QUERY: Mapping[str, str] = {}
-_CUT, _SQUEEZED = "http", "http gzip"
+_PATH_FORM, _GZIP_FORM = "http", "http gzip"
 _HEALTH = "/v1/health"
-_FULL_CODE = "busy"
-_FULL = render_error(
-    ServiceFull(_FULL_CODE, "More is asked than can be answered now; ask again in a moment.", 1)
+_OVERLOADED_CODE = "busy"
+_OVERLOADED = render_error(
+    ServiceFull(_OVERLOADED_CODE, "More is asked than can be answered now; ask again in a moment.", 1)
 )
-"""Made once: it has to cost next to nothing, so that its request's id is in the header alone."""
-_FULL_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
+"""Encoded once, because it must cost almost nothing; so the request's id is only in the header."""
+_OVERLOADED_PAGE = b"Too many people ask at once. Load this page again in a moment.\n"
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
-Lost = Callable[[Scope, CallerFault], Response]
-"""Makes a page that says so."""
+NotFoundPage = Callable[[Scope, CallerFault], Response]
+"""Renders the page for a path that does not exist."""
 
 
 async def read_body(receive: Receive, within_s: float = BODY_S) -> bytes:
-    """The request's body. Raises BodyUnread (bad_input) past the size this service reads, and where it takes
+    """The request's body. Raises BodyUnread (bad_input): it is larger than ``MOST_BODY_BYTES``, or takes
     longer than ``within_s``."""
     try:
         async with asyncio.timeout(within_s):
@@ -93,63 +93,65 @@ async def _read_body(receive: Receive) -> bytes:
             return bytes(received)
 
 
-def _cut(reply: DoorReply, operation: AnyOperation) -> DoorReply:
-    """As much of an answer as this door gives; of a shared one that is cut once."""
+def _encode_for_path(reply: DoorReply, operation: AnyOperation) -> DoorReply:
+    """The reply with the operation's ``path_answer``; of a shared answer, encoded once."""
     if operation.path_answer is None or reply.error is not None:
         return reply
-    body = (reply.forms or {}).get(_CUT)
+    body = (reply.forms or {}).get(_PATH_FORM)
     if body is None:
         body = msgspec.json.encode(msgspec.json.decode(reply.body, type=operation.path_answer))
         if reply.forms is not None:
-            reply.forms[_CUT] = body
+            reply.forms[_PATH_FORM] = body
     return replace(reply, body=body)
 
 
-async def _compress(reply: DoorReply, asked: Iterable[tuple[bytes, bytes]]) -> DoorReply:
-    """The reply, compressed beside the loop where the caller reads that; a shared one once."""
+async def _compress(reply: DoorReply, request_headers: Iterable[tuple[bytes, bytes]]) -> DoorReply:
+    """The reply, compressed in a thread if the caller accepts gzip; a shared answer once."""
     headers = {**reply.headers, "vary": "accept-encoding"}
-    if not takes_gzip(asked):
+    if not accepts_gzip(request_headers):
         return replace(reply, headers=headers)
-    body = (reply.forms or {}).get(_SQUEEZED)
+    body = (reply.forms or {}).get(_GZIP_FORM)
     if body is None:
         body = await asyncio.to_thread(gzip.compress, reply.body, 1, mtime=0)
         if reply.forms is not None:
-            reply.forms[_SQUEEZED] = body
+            reply.forms[_GZIP_FORM] = body
     return replace(reply, body=body, headers={**headers, "content-encoding": "gzip"})
 
 
 @dataclass(frozen=True, slots=True)
 class OperationEndpoint:
-    """One row of the table as an ASGI application."""
+    """One operation as an ASGI application."""
 
     operation: AnyOperation
     dispatch: Dispatch
     callers: Callers
 
-    def readable(self) -> bool:
-        """Whether anybody's page may read what it answers."""
+    def is_public(self) -> bool:
+        """Whether any web page may read its answers (CORS)."""
         return self.operation.method == "GET" and not self.operation.key
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        asking = _NOBODY
+        caller = _UNCOUNTED_CALLER
         if self.operation.counts != "never" or self.operation.key:
-            asking = self.callers.identify(scope["headers"], scope.get("client"))
+            caller = self.callers.identify(scope["headers"], scope.get("client"))
 
         async def raw() -> Mapping[str, object]:
-            return await self._raw(scope, receive)
+            return await self._read_raw(scope, receive)
 
-        told = scope.get("query_string")
-        query = QueryParams(told) if told else _NO_QUERY
-        once = given_once(scope["headers"]) if self.operation.once else ()
-        least = given_min_block(scope["headers"]) if self.operation.takes_min_block else ()
-        ran = await self.dispatch.run(self.operation, raw, asking, query, once, min_block=least)
-        reply = _cut(ran, self.operation)
+        query_string = scope.get("query_string")
+        query = QueryParams(query_string) if query_string else _NO_QUERY
+        idempotency_keys = shown_idempotency_keys(scope["headers"]) if self.operation.once else ()
+        min_blocks = shown_min_blocks(scope["headers"]) if self.operation.takes_min_block else ()
+        whole_reply = await self.dispatch.run(
+            self.operation, raw, caller, query, idempotency_keys, min_block=min_blocks
+        )
+        reply = _encode_for_path(whole_reply, self.operation)
         if len(reply.body) > LARGE_BYTES:
             reply = await _compress(reply, scope["headers"])
-        await send_reply(reply, send, self.readable())
+        await send_reply(reply, send, self.is_public())
 
-    async def _raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
+    async def _read_raw(self, scope: Scope, receive: Receive) -> Mapping[str, object]:
         path: Mapping[str, object] = scope["path_params"]
         if self.operation.method == "GET":
             return path
@@ -167,12 +169,12 @@ class OperationEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class PathEndpoint:
-    """All that one path serves, by method."""
+    """The operations of one path, by method."""
 
     by_method: Mapping[str, OperationEndpoint]
 
     def methods(self) -> list[str]:
-        """What it takes."""
+        """The methods that the path takes."""
         head = ["HEAD"] if "GET" in self.by_method else []
         return [*self.by_method, *head, "OPTIONS"]
 
@@ -180,16 +182,16 @@ class PathEndpoint:
         """Answers one request."""
         method = scope["method"]
         if method == "OPTIONS":
-            readable = any(one.readable() for one in self.by_method.values())
-            await send_options(self.methods(), send, readable)
+            is_public = any(endpoint.is_public() for endpoint in self.by_method.values())
+            await send_options(self.methods(), send, is_public)
             return
         await self.by_method["GET" if method == "HEAD" else method](scope, receive, send)
 
 
 @dataclass(frozen=True, slots=True)
 class McpEndpoint:
-    """POST /mcp, with this service's own limit on bodies before the protocol sees them. A key at the end of
-    the address has to be live before anything else is looked at."""
+    """POST /mcp. Checks a key at the end of the path first, then reads the body with this service's own size
+    limit, before the protocol's library sees it."""
 
     door: McpDoor
 
@@ -199,7 +201,7 @@ class McpEndpoint:
             await send_options(("POST", "OPTIONS"), send, cors=False)
             return
         try:
-            await self.door.let_in(scope)
+            await self.door.check_path_key(scope)
             body = await read_body(receive)
         except RoundtripError as error:
             await send_reply(error_reply(error), send, cors=False)
@@ -212,31 +214,31 @@ def create_app(
     callers: Callers,
     lifespan: Lifespan | None = None,
     door: McpDoor | None = None,
-    beside: Sequence[Route] = (),
-    turns_away: Callable[[], bool] = lambda: False,
-    lost: Lost | None = None,
+    extra_routes: Sequence[Route] = (),
+    should_shed: Callable[[], bool] = lambda: False,
+    not_found_page: NotFoundPage | None = None,
 ) -> Starlette:
-    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when runs
-    are settled. ``door``: the tool server, where it has to have more than the table's tools. ``beside``: what
-    else is served, before all of it. ``turns_away``: whether the next request is, unless it
-    asks for the service's health, or what may be asked. ``lost``: makes the page for where nothing is."""
+    """The whole service as one ASGI application. ``lifespan`` runs around it, outermost, and ends when all
+    runs have ended. ``door``: the tool server; None: one with the table's tools. ``extra_routes``: routes
+    that are matched before all others. ``should_shed``: whether to refuse the next request for overload
+    (health and OPTIONS are exempt). ``not_found_page``: renders the page for a path that does not exist."""
     door = McpDoor(dispatch, callers) if door is None else door
 
     @asynccontextmanager
     async def running(app: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as closing:
+        async with AsyncExitStack() as stack:
             if lifespan is not None:
-                await closing.enter_async_context(lifespan())
-            # Runs need what the lifespan holds, and the door's calls wait for runs.
-            closing.push_async_callback(dispatch.shared.settle)
-            await closing.enter_async_context(door.running())
+                await stack.enter_async_context(lifespan())
+            # Runs use the lifespan's resources, and the tool server's calls wait for runs.
+            stack.push_async_callback(dispatch.shared.finish_runs)
+            await stack.enter_async_context(door.running())
             yield
 
     routes = [
-        *beside,
+        *extra_routes,
         *(
             Route(path, endpoint, methods=endpoint.methods())
-            for path, endpoint in _paths(dispatch, callers).items()
+            for path, endpoint in _group_by_path(dispatch, callers).items()
         ),
     ]
     for path, document in documents().items():
@@ -247,19 +249,22 @@ def create_app(
         over_https=dispatch.ctx.public_url.startswith("https:"),
         routes=routes,
         lifespan=running,
-        exception_handlers={HTTPException: partial(_http_error, lost), Exception: _reply_unexpected},
+        exception_handlers={
+            HTTPException: partial(_reply_http_error, not_found_page),
+            Exception: _reply_unexpected,
+        },
     )
     for operation in OPERATIONS:
-        # A counter that begins at one has not increased: the first fault that nobody foresaw alerts nobody.
+        # A counter must start at 0: the first error would not be an increase, and would raise no alert.
         dispatch.ctx.measures.count("errors", operation.name, "internal", by=0)
     app.router.redirect_slashes = False
-    app.turned_away = OverloadShield(turns_away, dispatch.ctx)
-    counted = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
-    app.address_bound = AddressBound(callers, counted, dispatch.gate)
+    app.overload_shield = OverloadShield(should_shed, dispatch.ctx)
+    limits = MinuteLimits(lambda: int(dispatch.ctx.now_s() * 1000))
+    app.address_limit = AddressLimit(callers, limits, dispatch.gate)
     return app
 
 
-def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
+def _group_by_path(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
     by_path: dict[str, dict[str, OperationEndpoint]] = {}
     for operation in OPERATIONS:
         if operation.path is not None:
@@ -269,7 +274,7 @@ def _paths(dispatch: Dispatch, callers: Callers) -> dict[str, PathEndpoint]:
 
 
 def documents() -> dict[str, ASGIApp]:
-    """What is served and never changes, by path."""
+    """The constant documents, by path."""
     return {
         "/v1/tools.json": Document(msgspec.json.encode(tools_json())),
         "/v1/openapi.json": Document(msgspec.json.encode(openapi_json())),
@@ -280,46 +285,46 @@ def documents() -> dict[str, ASGIApp]:
 
 @dataclass(frozen=True, slots=True)
 class OverloadShield:
-    """What is answered before anything is looked at, while the service can do no more."""
+    """Refuses requests while the service is overloaded, before anything of them is read."""
 
-    turns_away: Callable[[], bool]
+    should_shed: Callable[[], bool]
     ctx: Context
 
     async def __call__(self, scope: Scope, send: Send) -> bool:
-        """Whether this request was answered so."""
-        # What a browser asks first costs nothing, and without its headers a page is not told why.
-        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.turns_away():
+        """Whether this request was refused."""
+        # A preflight costs nothing, and without its headers a page cannot read why it was refused.
+        if scope["path"] == _HEALTH or scope["method"] == "OPTIONS" or not self.should_shed():
             return False
         measures = self.ctx.measures
         measures.observe("operation", "turned_away", "failed", 0.0)
         measures.count("requests", "mcp" if scope["path"] == "/mcp" else "http", "failed")
-        measures.count("errors", "turned_away", _FULL_CODE)
-        if not wants_page(scope["headers"]):
-            await send_reply(_FULL, send, cors=scope["path"] != "/mcp")
+        measures.count("errors", "turned_away", _OVERLOADED_CODE)
+        if not prefers_html(scope["headers"]):
+            await send_reply(_OVERLOADED, send, cors=scope["path"] != "/mcp")
             return True
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"retry-after", b"1")]
-        headers += [NO_STORE, (b"content-length", b"%d" % len(_FULL_PAGE))]
-        await send({"type": "http.response.start", "status": _FULL.status, "headers": headers})
-        await send({"type": "http.response.body", "body": _FULL_PAGE})
+        headers += [NO_STORE, (b"content-length", b"%d" % len(_OVERLOADED_PAGE))]
+        await send({"type": "http.response.start", "status": _OVERLOADED.status, "headers": headers})
+        await send({"type": "http.response.body", "body": _OVERLOADED_PAGE})
         return True
 
 
 @dataclass(frozen=True, slots=True)
-class AddressBound:
-    """How many requests of any kind one address may make in a minute, those that are not counted too."""
+class AddressLimit:
+    """Limits how many requests of any kind one address may make in a minute, including uncounted ones."""
 
     callers: Callers
     limits: MinuteLimits
     gate: Gate
 
     async def __call__(self, scope: Scope, send: Send) -> bool:
-        """Whether this request was refused. Nothing of it was read but where it came from."""
+        """Whether this request was refused. Only its address has been read."""
         host = self.callers.host(scope["headers"], scope.get("client"))
-        of_address = self.gate.allowances.address
-        if is_loopback(host) and not of_address.loopback:
+        allowance = self.gate.allowances.address
+        if is_loopback(host) and not allowance.loopback:
             return False
         try:
-            self.limits.take(anonymous(host), of_address.requests)
+            self.limits.take(anonymous(host), allowance.requests)
         except LimitReached as error:
             await send_reply(error_reply(error), send, cors=scope["path"] != "/mcp")
             return True
@@ -330,60 +335,64 @@ _STATUSES = ("0xx", "1xx", "2xx", "3xx", "4xx", "5xx")
 
 
 class Service(Starlette):
-    """The application; it sees no key in a path. Every request has an id, and its answer says it.
-    ``over_https``: people reach the service so, and every answer tells browsers to come in no other way."""
+    """The application. Keys are removed from paths before routing, and every answer carries its request's id.
+    ``over_https``: the service is public over HTTPS, and every answer carries HSTS."""
 
-    def __init__(self, measures: Measures, over_https: bool = False, **given: Any) -> None:
-        super().__init__(**given)
-        self._always = (HSTS,) if over_https else ()
+    def __init__(self, measures: Measures, over_https: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._fixed_headers = (HSTS,) if over_https else ()
         self._measures = measures
         measures.count("errors", "outside", "internal", by=0)
 
-    turned_away: OverloadShield
-    address_bound: AddressBound
+    overload_shield: OverloadShield
+    address_limit: AddressLimit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request, or runs the lifespan."""
         if scope["type"] != "http":
             await super().__call__(scope, receive, send)
             return
-        told = ((HEADER, begin_request().encode()), *self._always)
-        is_whole = False
+        headers = ((HEADER, start_request().encode()), *self._fixed_headers)
+        is_complete = False
 
-        async def sending(message: Message) -> None:
-            nonlocal is_whole
-            is_whole = message["type"] == "http.response.body" and not message.get("more_body", False)
+        async def send_with_headers(message: Message) -> None:
+            nonlocal is_complete
+            is_complete = message["type"] == "http.response.body" and not message.get("more_body", False)
             if message["type"] == "http.response.start":
                 self._measures.count("answers", _STATUSES[message["status"] // 100])
-                message = {**message, "headers": [*message.get("headers", ()), *told]}
+                message = {**message, "headers": [*message.get("headers", ()), *headers]}
             await send(message)
 
-        if await self.turned_away(scope, sending) or await self.address_bound(scope, sending):
+        if await self.overload_shield(scope, send_with_headers) or await self.address_limit(
+            scope, send_with_headers
+        ):
             return
-        clean(scope)
+        hide_keys(scope)
         try:
-            await super().__call__(scope, receive, sending)
+            await super().__call__(scope, receive, send_with_headers)
         except Exception:
             self._measures.count("errors", "outside", "internal")
-            # It is logged, and told. The server would log it again; it has to hang up on half an answer.
-            if not is_whole:
+            # Already logged and answered; the server would log it again. But it must close on half an answer.
+            if not is_complete:
                 raise
 
 
-async def _http_error(lost: Lost | None, request: Request, error: Exception) -> Response:
+async def _reply_http_error(
+    not_found_page: NotFoundPage | None, request: Request, error: Exception
+) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 405:
         fault = CallerFault("method_not_allowed", f"{request.method} is not served at this path.")
     else:
         fault = CallerFault("not_found", "There is nothing at this path.")
     headers = {**(error.headers or {}), "cache-control": "no-store", "vary": "accept"}
-    if lost is not None and wants_page(request.headers.raw):
-        shown = lost(request.scope, fault)
-        shown.headers.update(headers)
-        return shown
+    if not_found_page is not None and prefers_html(request.headers.raw):
+        page = not_found_page(request.scope, fault)
+        page.headers.update(headers)
+        return page
     reply = error_reply(fault, headers)
     response = Response(reply.body, reply.status, dict(reply.headers), media_type="application/json")
-    # Whoever may call from a page of his own is told there, too, that he asked in the wrong place.
+    # Web pages that may call the API may also read that the path or method is wrong.
     response.raw_headers.extend(CORS)
     return response
 

@@ -1,7 +1,7 @@
-"""The envelope of a message to the tool server, looked at before the protocol's library sees it.
+"""Validates the envelope of a message to the tool server before the protocol's library sees it.
 
-What the library cannot read it says in words of its own, with what it was sent; a key may be among that. So
-whatever it would not take is answered here, in fixed words.
+The library's error messages quote its input, which may contain a key. So malformed messages are answered
+here, with fixed texts.
 """
 
 import re
@@ -14,20 +14,20 @@ import msgspec
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from starlette.types import Send
 
-from roundtrip.api.server.responses import MOST_BRACKETS, NO_STORE, takes_json
+from roundtrip.api.server.responses import MOST_BRACKETS, NO_STORE, accepts_json
 
 METHODS = frozenset({"initialize", "ping", "server/discover", "tools/call", "tools/list"})
-"""All that this server answers; which version has which is the library's to say."""
+"""The methods that this server answers. The library decides which protocol version has which."""
 MOST_UNCOUNTED_BYTES = 8 * 1024
-"""Only a tool's call may be longer: nothing else is counted against anybody's limit."""
+"""Only a tool call may be longer: the other methods count against no limit."""
 VERSION = b"mcp-protocol-version"
 
 _VERSION = re.compile(rb"[0-9A-Za-z.-]{1,32}")
-"""No key reads so; an unknown version is named in the library's answer."""
+"""Matches no key: the library's answer quotes an unknown version."""
 
 
 class MalformedMessage(Exception):
-    """A message that is refused: an error of JSON-RPC. ``id``: the message's, where it has a good one."""
+    """A message that is refused with a JSON-RPC error. ``id``: the message's, if it is valid."""
 
     def __init__(self, code: int, message: str, status: int = 400, id_: int | str | None = None) -> None:
         super().__init__(message)
@@ -39,7 +39,7 @@ class MalformedMessage(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A message that is one of JSON-RPC. ``id`` None: a notification. ``whole``: all of it, as decoded."""
+    """A valid JSON-RPC message. ``id`` None: a notification. ``whole``: the decoded message."""
 
     id: int | str | None
     method: str
@@ -48,80 +48,81 @@ class Envelope:
 
 
 def read_headers(headers: Iterable[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """The headers as the library is given them: media types said once and plainly. A client that sends no
-    Accept, or an empty one, takes anything (RFC 9110, 12.5.1). Raises Unfit."""
-    found, accepted, versions = [], [], []
-    for name, kept in headers:
-        # The HTTP parser keeps blanks behind values, which the protocol's newest version refuses.
-        value = kept.strip(b" \t")
+    """The headers for the library, with exactly one Content-Type and Accept. A missing or empty Accept
+    accepts anything (RFC 9110, 12.5.1). Raises MalformedMessage."""
+    kept_headers, accepted, versions = [], [], []
+    for name, raw_value in headers:
+        # The HTTP parser keeps trailing blanks of values, which the newest protocol version refuses.
+        value = raw_value.strip(b" \t")
         if name == b"accept":
             accepted.append(value)
         elif name != b"content-type":
-            found.append((name, value))
+            kept_headers.append((name, value))
         if name == VERSION:
             versions.append(value)
-    if not takes_json(b",".join(accepted)):
+    if not accepts_json(b",".join(accepted)):
         message = "The tool server answers with application/json, which this Accept header does not take."
         raise MalformedMessage(types.INVALID_REQUEST, message, 406)
-    if len(versions) > 1 or not all(_VERSION.fullmatch(one) for one in versions):
+    if len(versions) > 1 or not all(_VERSION.fullmatch(version) for version in versions):
         raise MalformedMessage(
             types.INVALID_REQUEST, "The mcp-protocol-version header has to be one version, once."
         )
-    return [*found, (b"content-type", b"application/json"), (b"accept", b"application/json")]
+    return [*kept_headers, (b"content-type", b"application/json"), (b"accept", b"application/json")]
 
 
 def read_envelope(headers: Iterable[tuple[bytes, bytes]], body: bytes) -> Envelope:
-    """The message of a body. Raises Unfit."""
+    """Parses a body. Raises MalformedMessage."""
     if body.count(b"[") + body.count(b"{") > MOST_BRACKETS:
         raise MalformedMessage(
             types.INVALID_REQUEST, "The body is nested deeper than anything this service reads."
         )
     try:
-        sent = msgspec.json.decode(body)
+        decoded = msgspec.json.decode(body)
     except (msgspec.DecodeError, ValueError, RecursionError):
         raise MalformedMessage(types.PARSE_ERROR, "The body is no JSON.") from None
-    if isinstance(sent, list):
+    if isinstance(decoded, list):
         raise MalformedMessage(types.INVALID_REQUEST, "Send one request at a time, no batch.")
-    if not isinstance(sent, dict):
+    if not isinstance(decoded, dict):
         raise MalformedMessage(types.INVALID_REQUEST, "A request is a JSON object.")
-    found = _check_envelope(sent)
-    if found.method != "tools/call" and len(body) > MOST_UNCOUNTED_BYTES:
+    envelope = _check_envelope(decoded)
+    if envelope.method != "tools/call" and len(body) > MOST_UNCOUNTED_BYTES:
         most = MOST_UNCOUNTED_BYTES // 1024
         raise MalformedMessage(
-            types.INVALID_REQUEST, f"Only tools/call may be over {most} KiB.", id_=found.id
+            types.INVALID_REQUEST, f"Only tools/call may be over {most} KiB.", id_=envelope.id
         )
-    if found.id is not None and found.method not in METHODS:
-        # Versions with a handshake give errors with the status 200, the newest this one with 404.
+    if envelope.id is not None and envelope.method not in METHODS:
+        # Protocol versions with a handshake answer errors with status 200; the newest answers this one with
+        # 404.
         version = next((value.decode("latin-1") for name, value in headers if name == VERSION), None)
         status = 200 if version is None or version in HANDSHAKE_PROTOCOL_VERSIONS else 404
-        raise MalformedMessage(types.METHOD_NOT_FOUND, "There is no such method here.", status, found.id)
-    return found
+        raise MalformedMessage(types.METHOD_NOT_FOUND, "There is no such method here.", status, envelope.id)
+    return envelope
 
 
-def _check_envelope(sent: dict[str, Any]) -> Envelope:
-    told = sent.get("id")
-    good = isinstance(told, int | str) and not isinstance(told, bool)
-    if "id" in sent and not good:
+def _check_envelope(message: dict[str, Any]) -> Envelope:
+    id_ = message.get("id")
+    is_valid_id = isinstance(id_, int | str) and not isinstance(id_, bool)
+    if "id" in message and not is_valid_id:
         raise MalformedMessage(types.INVALID_REQUEST, "The id of a request is a string or an integer.")
-    if sent.get("jsonrpc") != "2.0":
-        raise MalformedMessage(types.INVALID_REQUEST, 'A request says "jsonrpc": "2.0".', id_=told)
-    method, params = sent.get("method"), sent.get("params")
+    if message.get("jsonrpc") != "2.0":
+        raise MalformedMessage(types.INVALID_REQUEST, 'A request says "jsonrpc": "2.0".', id_=id_)
+    method, params = message.get("method"), message.get("params")
     if not isinstance(method, str):
-        raise MalformedMessage(types.INVALID_REQUEST, "The method of a request is a string.", id_=told)
-    # Some clients write null for what they leave out, and the library takes it.
+        raise MalformedMessage(types.INVALID_REQUEST, "The method of a request is a string.", id_=id_)
+    # Some clients send null for missing params, and the library accepts it.
     if not isinstance(params, dict | None):
-        raise MalformedMessage(types.INVALID_REQUEST, "The params of a request are an object.", id_=told)
-    return Envelope(told, method, params or {}, sent)
+        raise MalformedMessage(types.INVALID_REQUEST, "The params of a request are an object.", id_=id_)
+    return Envelope(id_, method, params or {}, message)
 
 
-async def send_unfit(unfit: MalformedMessage, send: Send) -> None:
-    """The refusal as an answer."""
-    error = {"code": unfit.code, "message": unfit.message}
-    body = msgspec.json.encode({"jsonrpc": "2.0", "id": unfit.id, "error": error})
+async def send_malformed(malformed: MalformedMessage, send: Send) -> None:
+    """Answers with the JSON-RPC error."""
+    error = {"code": malformed.code, "message": malformed.message}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": malformed.id, "error": error})
     headers = [
         (b"content-type", b"application/json"),
         (b"content-length", b"%d" % len(body)),
         NO_STORE,
     ]
-    await send({"type": "http.response.start", "status": unfit.status, "headers": headers})
+    await send({"type": "http.response.start", "status": malformed.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,8 +1,8 @@
-"""Plain requests to the tool server, and the protocol library's answers to them, kept.
+"""Caches the protocol library's answers to plain requests.
 
-The library reads and writes a message several times over. What it wrote for one request it would write for
-another of the same kind, but for the id: so its own bytes are kept, and sent again with that id. Anything
-that is not exactly plain is the library's to answer.
+The library parses and encodes a message several times. Equal requests get equal answers except for the id, so
+the library's own bytes are recorded and sent again with the new id. The library answers every request that is
+not exactly plain.
 """
 
 import struct
@@ -28,8 +28,8 @@ _GZIP_HEAD = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff"
 
 @dataclass(frozen=True, slots=True)
 class PreparableRequest:
-    """A request for the listing, or for a tool's call (``tool`` is its name then). ``version``: of the
-    protocol. ``id``: encoded."""
+    """A plain request for the tool listing (``tool`` None), or for a call of ``tool``. ``version``: the
+    protocol's. ``id``: JSON-encoded."""
 
     version: str
     id: bytes
@@ -37,26 +37,32 @@ class PreparableRequest:
     arguments: Mapping[str, Any]
 
 
-def plain_request(headers: Iterable[tuple[bytes, bytes]], message: Envelope) -> PreparableRequest | None:
-    """The request, if it is a call about which nothing is out of the ordinary, or asks for the listing in any
-    way that gives it: a listing counts against nobody's limit, so it must cost little."""
+def read_plain_request(headers: Iterable[tuple[bytes, bytes]], message: Envelope) -> PreparableRequest | None:
+    """The request, if it is a plain tool call, or any valid request for the listing: a listing counts against
+    no limit, so it must cost little. None: the library has to answer."""
     if message.id is None or message.method not in ("tools/list", "tools/call"):
         return None
-    told = _protocol_headers(headers)
-    version = told.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION.encode())
-    if version is None:
+    protocol_headers = _protocol_headers(headers)
+    raw_version = protocol_headers.get(VERSION, types.DEFAULT_NEGOTIATED_VERSION.encode())
+    if raw_version is None:
         return None
-    found = version.decode("latin-1")
-    listing = message.method == "tools/list"
-    fits = _lists(message, told, found) if listing else _calls(message, told, found)
-    if not fits:
+    version = raw_version.decode("latin-1")
+    is_listing = message.method == "tools/list"
+    is_plain = (
+        _is_valid_listing(message, protocol_headers, version)
+        if is_listing
+        else _is_plain_call(message, protocol_headers, version)
+    )
+    if not is_plain:
         return None
-    tool, arguments = (None, {}) if listing else (message.params["name"], message.params.get("arguments", {}))
-    return PreparableRequest(found, msgspec.json.encode(message.id), tool, arguments)
+    tool, arguments = (
+        (None, {}) if is_listing else (message.params["name"], message.params.get("arguments", {}))
+    )
+    return PreparableRequest(version, msgspec.json.encode(message.id), tool, arguments)
 
 
-def canonical_listing(version: str) -> tuple[bytes, bytes]:
-    """A body that asks for the listing, and the encoded id of its answer."""
+def listing_request(version: str) -> tuple[bytes, bytes]:
+    """The body of a request for the listing, and its JSON-encoded id."""
     params: dict[str, Any] = {}
     if version in MODERN_PROTOCOL_VERSIONS:
         params["_meta"] = {types.PROTOCOL_VERSION_META_KEY: version, types.CLIENT_CAPABILITIES_META_KEY: {}}
@@ -65,39 +71,39 @@ def canonical_listing(version: str) -> tuple[bytes, bytes]:
 
 
 def _protocol_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes | None]:
-    """The protocol's own headers; None for one that is said twice."""
-    found: dict[bytes, bytes | None] = {}
+    """The protocol's own headers; the value of a repeated one is None."""
+    by_name: dict[bytes, bytes | None] = {}
     for name, value in headers:
         if name.startswith(b"mcp-"):
-            found[name] = None if name in found else value
-    return found
+            by_name[name] = None if name in by_name else value
+    return by_name
 
 
-def _lists(message: Envelope, told: Mapping[bytes, bytes | None], version: str) -> bool:
+def _is_valid_listing(message: Envelope, headers: Mapping[bytes, bytes | None], version: str) -> bool:
     """Whether the library would answer with the listing."""
     meta = message.params.get("_meta")
     if message.params.get("cursor") is not None:
         return False
     if version in HANDSHAKE_PROTOCOL_VERSIONS:
-        return meta is None or (isinstance(meta, dict) and _is_token(meta.get("progressToken")))
+        return meta is None or (isinstance(meta, dict) and _is_progress_token(meta.get("progressToken")))
     return (
         version in MODERN_PROTOCOL_VERSIONS
         and isinstance(meta, dict)
-        and told.get(b"mcp-method") == b"tools/list"
-        and told.get(b"mcp-name", b"") is not None
+        and headers.get(b"mcp-method") == b"tools/list"
+        and headers.get(b"mcp-name", b"") is not None
         and meta.get(types.PROTOCOL_VERSION_META_KEY) == version
         and isinstance(meta.get(types.CLIENT_CAPABILITIES_META_KEY), dict)
         and isinstance(meta.get(types.CLIENT_INFO_META_KEY), dict | None)
-        and _is_token(meta.get("progressToken"))
+        and _is_progress_token(meta.get("progressToken"))
     )
 
 
-def _is_token(told: object) -> bool:
-    return isinstance(told, str | int | None) and not isinstance(told, bool)
+def _is_progress_token(value: object) -> bool:
+    return isinstance(value, str | int | None) and not isinstance(value, bool)
 
 
-def _calls(message: Envelope, told: Mapping[bytes, bytes | None], version: str) -> bool:
-    """Whether the call has all that it needs, and no more."""
+def _is_plain_call(message: Envelope, headers: Mapping[bytes, bytes | None], version: str) -> bool:
+    """Whether the call has all required fields and no others."""
     params = message.params
     if not (
         message.whole.keys() <= _MESSAGE and params.keys() <= _CALL and isinstance(params.get("name"), str)
@@ -106,17 +112,17 @@ def _calls(message: Envelope, told: Mapping[bytes, bytes | None], version: str) 
     if not isinstance(params.get("arguments", {}), dict):
         return False
     if version in MODERN_PROTOCOL_VERSIONS:
-        if any(name.startswith(b"mcp-param-") for name in told):
+        if any(name.startswith(b"mcp-param-") for name in headers):
             return False
-        return _agrees(told, params["name"], version, params.get("_meta"))
+        return _is_consistent(headers, params["name"], version, params.get("_meta"))
     return version in HANDSHAKE_PROTOCOL_VERSIONS and "_meta" not in params
 
 
-def _agrees(told: Mapping[bytes, bytes | None], tool: str, version: str, meta: object) -> bool:
-    """Whether headers and envelope of the newest protocol say the same, and no more than they have to."""
-    if not isinstance(meta, dict) or told.get(b"mcp-method") != b"tools/call":
+def _is_consistent(headers: Mapping[bytes, bytes | None], tool: str, version: str, meta: object) -> bool:
+    """Whether headers and ``_meta`` of a newest-protocol call agree, and have only the required fields."""
+    if not isinstance(meta, dict) or headers.get(b"mcp-method") != b"tools/call":
         return False
-    if told.get(b"mcp-name") != tool.encode():
+    if headers.get(b"mcp-name") != tool.encode():
         return False
     rest = dict(meta)
     client = rest.pop(types.CLIENT_INFO_META_KEY, None)
@@ -130,17 +136,17 @@ def _agrees(told: Mapping[bytes, bytes | None], tool: str, version: str, meta: o
 
 
 class SendRecorder:
-    """A ``send`` that passes on what the library sends, and keeps what may be sent again."""
+    """A ``send`` that forwards the library's answer and records it if it can be sent again."""
 
     def __init__(self, send: Send, request_id: bytes) -> None:
         self._send = send
         self._id = request_id
         self._is_plain = False
-        self.kept: bytes | None = None
-        """All behind the id, of a result; None for anything else."""
+        self.recorded: bytes | None = None
+        """The bytes after the id, if the answer is a plain result; else None."""
 
     async def __call__(self, message: Message) -> None:
-        """One message of the answer."""
+        """Forwards one ASGI message."""
         await self._send(message)
         if message["type"] == "http.response.start":
             names = {name for name, _ in message["headers"]}
@@ -148,12 +154,12 @@ class SendRecorder:
         elif self._is_plain and not message.get("more_body", False):
             opening, body = _OPENING + self._id, bytes(message["body"])
             if body.startswith(opening + _RESULT):
-                self.kept = body[len(opening) :]
+                self.recorded = body[len(opening) :]
 
 
-async def send_kept(kept: bytes, request_id: bytes, send: Send) -> None:
-    """What was kept, as the answer to another request."""
-    body = b"%b%b%b" % (_OPENING, request_id, kept)
+async def send_prepared(recorded: bytes, request_id: bytes, send: Send) -> None:
+    """Sends a recorded answer with another request's id."""
+    body = b"%b%b%b" % (_OPENING, request_id, recorded)
     headers = [(b"content-length", b"%d" % len(body)), (b"content-type", b"application/json")]
     await send({"type": "http.response.start", "status": 200, "headers": headers})
     await send({"type": "http.response.body", "body": body})
@@ -161,19 +167,19 @@ async def send_kept(kept: bytes, request_id: bytes, send: Send) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """The kept listing, compressed beside its plain form."""
+    """The recorded listing, plain and compressed."""
 
-    kept: bytes
+    recorded: bytes
     _deflated: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        squeezing = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
-        object.__setattr__(self, "_deflated", squeezing.compress(self.kept) + squeezing.flush())
+        compressor = zlib.compressobj(9, zlib.DEFLATED, -zlib.MAX_WBITS)
+        object.__setattr__(self, "_deflated", compressor.compress(self.recorded) + compressor.flush())
 
     async def send(self, request_id: bytes, gzip: bool, send: Send) -> None:
-        """The answer to a request for it. ``request_id``: encoded, of less than 64 KB."""
+        """Answers a request. ``request_id``: JSON-encoded, shorter than 64 KB."""
         opening = _OPENING + request_id
-        body = self._gzip(opening) if gzip else opening + self.kept
+        body = self._gzip(opening) if gzip else opening + self.recorded
         headers = [
             (b"content-length", b"%d" % len(body)),
             (b"content-type", b"application/json"),
@@ -185,9 +191,10 @@ class Listing:
         await send({"type": "http.response.body", "body": body})
 
     def _gzip(self, opening: bytes) -> bytes:
-        """One member (RFC 1952): the opening is a stored block (RFC 1951, 3.2.4), the rest is from before."""
+        """One gzip member (RFC 1952): the opening as a stored block (RFC 1951, 3.2.4), then the deflated
+        rest."""
         size = len(opening)
         stored = struct.pack("<BHH", 0, size, size ^ 0xFFFF) + opening
-        checksum = zlib.crc32(self.kept, zlib.crc32(opening))
-        tail = struct.pack("<II", checksum, (size + len(self.kept)) & 0xFFFFFFFF)
+        checksum = zlib.crc32(self.recorded, zlib.crc32(opening))
+        tail = struct.pack("<II", checksum, (size + len(self.recorded)) & 0xFFFFFFFF)
         return b"%b%b%b%b" % (_GZIP_HEAD, stored, self._deflated, tail)

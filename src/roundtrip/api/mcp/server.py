@@ -1,4 +1,4 @@
-"""The tool server: the same table over the Model Context Protocol, stateless, plain JSON."""
+"""The tool server: the table of operations over the Model Context Protocol, stateless, plain JSON."""
 
 import logging
 from collections.abc import AsyncIterator, Mapping
@@ -18,37 +18,37 @@ from starlette.types import Message, Receive, Scope, Send
 
 import roundtrip
 from roundtrip.api.admission.gate import CallRefused
-from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, error_reply, with_request_id
+from roundtrip.api.dispatch import Dispatch, DoorReply, TracedFailure, add_request_id, error_reply
 from roundtrip.api.documents.about import INSTRUCTIONS, NOTE, error_text
 from roundtrip.api.documents.tool_schemas import answer_schema, params_schema
 from roundtrip.api.operations.catalog import tools
 from roundtrip.api.operations.operation import AnyOperation
 from roundtrip.api.request.callers import CallerRequest, Callers
-from roundtrip.api.request.idempotency import given_once
-from roundtrip.api.request.min_block import given_min_block
+from roundtrip.api.request.idempotency import shown_idempotency_keys
+from roundtrip.api.request.min_block import shown_min_blocks
 from roundtrip.api.request.secret_paths import PATH_KEY
-from roundtrip.api.server.responses import NO_STORE, send_reply, takes_gzip
+from roundtrip.api.server.responses import NO_STORE, accepts_gzip, send_reply
 from roundtrip.domain.base.errors import CallerFault
 
-from .envelope import MalformedMessage, read_envelope, read_headers, send_unfit
+from .envelope import MalformedMessage, read_envelope, read_headers, send_malformed
 from .prepared_answers import (
     Listing,
     PreparableRequest,
     SendRecorder,
-    canonical_listing,
-    plain_request,
-    send_kept,
+    listing_request,
+    read_plain_request,
+    send_prepared,
 )
 
 _LISTING_TTL_MS = 60_000
 _REPLY = "roundtrip.reply"
-"""Where the answer of a call that ran already is found in its request's scope."""
-_UNFIT = "roundtrip.unfit"
-"""Set in the scope of a call whose arguments are no object."""
-_ONCE = "roundtrip.once"
-"""The idempotency keys that a call shows, in its request's scope."""
-_MIN_BLOCK = "roundtrip.min_block"
-"""The least blocks that a call shows, there too."""
+"""Scope entry: the reply of a call that has run already."""
+_BAD_ARGUMENTS = "roundtrip.unfit"
+"""Scope entry: set if the call's arguments are not an object."""
+_IDEMPOTENCY_KEYS = "roundtrip.once"
+"""Scope entry: the call's idempotency keys, unvalidated."""
+_MIN_BLOCKS = "roundtrip.min_block"
+"""Scope entry: the call's minimum blocks, unvalidated."""
 
 Context = ServerRequestContext[Any, Request]
 
@@ -57,7 +57,7 @@ logging.getLogger("mcp").setLevel(logging.WARNING)
 
 
 class McpDoor:
-    """POST /mcp as an ASGI application; ``running`` must be around it."""
+    """POST /mcp as an ASGI application; it serves inside ``running``."""
 
     def __init__(self, dispatch: Dispatch, callers: Callers) -> None:
         self._dispatch = dispatch
@@ -66,39 +66,40 @@ class McpDoor:
         self._listings: dict[str, Listing] = {}
         self._schemas = {name: params_schema(operation) for name, operation in self._table.items()}
         self._manager = StreamableHTTPSessionManager(
-            self._server(),
+            self._build_server(),
             json_response=True,
             stateless=True,
-            # The guard against rebinding is for servers that trust whoever reaches them; this one does not.
+            # Rebinding protection is for servers that trust every client that reaches them; this one does
+            # not.
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         )
         self._app = StreamableHTTPASGIApp(self._manager)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Once for each door."""
+        """Runs the library's session manager. Enter it once for each McpDoor."""
         async with self._manager.run():
             yield
 
-    async def let_in(self, scope: Scope) -> None:
-        """Looks at the key at the end of the address, where there is one. Raises CallerFault (bad_key),
+    async def check_path_key(self, scope: Scope) -> None:
+        """Checks the key at the end of the path, if there is one. Raises CallerFault (bad_key),
         ServiceFull."""
         if PATH_KEY not in scope:
             return
         try:
-            await self._dispatch.gate.look_at(self._asking(scope))
+            await self._dispatch.gate.look_at(self._identify(scope))
         except CallRefused as refused:
-            error = with_request_id(refused.error)
+            error = add_request_id(refused.error)
             measures = self._dispatch.ctx.measures
             measures.count("requests", "mcp", "failed" if error.status >= 500 else "refused")
             measures.count("errors", "mcp", error.code)
             if isinstance(error, TracedFailure):
-                self._dispatch.failures.tell(error, "mcp", "mcp")
+                self._dispatch.failures.write(error, "mcp", "mcp")
             raise error from None
 
     async def __call__(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        send = _without_store(send)
+        send = _with_no_store(send)
         kinds = [value for name, value in scope["headers"] if name == b"content-type"]
         if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/json"]:
             text = "The content-type of a request to the tool server is application/json."
@@ -107,61 +108,67 @@ class McpDoor:
         try:
             headers = read_headers(scope["headers"])
             message = read_envelope(headers, body)
-        except MalformedMessage as unfit:
-            await send_unfit(unfit, send)
+        except MalformedMessage as malformed:
+            await send_malformed(malformed, send)
             return
         meta = message.params.get("_meta")
-        shown = {_ONCE: given_once(headers, meta), _MIN_BLOCK: given_min_block(headers, meta)}
+        shown = {
+            _IDEMPOTENCY_KEYS: shown_idempotency_keys(headers, meta),
+            _MIN_BLOCKS: shown_min_blocks(headers, meta),
+        }
         scope = {**scope, "headers": headers, **shown}
         arguments = message.params.get("arguments")
         if message.method == "tools/call" and not isinstance(arguments, dict | None):
-            # The library would refuse it in its own way; every other bad argument is told in the result.
-            scope[_UNFIT] = True
+            # The library would answer with a protocol error; all other bad arguments are errors of the
+            # result.
+            scope[_BAD_ARGUMENTS] = True
             params = {name: value for name, value in message.params.items() if name != "arguments"}
             await self._app(
-                scope, _again(msgspec.json.encode({**message.whole, "params": params}), receive), send
+                scope, _replay_body(msgspec.json.encode({**message.whole, "params": params}), receive), send
             )
             return
-        plain, again = plain_request(headers, message), _again(body, receive)
+        plain, replay = read_plain_request(headers, message), _replay_body(body, receive)
         if plain is None:
-            await self._app(scope, again, send)
+            await self._app(scope, replay, send)
         elif plain.tool is None:
-            await self._list(plain, scope, body, receive, send)
+            await self._send_listing(plain, scope, body, receive, send)
         else:
-            await self._call_plainly(plain, scope, again, send)
+            await self._call_plain_tool(plain, scope, replay, send)
 
-    async def _list(
+    async def _send_listing(
         self, plain: PreparableRequest, scope: Scope, body: bytes, receive: Receive, send: Send
     ) -> None:
         listing = self._listings.get(plain.version)
         if listing is None:
-            canonical, request_id = canonical_listing(plain.version)
-            recording = SendRecorder(_nowhere, request_id)
-            await self._app(scope, _again(canonical, receive), recording)
-            if recording.kept is None:
-                await self._app(scope, _again(body, receive), send)
+            canonical, request_id = listing_request(plain.version)
+            recorder = SendRecorder(_discard, request_id)
+            await self._app(scope, _replay_body(canonical, receive), recorder)
+            if recorder.recorded is None:
+                await self._app(scope, _replay_body(body, receive), send)
                 return
-            listing = self._listings[plain.version] = Listing(recording.kept)
-        await listing.send(plain.id, takes_gzip(scope["headers"]), send)
+            listing = self._listings[plain.version] = Listing(recorder.recorded)
+        await listing.send(plain.id, accepts_gzip(scope["headers"]), send)
 
-    async def _call_plainly(self, plain: PreparableRequest, scope: Scope, again: Receive, send: Send) -> None:
-        """Runs the call first: what everyone shares may have been written for somebody else before."""
+    async def _call_plain_tool(
+        self, plain: PreparableRequest, scope: Scope, replay: Receive, send: Send
+    ) -> None:
+        """Runs the call first: a shared answer may already have a recorded form of it."""
         operation = self._table.get(plain.tool or "")
         if operation is None:
-            await self._app(scope, again, send)
+            await self._app(scope, replay, send)
             return
-        reply = await self._reply(operation, plain.arguments, scope)
+        reply = await self._run_operation(operation, plain.arguments, scope)
         form = f"mcp {plain.version}"
-        kept = (reply.forms or {}).get(form)
-        if kept is not None:
-            await send_kept(kept, plain.id, send)
+        prepared = (reply.forms or {}).get(form)
+        if prepared is not None:
+            await send_prepared(prepared, plain.id, send)
             return
-        recording = SendRecorder(send, plain.id)
-        await self._app({**scope, _REPLY: reply}, again, recording)
-        if reply.forms is not None and recording.kept is not None:
-            reply.forms[form] = recording.kept
+        recorder = SendRecorder(send, plain.id)
+        await self._app({**scope, _REPLY: reply}, replay, recorder)
+        if reply.forms is not None and recorder.recorded is not None:
+            reply.forms[form] = recorder.recorded
 
-    def _server(self) -> Server[Any]:
+    def _build_server(self) -> Server[Any]:
         listing = types.ListToolsResult(
             tools=[_describe_tool(operation) for operation in self._table.values()]
         )
@@ -178,7 +185,7 @@ class McpDoor:
             if operation is None:
                 raise MCPError(types.INVALID_PARAMS, "There is no tool of this name.")
             assert ctx.request is not None
-            return await self._call(operation, params.arguments or {}, ctx.request.scope)
+            return await self._call_tool(operation, params.arguments or {}, ctx.request.scope)
 
         server: Server[Any] = Server(
             "roundtrip",
@@ -186,84 +193,89 @@ class McpDoor:
             instructions=INSTRUCTIONS,
             on_list_tools=list_tools,
             on_call_tool=call_tool,
-            # Without it every call of the newest protocol version would list the tools first.
+            # Without it, every call of the newest protocol version would list the tools first.
             get_tool_input_schema=self._schemas.get,
             cache_hints={"tools/list": CacheHint(ttl_ms=_LISTING_TTL_MS, scope="public")},
         )
         server.middleware.clear()
         return server
 
-    def _asking(self, scope: Scope) -> CallerRequest:
+    def _identify(self, scope: Scope) -> CallerRequest:
         return self._callers.identify(scope["headers"], scope.get("client"), scope.get(PATH_KEY))
 
-    async def _reply(
+    async def _run_operation(
         self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> DoorReply:
-        given = _no_object if _UNFIT in scope else arguments
-        asking = self._asking(scope)
-        once, least = scope[_ONCE], scope[_MIN_BLOCK]
-        return await self._dispatch.run(operation, given, asking, once=once, door="mcp", min_block=least)
+        params = _refuse_arguments if _BAD_ARGUMENTS in scope else arguments
+        caller = self._identify(scope)
+        idempotency_keys, min_blocks = scope[_IDEMPOTENCY_KEYS], scope[_MIN_BLOCKS]
+        return await self._dispatch.run(
+            operation, params, caller, idempotency_keys=idempotency_keys, door="mcp", min_block=min_blocks
+        )
 
-    async def _call(
+    async def _call_tool(
         self, operation: AnyOperation, arguments: Mapping[str, object], scope: Scope
     ) -> types.CallToolResult:
-        ran = scope.get(_REPLY)
-        reply = ran if isinstance(ran, DoorReply) else await self._reply(operation, arguments, scope)
+        ready = scope.get(_REPLY)
+        reply = (
+            ready if isinstance(ready, DoorReply) else await self._run_operation(operation, arguments, scope)
+        )
         if reply.error is not None:
             return types.CallToolResult(
-                content=_text(error_text(reply.error.code, reply.error.message)), is_error=True
+                content=_text_content(error_text(reply.error.code, reply.error.message)), is_error=True
             )
         answer = msgspec.json.decode(reply.body)
-        # What is said in sentences comes first, for whoever reads aloud.
-        said = _sentences_of(answer)
+        # The answer's sentences come first, for clients that read the result aloud.
+        sentences = _read_sentences(answer)
         return types.CallToolResult(
-            content=_text("\n".join([NOTE, *said, reply.body.decode()])), structured_content=answer
+            content=_text_content("\n".join([NOTE, *sentences, reply.body.decode()])),
+            structured_content=answer,
         )
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A body that was read already, to be read once more. What comes after it is the connection's to tell:
-    the library waits for its end, and a body given for ever would keep it, and everyone, waiting."""
-    given = False
+def _replay_body(body: bytes, receive: Receive) -> Receive:
+    """A ``receive`` that returns a body which was already read, then the connection's own messages: the
+    library waits for the disconnect, so repeating the body forever would block it and the event loop."""
+    is_sent = False
 
-    async def again() -> Message:
-        nonlocal given
-        if given:
+    async def replay() -> Message:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        given = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return again
+    return replay
 
 
-async def _no_object() -> Mapping[str, object]:
+async def _refuse_arguments() -> Mapping[str, object]:
     raise CallerFault("bad_input", "The arguments of a call are an object.")
 
 
-async def _nowhere(message: Message) -> None:
-    """A ``send`` for what is kept first."""
+async def _discard(message: Message) -> None:
+    """A ``send`` that discards the answer."""
 
 
-def _without_store(send: Send) -> Send:
-    """A ``send`` of answers that nobody may keep."""
+def _with_no_store(send: Send) -> Send:
+    """A ``send`` that sets ``cache-control: no-store``."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            told = [one for one in message["headers"] if one[0] != NO_STORE[0]]
-            message = {**message, "headers": [*told, NO_STORE]}
+            headers = [header for header in message["headers"] if header[0] != NO_STORE[0]]
+            message = {**message, "headers": [*headers, NO_STORE]}
         await send(message)
 
     return sending
 
 
-def _sentences_of(answer: Mapping[str, Any]) -> list[str]:
-    """What an answer says in sentences: its text, or its verdict's."""
+def _read_sentences(answer: Mapping[str, Any]) -> list[str]:
+    """The sentences of an answer: its text, or its verdict's."""
     verdict = answer.get("verdict")
-    told = answer.get("text") or (verdict.get("text") if isinstance(verdict, dict) else None)
-    return [told] if isinstance(told, str) else []
+    text = answer.get("text") or (verdict.get("text") if isinstance(verdict, dict) else None)
+    return [text] if isinstance(text, str) else []
 
 
-def _text(text: str) -> list[types.ContentBlock]:
+def _text_content(text: str) -> list[types.ContentBlock]:
     return [types.TextContent(type="text", text=text)]
 
 

@@ -1,1 +1,1 @@
-"""The table of operations, some rows a file."""
+"""The table of operations, one subject a file."""

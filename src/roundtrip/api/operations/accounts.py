@@ -1,4 +1,4 @@
-"""Accounts: a key for a signature, what a key's account is, and calls that it pays for."""
+"""Operations: keys for a signature, the key's account, and paid calls."""
 
 from roundtrip.services.accounts.credits import (
     CreditsStatus,

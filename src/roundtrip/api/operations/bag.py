@@ -1,4 +1,4 @@
-"""What the key's own wallet holds."""
+"""Operations: the holdings of the account's wallet."""
 
 from roundtrip.services.portfolio.bag import MyBag, my_bag
 from roundtrip.services.support.index_reader import Nothing

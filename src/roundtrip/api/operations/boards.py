@@ -1,4 +1,4 @@
-"""What moves, who wins, what is odd."""
+"""Operations: boards of the market."""
 
 from roundtrip.services.boards.chain_vitals import ChainVitals, chain_vitals
 from roundtrip.services.boards.graduating_soon import GraduatingSoon, graduating_soon

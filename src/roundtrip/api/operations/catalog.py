@@ -1,4 +1,4 @@
-"""THE TABLE: every operation once. Routes, tools, documentation and tests loop over it."""
+"""The table of all operations. Routes, tools, documents and tests loop over it."""
 
 from .accounts import ACCOUNTS
 from .bag import BAG

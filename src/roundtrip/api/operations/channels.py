@@ -1,4 +1,4 @@
-"""Channels: where the account of a key is told of alerts."""
+"""Operations: the channels to which an account's alerts are delivered."""
 
 from roundtrip.services.delivery.channels import (
     ChannelParams,

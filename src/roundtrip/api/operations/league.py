@@ -1,4 +1,4 @@
-"""The practice league, and the tag that tells agents from people on it."""
+"""Operations: the practice league, and the tag that marks agents in it."""
 
 from roundtrip.services.practice.agent_tag import AgentMarked, AgentParams, mark_as_agent
 from roundtrip.services.practice.league import League, LeagueParams, league

@@ -1,4 +1,4 @@
-"""What is asked about anything: a transaction, a word."""
+"""Operations: lookups by transaction, address, name or symbol."""
 
 from roundtrip.services.lookup.explain import ExplainParams, Explanation, explain
 from roundtrip.services.lookup.look_up import find, shared_as

@@ -1,4 +1,4 @@
-"""What accounts say of wallets and tokens."""
+"""Operations: marks and flags that accounts set on wallets and tokens."""
 
 from roundtrip.services.community.proven_flags import ProvenCalls, ProvenParams, proven_calls
 from roundtrip.services.support.index_reader import Nothing

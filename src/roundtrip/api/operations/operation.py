@@ -17,13 +17,13 @@ ONCE = (
     "With an Idempotency-Key header, or idempotencyKey in _meta, a repeat gives the first answer and does "
     "nothing more."
 )
-"""What readers are told of operations that are done once."""
+"""The description of ``once`` operations for clients."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandlerCall(Generic[P]):
-    """One admitted request. ``account``: whose key it has; None: it has no key. ``idempotency_key``: None: it
-    has none, or the operation takes none."""
+    """One admitted request. ``account``: the key's account; None: no key. ``idempotency_key``: None: the
+    request has none, or the operation takes none."""
 
     ctx: Context
     params: P
@@ -31,7 +31,7 @@ class HandlerCall(Generic[P]):
     idempotency_key: str | None = None
 
     def owner(self) -> Account:
-        """The account, for operations that need a key: the gate lets nobody in without."""
+        """The account, for operations that need a key: the gate refuses requests without one."""
         assert self.account is not None
         return self.account
 
@@ -40,19 +40,18 @@ class HandlerCall(Generic[P]):
 class Operation(Generic[P]):
     """One capability of the service. ``name`` is the tool's name; ``on_mcp`` False: HTTP only.
 
-    ``counts``: against which of the caller's limits it counts; ``day``: those of the day and of the minute.
-    ``key``: it needs one. ``shared_by``: what makes two requests the same, for answers that everyone shares;
-    None: every request runs. ``bad_params``: the code of a request whose parameters do not fit.
-    ``tool_requires``: parameters that a tool's schema asks for and a request may leave out, because others
-    can stand for them. ``query``: parameters that come by the query string of an HTTP request and in no
-    other way; tools do not have them. ``path_answer``: as much of the answer as an HTTP request is given;
-    None: all of it. ``errors``: the codes of its own, beside those that follow from the rest of the row
-    (``codes``). ``needs_one_of``: parameters of which a request gives at least one. ``destroys``: of one
-    that writes: it takes something away. ``repeatable``: of one that writes: doing it twice changes nothing
-    more. ``once``: of one that writes for a key's owner: a request may carry an idempotency key; of the same
-    key the handler gives the first answer again, and does nothing. ``lane``: the
-    places at the node that it takes, where strangers' code decides how long it runs. ``takes_min_block``: a
-    request may say which block its answer has to be of, or a later one.
+    ``counts``: which of the caller's limits a call counts against; ``day``: the day's and the minute's.
+    ``key``: a key is required. ``shared_by``: returns the identity of a request, for answers that all callers
+    share; None: every request runs. ``bad_params``: the error code of invalid parameters. ``tool_requires``:
+    parameters that are required in a tool's schema but optional in a request, because others can replace
+    them. ``query``: parameters that come only from the query string of an HTTP request; tools do not have
+    them. ``path_answer``: the part of the answer that HTTP requests receive; None: all of it. ``errors``: the
+    operation's own error codes, besides those that follow from the other fields (``codes``).
+    ``needs_one_of``: a request gives at least one of these parameters. ``destroys``: a write that removes
+    something. ``repeatable``: a write that changes nothing more when repeated. ``once``: a write of an
+    account that takes an idempotency key; for a repeated key the handler returns the first answer and does
+    nothing. ``lane``: the node's concurrency lane that it uses, where strangers' code decides how long it
+    runs. ``takes_min_block``: a request may set the minimum block of its answer.
     """
 
     name: str
@@ -81,36 +80,36 @@ class Operation(Generic[P]):
     takes_min_block: bool = False
 
     def codes(self) -> tuple[str, ...]:
-        """Every error code that it may answer with, in the order of the table of codes."""
-        found = {*self.errors, "internal"}
+        """Every error code that it may answer with, in the order of ``STATUS_BY_CODE``."""
+        codes = {*self.errors, "internal"}
         if self.params.__struct_fields__:
-            found.add(self.bad_params)
+            codes.add(self.bad_params)
         if self.query or self.method == "POST":
-            found.add("bad_input")
+            codes.add("bad_input")
         if self.method == "POST":
-            found.add("bad_json")
+            codes.add("bad_json")
         if self.key:
-            found |= {"key_needed", "bad_key"}
+            codes |= {"key_needed", "bad_key"}
         if self.once:
-            found.add("bad_input")
+            codes.add("bad_input")
         if self.counts != "never":
-            found |= {"bad_key", "rate_limited", "busy"}
+            codes |= {"bad_key", "rate_limited", "busy"}
         if self.counts == "day":
-            found.add("daily_limit")
-        return tuple(code for code in STATUS_BY_CODE if code in found)
+            codes.add("daily_limit")
+        return tuple(code for code in STATUS_BY_CODE if code in codes)
 
     def tool_description(self) -> str:
-        """What the tool is described by, with how a call of it may fail: of no fault of ours, and not of
-        what only a request over HTTP has."""
-        of_http = {"internal", "bad_json"}
+        """The tool's description with its error codes; leaves out internal errors and codes that only HTTP
+        requests can cause."""
+        http_only = {"internal", "bad_json"}
         if self.query and self.bad_params != "bad_input":
-            of_http.add("bad_input")
-        codes = [code for code in self.codes() if code not in of_http]
-        said = f"{self.description} {ONCE}" if self.once else self.description
+            http_only.add("bad_input")
+        codes = [code for code in self.codes() if code not in http_only]
+        text = f"{self.description} {ONCE}" if self.once else self.description
         if not codes:
-            return said
+            return text
         *codes, last = codes
-        return f"{said} Fails with {', '.join(codes)} or {last}."
+        return f"{text} Fails with {', '.join(codes)} or {last}."
 
     def __post_init__(self) -> None:
         if self.key and self.shared_by is not None:
@@ -120,4 +119,4 @@ class Operation(Generic[P]):
 
 
 AnyOperation = Operation[Any]
-"""A row of the table, whatever its parameters are."""
+"""A row of the table, with parameters of any type."""

@@ -1,4 +1,4 @@
-"""Practice: pretend eth, traded at real prices."""
+"""Operations: practice trading with pretend eth at real prices."""
 
 from roundtrip.services.practice.account import practice_account
 from roundtrip.services.practice.buy import practice_buy

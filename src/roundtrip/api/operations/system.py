@@ -1,4 +1,4 @@
-"""The service itself."""
+"""Operations: the service's own state."""
 
 from roundtrip.services.system.health import Health, HealthParams, health
 

@@ -1,4 +1,4 @@
-"""What is asked about one token."""
+"""Operations: one token."""
 
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.proof import check_proof
@@ -14,7 +14,7 @@ _READING = (
     "not_a_token", "upstream", "holders_failed", "budget_spent", "holders_busy", "holders_budget",
     "holders_no_archive",
 )  # fmt: skip
-"""What reading who holds a token may end in."""
+"""Error codes of reading a token's holders."""
 
 TOKENS: tuple[AnyOperation, ...] = (
     Operation(

@@ -1,4 +1,4 @@
-"""What is about to be signed."""
+"""Operations: simulating and preparing transactions before they are signed."""
 
 from roundtrip.services.trade.prepare import (
     PrepareBuyParams,

@@ -1,4 +1,4 @@
-"""What is asked about one wallet."""
+"""Operations: one wallet."""
 
 from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.services.wallets.history import wallet_history

@@ -1,4 +1,4 @@
-"""What an account watches, and what it was told of it."""
+"""Operations: an account's inbox, followed wallets and standing rules."""
 
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.wallet_params import WalletParams

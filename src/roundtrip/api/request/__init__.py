@@ -1,1 +1,1 @@
-"""What every request carries: caller, request id, idempotency key, least block."""
+"""What every request carries: caller, request id, idempotency key, minimum block."""

@@ -1,4 +1,4 @@
-"""Who asks, as far as a request tells."""
+"""Identifies the caller of a request by its address and key."""
 
 import functools
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class CallerRequest:
-    """``name``: what its calls are counted under while it shows no key. ``key``: as it was shown.
-    ``two_keys``: it showed different ones, and none of them counts. ``by_cookie``: what it shows is a
-    session's, which is good nowhere else. ``networks``: those around its address, each with how
-    many addresses' calls it may make. ``is_local``: it asks from this machine."""
+    """The caller of a request, unauthenticated. ``name``: what its calls are counted under without a key.
+    ``key``: unvalidated. ``two_keys``: the request has different keys, and none of them counts.
+    ``by_cookie``: the key is a session's, which is valid in cookies only. ``networks``: the networks around
+    its address, each with how many addresses' calls it may make. ``is_local``: it calls from this machine."""
 
     name: str
     key: str | None = field(default=None, repr=False)
@@ -31,14 +31,14 @@ class CallerRequest:
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """``trusted_proxies``: only from these is X-Forwarded-For believed."""
+    """Identifies callers. ``trusted_proxies``: only their X-Forwarded-For is believed."""
 
     trusted_proxies: tuple[IPv4Network | IPv6Network, ...] = ()
 
     def identify(
         self, headers: Headers, client: tuple[str, int] | None, path_key: str | None = None
     ) -> CallerRequest:
-        """The caller; ``path_key``: the key at the end of the address it was given."""
+        """The caller. ``path_key``: the key at the end of the request's path."""
         keys = set() if path_key is None else {path_key.encode()}
         host = self.host(headers, client)
         for name, value in headers:
@@ -49,7 +49,7 @@ class Callers:
                 if scheme.lower() == b"bearer":
                     keys.add(b"".join(rest).strip())
                 elif scheme.startswith(_KEY_BEGINS):
-                    # Without the word before it: whoever shows a key is not to be taken for nobody.
+                    # A key without "Bearer": it counts, so that its owner is not treated as anonymous.
                     keys.add(value.strip())
         around, is_local = networks(host), is_loopback(host)
         if len(keys) > 1:
@@ -58,7 +58,7 @@ class Callers:
         return CallerRequest(anonymous(host), key, networks=around, is_local=is_local)
 
     def host(self, headers: Headers, client: tuple[str, int] | None) -> str | None:
-        """The address that a request came from: behind proxies of ours the one that they name."""
+        """The client's address: the one that trusted proxies name, else the connection's."""
         host = client[0] if client else None
         if not self.trusted_proxies or not self._is_trusted(host):
             return host
@@ -73,7 +73,7 @@ class Callers:
         return address is not None and any(address in network for network in self.trusted_proxies)
 
     def _first_untrusted(self, hops: list[str]) -> str | None:
-        """The nearest hop that is no proxy of ours: what stands further left, its sender could write."""
+        """The rightmost hop that is not a trusted proxy. The client could have written any hop left of it."""
         for hop in reversed(hops):
             if not self._is_trusted(hop.strip()):
                 return hop.strip()
@@ -81,8 +81,7 @@ class Callers:
 
 
 def parse_host(host: str | None) -> IPv4Address | IPv6Address | None:
-    """An address as text, with or without a port behind it, a v4-mapped one as the IPv4 it is; None when
-    it is none."""
+    """Parses an address, with or without a port; a v4-mapped one becomes IPv4. None: it is not an address."""
     text = host or ""
     if text.startswith("["):
         text = text[1:].split("]")[0]
@@ -97,10 +96,11 @@ def parse_host(host: str | None) -> IPv4Address | IPv6Address | None:
 
 @functools.lru_cache(maxsize=_MOST_HOSTS)
 def anonymous(host: str | None) -> str:
-    """Who an address counts as: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as the IPv4 it is."""
+    """The name that an address's calls are counted under: IPv4 whole, IPv6 by its /64, v4-mapped IPv6 as
+    IPv4."""
     address = parse_host(host)
     if address is None:
-        # A proxy's word: of any length, and with NUL, which the database cannot hold.
+        # Text from a proxy: it may have any length, and contain NUL, which the database cannot store.
         return f"address:{(host or 'unknown')[:_MOST_NAME].replace(chr(0), '')}"
     if isinstance(address, IPv4Address):
         return f"address:{address}"
@@ -108,13 +108,13 @@ def anonymous(host: str | None) -> str:
 
 
 _WIDER_V4, _WIDER_V6 = ((24, 8),), ((56, 4), (48, 16))
-"""Networks around an address: the length of their prefix, and how many addresses' calls each may make. One
-customer of a provider often has a whole /56 of IPv6, and may rent a /24 of IPv4."""
+"""Networks around an address: prefix length, and how many addresses' calls each may make. One customer of a
+provider often has a whole /56 of IPv6, and may rent a /24 of IPv4."""
 
 
 @functools.lru_cache(maxsize=_MOST_HOSTS)
 def networks(host: str | None) -> tuple[tuple[str, int], ...]:
-    """The networks around an address, and their factors; none around what is no address."""
+    """The networks around an address, with their factors; empty if ``host`` is not an address."""
     address = parse_host(host)
     if address is None:
         return ()
@@ -127,6 +127,6 @@ def networks(host: str | None) -> tuple[tuple[str, int], ...]:
 
 @functools.lru_cache(maxsize=_MOST_HOSTS)
 def is_loopback(host: str | None) -> bool:
-    """Whether an address is of this machine."""
+    """Whether an address is a loopback address."""
     address = parse_host(host)
     return address is not None and address.is_loopback

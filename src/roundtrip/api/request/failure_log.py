@@ -1,4 +1,4 @@
-"""Each failure of ours is a line of the log, but not too many of them: strangers could fill a disk."""
+"""Logs failures of this service at a bounded rate, so that strangers cannot fill the disk."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,34 +11,34 @@ log = structlog.get_logger(__name__)
 
 
 class LoggedFailure(Protocol):
-    """A failure that its caller was told of."""
+    """A failure that was reported to its caller. ``reason``: the message without the request id."""
 
     code: str
-    said: str
+    reason: str
     request_id: str
 
 
 @dataclass(slots=True)
-class Failures:
-    """Says what failed, ``MOST_A_SECOND`` times a second at most; how many were left out is told with the
-    next one that is not. All of them are counted in the metrics. ``clock``: seconds, of any beginning."""
+class FailureLog:
+    """Logs at most ``MOST_A_SECOND`` failures a second; the next line says how many were left out. The
+    metrics count all of them. ``clock``: seconds from any origin."""
 
     clock: Callable[[], float]
     _second: int = -1
-    _said: int = 0
+    _written: int = 0
     _left_out: int = 0
 
-    def tell(self, error: LoggedFailure, operation: str, door: str) -> None:
-        """One more."""
+    def write(self, error: LoggedFailure, operation: str, door: str) -> None:
+        """Logs one failure, if this second has room."""
         second = int(self.clock())
         if second != self._second:
-            self._second, self._said = second, 0
-        if self._said >= MOST_A_SECOND:
+            self._second, self._written = second, 0
+        if self._written >= MOST_A_SECOND:
             self._left_out += 1
             return
-        more = {"left_out": self._left_out} if self._left_out else {}
-        self._said, self._left_out = self._said + 1, 0
+        left_out = {"left_out": self._left_out} if self._left_out else {}
+        self._written, self._left_out = self._written + 1, 0
         log.warning(
             "a request failed", request=error.request_id, operation=operation, door=door, code=error.code,
-            said=error.said, **more,
+            said=error.reason, **left_out,
         )  # fmt: skip

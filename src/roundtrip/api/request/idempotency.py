@@ -1,4 +1,4 @@
-"""The name by which a request may be repeated: its header, or the same in a tool call's envelope."""
+"""The idempotency key of a request: its header, or ``_meta`` in a tool call's envelope."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -11,26 +11,27 @@ MOST = 200
 _UNFIT = f"An idempotency key is 1 to {MOST} printable characters."
 
 
-def given_once(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
-    """Every one that a request shows, as it came. ``meta``: the envelope's, where it has one."""
-    found: list[object] = [value for name, value in headers if name == HEADER]
+def shown_idempotency_keys(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
+    """Every idempotency key that a request carries, unvalidated. ``meta``: the envelope's ``_meta``."""
+    keys: list[object] = [value for name, value in headers if name == HEADER]
     if isinstance(meta, Mapping) and META in meta:
-        told: Any = meta[META]
-        found.append(told)
-    return tuple(found)
+        in_meta: Any = meta[META]
+        keys.append(in_meta)
+    return tuple(keys)
 
 
-def read_once(given: Iterable[object]) -> str | None:
-    """The one that was meant; None where none was shown. Raises CallerFault (bad_input)."""
-    found = {_read(one) for one in given}
-    if len(found) > 1:
+def read_idempotency_key(shown: Iterable[object]) -> str | None:
+    """The request's idempotency key; None: it carries none. Raises CallerFault (bad_input): two different
+    keys, or one that is not 1 to ``MOST`` printable characters."""
+    keys = {_read(value) for value in shown}
+    if len(keys) > 1:
         raise CallerFault("bad_input", "Two different idempotency keys were shown.")
-    return found.pop() if found else None
+    return keys.pop() if keys else None
 
 
-def _read(one: object) -> str:
+def _read(value: object) -> str:
     try:
-        text = one.strip(b" \t").decode() if isinstance(one, bytes) else one
+        text = value.strip(b" \t").decode() if isinstance(value, bytes) else value
     except UnicodeDecodeError:
         raise CallerFault("bad_input", _UNFIT) from None
     if not isinstance(text, str) or not 1 <= len(text) <= MOST or not text.isprintable():

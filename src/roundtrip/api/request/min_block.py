@@ -1,4 +1,4 @@
-"""The least block that an answer may be of: a request's header, or the same in a tool call's envelope."""
+"""The minimum block of an answer: a request's header, or ``_meta`` in a tool call's envelope."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,21 +16,21 @@ _NUMBER = re.compile(r"[0-9]{1,15}")
 _UNFIT = f"{NAME} is the number of a block, in decimal digits."
 
 
-def given_min_block(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
-    """Every one that a request shows, as it came. ``meta``: the envelope's, where it has one."""
-    found: list[object] = [value for name, value in headers if name == HEADER]
+def shown_min_blocks(headers: Iterable[tuple[bytes, bytes]], meta: object = None) -> tuple[object, ...]:
+    """Every minimum block that a request carries, unvalidated. ``meta``: the envelope's ``_meta``."""
+    shown: list[object] = [value for name, value in headers if name == HEADER]
     if isinstance(meta, Mapping) and META in meta:
-        found.append(meta[META])
-    return tuple(found)
+        shown.append(meta[META])
+    return tuple(shown)
 
 
-def read_min_block(given: Iterable[object]) -> int:
-    """The highest that was shown; 0 where none was. Raises CallerFault (bad_input)."""
-    return max((_read(one) for one in given), default=0)
+def read_min_block(shown: Iterable[object]) -> int:
+    """The highest of them; 0: the request carries none. Raises CallerFault (bad_input)."""
+    return max((_read(value) for value in shown), default=0)
 
 
-def _read(one: object) -> int:
-    text = one.decode("latin-1").strip(" \t") if isinstance(one, bytes) else one
+def _read(value: object) -> int:
+    text = value.decode("latin-1").strip(" \t") if isinstance(value, bytes) else value
     if isinstance(text, int) and not isinstance(text, bool):
         text = str(text)
     if not isinstance(text, str) or _NUMBER.fullmatch(text) is None:

@@ -1,7 +1,6 @@
-"""The id of a request: ours alone, in every line of the log that is written for it, and in its answer.
+"""Request ids: generated here, and written to every log line and the answer of a request.
 
-What a caller sends as ``x-request-id`` is not read: it could stand in the log for anything, and for the
-requests of others.
+A caller's own ``x-request-id`` is ignored: it could be any text in the log, or another request's id.
 """
 
 import asyncio
@@ -17,23 +16,23 @@ _IN_LOGS = "request"
 _CHANCE = Random()  # noqa: S311
 
 
-def begin_request() -> str:
-    """A new id, which holds for all that the running task, and what it starts, does from here on."""
-    drawn = new_id()
-    bind_contextvars(**{_IN_LOGS: drawn})
-    return drawn
+def start_request() -> str:
+    """Binds a new request id to the current task and to the tasks that it starts from now on; returns it."""
+    request = new_id()
+    bind_contextvars(**{_IN_LOGS: request})
+    return request
 
 
-def begin_for_all(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
-    """A task that outlives the request in which it happens to begin, and is no part of it."""
+def start_detached_task(work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+    """Starts a task in an empty context: it serves many requests, so its log lines carry no request id."""
     return asyncio.create_task(work, name=name, context=Context())
 
 
 def request_id() -> str:
-    """Of the request that is being answered; of work that is nobody's request a new one."""
+    """The current request's id; a new one outside of a request."""
     return get_contextvars().get(_IN_LOGS) or new_id()
 
 
 def new_id() -> str:
-    """12 hex digits. Nobody gains by guessing one."""
+    """12 random hex digits. They need not be unguessable: an id gives access to nothing."""
     return f"{_CHANCE.getrandbits(48):012x}"

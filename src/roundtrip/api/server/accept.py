@@ -1,7 +1,7 @@
-"""Connections taken from a listening socket that several processes have open, so that each gets its share.
+"""Accepts connections from a listening socket that several processes share, so that each gets its share.
 
-The event loop's own server takes all that wait: of 32 connections that came at once one process of two had
-all 32, and the other nothing to do for as long as they stayed open.
+The event loop's own server accepts all that are waiting: of 32 simultaneous connections, one process of two
+got all 32, and the other had nothing to do while they stayed open.
 """
 
 import asyncio
@@ -10,28 +10,28 @@ import socket
 from collections.abc import Callable
 
 PAUSE_S = 0.001
-"""Whoever took a connection leaves the next ones to the others for so long. It is the loop's shortest."""
-_MOST_AT_ONCE = 64
+"""Pause after accepting, in which the other processes accept. The event loop's shortest timer."""
+_MOST_BATCH = 64
 _NO_ROOM_S = 1.0
 _NO_ROOM = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class PacedAccept:
-    """Takes one connection and pauses, so that processes take turns; one more after each pause that left some
-    waiting, so that nobody waits long where there are many. Begins at once."""
+    """Accepts one connection and pauses, so that processes take turns. While connections are left waiting,
+    each batch is one larger than the last, so that bursts are accepted quickly. Starts at once."""
 
     def __init__(self, listening: socket.socket, protocol: Callable[[], asyncio.BaseProtocol]) -> None:
         self._listening = listening
         self._protocol = protocol
         self._loop = asyncio.get_running_loop()
-        self._entering: set[asyncio.Task[None]] = set()
+        self._connecting: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
-        self._at_once = 1
+        self._batch_size = 1
         listening.setblocking(False)
-        self._begin()
+        self._resume()
 
     def close(self) -> None:
-        """Takes no more, and closes the socket; who waits is left to the processes that have it open, too."""
+        """Stops accepting and closes the socket; waiting connections are left to the other processes."""
         if self._pause is not None:
             self._pause.cancel()
         elif self._listening.fileno() >= 0:
@@ -39,39 +39,39 @@ class PacedAccept:
         self._listening.close()
 
     async def wait_closed(self) -> None:
-        """Until those that were taken are connected."""
-        await asyncio.gather(*self._entering)
+        """Waits until accepted connections are set up."""
+        await asyncio.gather(*self._connecting)
 
-    def _begin(self) -> None:
+    def _resume(self) -> None:
         self._pause = None
-        self._loop.add_reader(self._listening, self._take)
+        self._loop.add_reader(self._listening, self._accept_batch)
 
-    def _rest(self, seconds: float) -> None:
+    def _suspend(self, seconds: float) -> None:
         self._loop.remove_reader(self._listening)
-        self._pause = self._loop.call_later(seconds, self._begin)
+        self._pause = self._loop.call_later(seconds, self._resume)
 
-    def _take(self) -> None:
-        taken, wanted = 0, self._at_once
+    def _accept_batch(self) -> None:
+        accepted, batch = 0, self._batch_size
         try:
-            while taken < wanted:
+            while accepted < batch:
                 connection, _ = self._listening.accept()
-                self._enter_soon(connection)
-                taken += 1
+                self._start_connecting(connection)
+                accepted += 1
         except OSError as error:
-            # Nobody waits any more, or went away; but for want of room it would be tried again and again.
+            # No connection waits, or its client went away. Without free files, accept would fail in a loop.
             if error.errno in _NO_ROOM:
-                self._rest(_NO_ROOM_S)
+                self._suspend(_NO_ROOM_S)
                 return
-        self._at_once = min(wanted + 1, _MOST_AT_ONCE) if taken == wanted else 1
-        if taken:
-            self._rest(PAUSE_S)
+        self._batch_size = min(batch + 1, _MOST_BATCH) if accepted == batch else 1
+        if accepted:
+            self._suspend(PAUSE_S)
 
-    def _enter_soon(self, connection: socket.socket) -> None:
-        task = self._loop.create_task(self._enter(connection), name="accepting")
-        self._entering.add(task)
-        task.add_done_callback(self._entering.discard)
+    def _start_connecting(self, connection: socket.socket) -> None:
+        task = self._loop.create_task(self._connect(connection), name="accepting")
+        self._connecting.add(task)
+        task.add_done_callback(self._connecting.discard)
 
-    async def _enter(self, connection: socket.socket) -> None:
+    async def _connect(self, connection: socket.socket) -> None:
         try:
             connection.setblocking(False)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,4 +1,4 @@
-"""The HTTP server's end: whoever is connected is answered before it closes."""
+"""Graceful shutdown of the HTTP server: connected clients are answered before it closes."""
 
 import asyncio
 import contextlib
@@ -15,45 +15,45 @@ from .accept import PacedAccept
 from .protocol import BoundedProtocol, ConnectionPlaces
 
 DRAIN_S = 5.0
-"""So long requests are still taken on connections that are open. A client that keeps one open and asks
-nothing meanwhile finds it closed."""
+"""How long open connections may still send requests. A connection that is idle for that long is closed."""
 ANSWERS_S = 35.0
-"""For what is under way then: a run ends after 30 seconds."""
+"""How long running requests may take after that: a run ends after 30 seconds."""
 _LOOK_S = 0.02
 ENDING = "ending"
-"""By which a request finds the server's ``Ending`` in its ``state``."""
+"""The name of the server's ``EndlessAnswers`` in a request's ``state``."""
 
 
 class EndlessAnswers:
-    """Answers that never end by themselves are told when the server ends: else it would wait for them."""
+    """Ends answers that never end by themselves when the server shuts down, which would wait for them."""
 
     def __init__(self) -> None:
-        self._begun = False
-        self._told: set[Callable[[], None]] = set()
+        self._is_ending = False
+        self._callbacks: set[Callable[[], None]] = set()
 
     @contextlib.contextmanager
-    def telling(self, end: Callable[[], None]) -> Iterator[None]:
-        """``end`` is called when it begins, which may be now; no more once the block is left."""
-        self._told.add(end)
+    def on_shutdown(self, end: Callable[[], None]) -> Iterator[None]:
+        """Calls ``end`` when the server shuts down, at once if it already does. Leaving the block cancels
+        it."""
+        self._callbacks.add(end)
         try:
-            if self._begun:
+            if self._is_ending:
                 end()
             yield
         finally:
-            self._told.discard(end)
+            self._callbacks.discard(end)
 
-    def begin(self) -> None:
-        """The server ends."""
-        self._begun = True
-        for end in tuple(self._told):
+    def end_all(self) -> None:
+        """The server shuts down: ends every registered answer."""
+        self._is_ending = True
+        for end in tuple(self._callbacks):
             end()
 
 
 class DrainingServer(uvicorn.Server):
-    """On SIGTERM it takes no more connections, gives every answer with ``connection: close``, and ends when
-    nobody is connected any more, at the latest when what came within ``DRAIN_S`` is answered. SIGINT is for
-    people: idle connections are closed at once. A second one of either ends it at once. ``ready`` is called
-    when it serves. ``takes_turns``: others accept from the same sockets."""
+    """On SIGTERM it accepts no more connections, answers with ``connection: close``, and ends when no client
+    is connected, at the latest when all requests that arrived within ``DRAIN_S`` are answered. On SIGINT (a
+    person at a terminal) it closes idle connections at once. A second signal ends it at once. ``ready`` is
+    called when it serves. ``takes_turns``: other processes accept from the same sockets."""
 
     def __init__(
         self,
@@ -71,38 +71,39 @@ class DrainingServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Says so once it serves."""
+        """Starts serving, then calls ``ready``."""
         self._loop = asyncio.get_running_loop()
         self.lifespan.state[ENDING] = self._ending
         await super().startup([] if self._takes_turns else sockets)
         if self._takes_turns:
-            taking = [PacedAccept(listening, self._protocol) for listening in sockets or ()]
-            # All that the library asks of them is to close, and to be waited for.
+            taking = [PacedAccept(listening, self._make_protocol) for listening in sockets or ()]
+            # The library only calls close() and wait_closed() on them.
             self.servers = cast(list[asyncio.Server], taking)
         self._ready()
 
-    def _protocol(self) -> BoundedProtocol:
+    def _make_protocol(self) -> BoundedProtocol:
         make = cast(Callable[..., BoundedProtocol], self.config.http_protocol_class)
         return make(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """A signal to end."""
+        """Handles SIGTERM and SIGINT."""
         if self.should_exit:
             self.force_exit = True
             if self._loop is not None:
-                self._loop.call_soon_threadsafe(self._cut)
+                self._loop.call_soon_threadsafe(self._abort_all)
         else:
             self._drains = sig == signal.SIGTERM
         super().handle_exit(sig, frame)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Whoever waits to be accepted is left to the other processes that listen on the same socket."""
+        """Stops accepting; waiting connections are left to other processes on the same socket. Drains after
+        SIGTERM, then shuts down."""
         for server in self.servers:
             server.close()
         for listening in sockets or ():
             listening.close()
         self._places.closing = True
-        self._ending.begin()
+        self._ending.end_all()
         if self._drains:
             await self._drain()
         await super().shutdown(sockets)
@@ -112,14 +113,14 @@ class DrainingServer(uvicorn.Server):
             connection.close_after()
         loop = asyncio.get_running_loop()
         until_s = loop.time() + DRAIN_S
-        # Whoever was accepted a moment ago enters with the loop's next turns.
+        # A connection accepted a moment ago is set up in the loop's next turns.
         await asyncio.sleep(_LOOK_S)
-        # The library tells of a connection's end by its absence only.
+        # The library signals a connection's end only by removing it from the set.
         while self._connections() and loop.time() < until_s and not self.force_exit:  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_S)
 
-    def _cut(self) -> None:
-        """Nothing is answered any more. The library would tell of each request that it is cut."""
+    def _abort_all(self) -> None:
+        """Aborts all connections and requests. Silences the library, which would log each of them."""
         logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         for connection in self._connections():
             connection.transport.abort()

@@ -1,4 +1,5 @@
-"""How far the loop is behind, and what is taken on then. Time comes in."""
+"""Overload control: measures the event loop's delay and limits what the service accepts. The caller gives the
+time."""
 
 import asyncio
 import contextlib
@@ -8,28 +9,27 @@ from roundtrip.chain.rpc.background import run_in_background
 
 TICK_S = 0.05
 LATE_S = 0.15
-"""Later than this the loop is behind."""
+"""A tick later than this means that the loop is behind."""
 RUNS_AFTER_S, SHEDS_AFTER_S = 1.0, 2.0
-"""A loop that was behind at every look for so long has more runs under way than it can do; and for so long
-cannot even answer what is shared."""
+"""A loop that was behind at every tick for ``RUNS_AFTER_S`` has too many runs under way; after
+``SHEDS_AFTER_S`` it cannot even serve shared answers."""
 OVERDUE_S, SHEDS_S = 0.05, 10.0
-"""A loop that sheds turns away whoever comes while its next look is overdue by so much; and it sheds until
-nobody was turned away for so long."""
+"""A loop that sheds refuses requests while its next tick is overdue by ``OVERDUE_S``. It sheds until it has
+refused none for ``SHEDS_S``."""
 LEAST_RUNNING = 8
 _CUT, _GROWS_S = 0.7, 5.0
-"""What is left of the runs that may be under way, at most every ``RUNS_AFTER_S``; how many more a second may
-be while the loop is not behind."""
+"""The factor by which the limit of runs is cut, at most every ``RUNS_AFTER_S``; how many runs a second it
+grows by while the loop is not behind."""
 _COUNTS_S = 0.5
-"""So much of the time since the last look counts at most: a process that stood still was not behind then."""
+"""How much of the time since the last tick counts at most: a suspended process was not behind."""
 
 
 class RunLimit:
-    """How many runs may be under way, ``most`` at most, and who is turned away.
+    """How many runs may be under way, at most ``most``, and which requests are refused.
 
-    A single look says nothing: a burst makes the loop late, and is over. What counts is a delay that stands,
-    as nobody who waits behind it is answered sooner for having come. Then the loop sheds: who comes in a turn
-    of the loop that is long already is turned away at once, so that no turn gets much longer than that, and
-    nobody is told late. ``clock``: as the loop's, in seconds.
+    A single late tick says nothing: it may be a short burst. Only a lasting delay counts. Then the loop
+    sheds: it refuses requests at once that arrive in a turn that is long already, so that no turn gets much
+    longer and refusals are fast. ``clock``: the event loop's, in seconds.
     """
 
     def __init__(self, most: int, clock: Callable[[], float]) -> None:
@@ -39,44 +39,44 @@ class RunLimit:
         self._sheds_until_s = -1e9
         self._due_s = 1e18
         self._looked_s: float | None = None
-        self._stood_s: float | None = None
+        self._behind_s: float | None = None
         self._cut_s = 0.0
 
     def allowed_runs(self) -> int:
-        """So many runs."""
+        """How many runs may be under way now."""
         return int(self._allowed)
 
-    def turns_away(self) -> bool:
-        """Whether the request that is here now is turned away."""
+    def should_shed(self) -> bool:
+        """Whether to refuse the request that has just arrived."""
         now_s = self._clock()
         if now_s >= self._sheds_until_s or now_s - self._due_s < OVERDUE_S:
             return False
         self._sheds_until_s = now_s + SHEDS_S
         return True
 
-    def note(self, now_s: float, late_s: float, running: int) -> None:
-        """The loop came back so late, with so many runs under way."""
+    def record_delay(self, now_s: float, late_s: float, running: int) -> None:
+        """Records a tick: the loop was ``late_s`` late, with ``running`` runs under way."""
         spent_s = 0.0 if self._looked_s is None else min(_COUNTS_S, now_s - self._looked_s)
         self._looked_s, self._due_s = now_s, now_s + TICK_S
         if late_s < LATE_S:
-            self._stood_s = None
+            self._behind_s = None
             self._allowed = min(self._most, self._allowed + _GROWS_S * spent_s)
             return
-        if self._stood_s is None:
-            # However late one look is: a process that stood still goes on with what it had.
-            self._stood_s = 0.0
+        if self._behind_s is None:
+            # The first late tick does not count, however late: a suspended process keeps its limit.
+            self._behind_s = 0.0
         else:
-            self._stood_s += spent_s
-        if self._stood_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
+            self._behind_s += spent_s
+        if self._behind_s >= RUNS_AFTER_S and now_s - self._cut_s >= RUNS_AFTER_S:
             least = min(LEAST_RUNNING, self._most)
             self._allowed = max(least, min(self._allowed, running) * _CUT)
             self._cut_s = now_s
-        if self._stood_s >= SHEDS_AFTER_S:
+        if self._behind_s >= SHEDS_AFTER_S:
             self._sheds_until_s = now_s + SHEDS_S
 
     @contextlib.asynccontextmanager
     async def watch_loop(self, running: Callable[[], int]) -> AsyncIterator[None]:
-        """Looks at the loop while the block runs. ``running``: how many runs are under way."""
+        """Measures the loop while the block runs. ``running``: returns how many runs are under way."""
         async with run_in_background(self._watch(running), "pressure"):
             yield
 
@@ -85,4 +85,4 @@ class RunLimit:
         while True:
             due_s = now_s() + TICK_S
             await asyncio.sleep(TICK_S)
-            self.note(now_s(), now_s() - due_s, running())
+            self.record_delay(now_s(), now_s() - due_s, running())

@@ -1,5 +1,5 @@
-"""The HTTP server's protocol with bounds: on request heads, which the parser keeps whatever comes; on how
-many requests wait behind each other; on how long requests take to come and answers to go; on connections."""
+"""The HTTP server's protocol with limits on request heads (the parser has none), pipelined requests, the time
+to receive a request and to send an answer, and connections."""
 
 import asyncio
 import resource
@@ -13,43 +13,45 @@ from roundtrip.api.request.callers import anonymous, parse_host
 from roundtrip.domain.base.metrics import Measures
 
 MOST_HEAD_BYTES = 512 * 1024
-"""Above what one read from a socket can bring, so that a body that comes along never counts."""
+"""More than one read from a socket returns, so that a body in the same read never counts as head."""
 HEAD_S = 10.0
 BODY_S = 10.0
 _BODY_GRACE_S = 5.0
-"""After ``BODY_S`` the application says so itself, where it wants the body at all."""
+"""After ``BODY_S`` the application itself answers that the body is late, if it reads the body at all."""
 ANSWER_S = 10.0
-"""For what waits for a client to fall from over 64 KiB to 16; of a connection that is to be closed, to
-nothing."""
+"""How long a client may take to drain the write buffer from over 64 KiB to 16 KiB; of a closing connection,
+to 0."""
 MOST_QUEUED = 8
-"""Requests behind the one that is being answered, on one connection."""
-_LEAST_OF_ONE = 20
-"""So many connections an address may always have."""
+"""Pipelined requests behind the one that is being answered, on one connection."""
+_LEAST_PER_NAME = 20
+"""Connections that one address may always have."""
 _OTHER_FILES = 200
-"""Of the process: database, nodes, and what else."""
+"""Open files of the process besides client connections: database, nodes, and others."""
 
 
-def _refusal(status: bytes, code: bytes, message: bytes) -> bytes:
+def _encode_refusal(status: bytes, code: bytes, message: bytes) -> bytes:
     body = b'{"error":{"code":"%s","message":"%s"}}' % (code, message)
     head = b"HTTP/1.1 %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n"
     return head % (status, len(body)) + b"retry-after: 1\r\n" * status.startswith(b"503") + b"\r\n" + body
 
 
-_TOO_LARGE = _refusal(
+_TOO_LARGE = _encode_refusal(
     b"431 Request Header Fields Too Large", b"bad_input", b"The request has too many headers."
 )
-_TOO_SLOW = _refusal(b"400 Bad Request", b"bad_input", b"The request did not come within 10 seconds.")
-_UNREADABLE = _refusal(b"400 Bad Request", b"bad_input", b"This is no HTTP request.")
-_TOO_MANY = _refusal(b"503 Service Unavailable", b"busy", b"Too many connections; try again in a moment.")
+_TOO_SLOW = _encode_refusal(b"400 Bad Request", b"bad_input", b"The request did not come within 10 seconds.")
+_UNREADABLE = _encode_refusal(b"400 Bad Request", b"bad_input", b"This is no HTTP request.")
+_TOO_MANY = _encode_refusal(
+    b"503 Service Unavailable", b"busy", b"Too many connections; try again in a moment."
+)
 _QUEUED = b"More than %d requests wait on this connection." % MOST_QUEUED
 
 
 class _RequestTooLong(Exception):
-    """Stops the parser: nothing more is read of this connection."""
+    """Stops the parser: nothing more is read from this connection."""
 
 
-async def _refuses_more(scope: Any, receive: Any, send: Any) -> None:
-    """Answers the request that was one too many, when its turn comes."""
+async def _answer_too_many(scope: Any, receive: Any, send: Any) -> None:
+    """An ASGI application that answers the first request past ``MOST_QUEUED``, when its turn comes."""
     body = b'{"error":{"code":"bad_input","message":"%s"}}' % _QUEUED
     headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     headers.append((b"connection", b"close"))
@@ -57,8 +59,8 @@ async def _refuses_more(scope: Any, receive: Any, send: Any) -> None:
     await send({"type": "http.response.body", "body": body})
 
 
-def spare_files(most_connections: int) -> int:
-    """Lets this process open as many files as so many connections take; how many connections that allows."""
+def raise_file_limit(most_connections: int) -> int:
+    """Raises this process's limit of open files for so many connections; returns how many it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = most_connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY:
@@ -74,9 +76,9 @@ def spare_files(most_connections: int) -> int:
 
 
 class ConnectionPlaces:
-    """Who is connected. Of more than ``most`` connections, and of more than a tenth of that from one address,
-    one that is idle makes room, else the one whose request has been awaited longest, else the newest is
-    refused. ``proxies`` stand for many: for them only ``most`` counts. ``measures``: where it is told."""
+    """The open connections: at most ``most``, and at most a tenth of that from one address (proxies: no limit
+    of their own, as they carry many clients). At a limit, an idle connection is closed for the new one, else
+    the one that has waited longest for its request, else the new one is refused."""
 
     def __init__(
         self,
@@ -89,112 +91,119 @@ class ConnectionPlaces:
         self._measures.watch("connections", "open", lambda: len(self._names))
         self._measures.watch("connections", "idle", lambda: len(self._idle))
         self._measures.watch("connections", "most", lambda: self._most)
-        self._most_of_one = max(_LEAST_OF_ONE, most // 10)
+        self._most_per_name = max(_LEAST_PER_NAME, most // 10)
         self._proxies = proxies
         self._names: dict[BoundedProtocol, str] = {}
-        self._of_one: dict[str, dict[BoundedProtocol, None]] = {}
+        self._by_name: dict[str, dict[BoundedProtocol, None]] = {}
         self._idle: dict[BoundedProtocol, None] = {}
         self._awaited: dict[BoundedProtocol, None] = {}
         self.closing = False
-        """Whether every answer from now on is its connection's last."""
+        """Whether each answer from now on closes its connection."""
 
-    def enter(self, one: "BoundedProtocol", host: str | None) -> bool:
-        """Whether there is a place for it, or could be made."""
+    def enter(self, connection: "BoundedProtocol", host: str | None) -> bool:
+        """Registers a connection, closing another for it if needed. Returns False: there is no place."""
         name = anonymous(host)
-        of_one = self._of_one.get(name, {})
-        if len(of_one) >= self._most_of_one and not self._is_proxy(host) and not self._made_room(of_one):
+        same_name = self._by_name.get(name, {})
+        if (
+            len(same_name) >= self._most_per_name
+            and not self._is_proxy(host)
+            and not self._make_room_for_new(same_name)
+        ):
             return False
-        if len(self._names) >= self._most and not self._made_room():
+        if len(self._names) >= self._most and not self._make_room_for_new():
             return False
-        self._names[one] = name
-        self._of_one.setdefault(name, {})[one] = None
-        self._awaited[one] = None
+        self._names[connection] = name
+        self._by_name.setdefault(name, {})[connection] = None
+        self._awaited[connection] = None
         return True
 
     def count_refused(self, why: str) -> None:
-        """A connection was ended by us before its request was read."""
+        """Counts a connection that this server closed before reading its request."""
         self._measures.count("refused_connections", why)
 
-    def leave(self, one: "BoundedProtocol") -> None:
-        """It counts no more; also one that has still to be closed, so that it does not make room twice."""
-        name = self._names.pop(one, None)
+    def leave(self, connection: "BoundedProtocol") -> None:
+        """Unregisters a connection. One that is about to be closed leaves first, so that it is not chosen
+        twice."""
+        name = self._names.pop(connection, None)
         if name is None:
             return
-        self.settle(one, answering=True, idle=False)
-        del self._of_one[name][one]
-        if not self._of_one[name]:
-            del self._of_one[name]
+        self.update(connection, answering=True, idle=False)
+        del self._by_name[name][connection]
+        if not self._by_name[name]:
+            del self._by_name[name]
 
-    def settle(self, one: "BoundedProtocol", answering: bool, idle: bool) -> None:
-        """What it does now: ``answering``, ``idle`` between two requests, else its request is awaited."""
-        if answering or idle or one not in self._names:
-            self._awaited.pop(one, None)
+    def update(self, connection: "BoundedProtocol", answering: bool, idle: bool) -> None:
+        """Sets a connection's state: ``answering``, ``idle`` between two requests, else awaiting a
+        request."""
+        if answering or idle or connection not in self._names:
+            self._awaited.pop(connection, None)
         else:
-            self._awaited.setdefault(one)
-        if idle and not answering and one in self._names:
-            self._idle.setdefault(one)
+            self._awaited.setdefault(connection)
+        if idle and not answering and connection in self._names:
+            self._idle.setdefault(connection)
         else:
-            self._idle.pop(one, None)
+            self._idle.pop(connection, None)
 
     def _is_proxy(self, host: str | None) -> bool:
         address = parse_host(host)
         return address is not None and any(address in network for network in self._proxies)
 
-    def _made_room(self, among: "dict[BoundedProtocol, None] | None" = None) -> bool:
-        for those in (self._idle, self._awaited):
-            found = next((one for one in (those if among is None else among) if one in those), None)
-            if found is not None:
-                self.leave(found)
-                found.make_room()
+    def _make_room_for_new(self, among: "dict[BoundedProtocol, None] | None" = None) -> bool:
+        for candidates in (self._idle, self._awaited):
+            searched = candidates if among is None else among
+            victim = next((connection for connection in searched if connection in candidates), None)
+            if victim is not None:
+                self.leave(victim)
+                victim.make_room()
                 return True
         return False
 
 
 class _PausedFlow(FlowControl):
-    """Reads nothing while requests wait: the application resumes reading with each answer."""
+    """Flow control that does not resume reading while pipelined requests wait."""
 
     def __init__(self, transport: asyncio.Transport, pipeline: Any) -> None:
         super().__init__(transport)
         self._pipeline = pipeline
 
     def resume_reading(self) -> None:
-        """Once nothing waits."""
+        """Resumes reading if no request waits. The application calls this with each answer."""
         if not self._pipeline:
             super().resume_reading()
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Ends a connection whose request head passes the bound, whose request does not come, behind which too
-    many wait, whose answer is not taken, or for which there is no place in ``places``."""
+    """Closes a connection whose request head is too large, whose request is late, that pipelines too many
+    requests, whose client does not read the answer, or that has no place in ``places``."""
 
-    def __init__(self, *given: Any, places: ConnectionPlaces, **named: Any) -> None:
-        super().__init__(*given, **named)
+    def __init__(self, *args: Any, places: ConnectionPlaces, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
         self._places = places
         self._head_bytes = 0
         self._in_head = True
-        self._begun = False
+        self._started = False
         self._overrun = False
-        self._coming: asyncio.TimerHandle | None = None
-        self._going: asyncio.TimerHandle | None = None
+        self._request_timer: asyncio.TimerHandle | None = None
+        self._answer_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Makes room where there is none."""
+        """Takes a place, or refuses the connection."""
         super().connection_made(transport)
         self.flow = _PausedFlow(transport, self.pipeline)
         if not self._places.enter(self, self.client[0] if self.client else None):
             self._refuse(_TOO_MANY, "many")
             return
-        self._coming = self.loop.call_later(HEAD_S, self.request_is_late)
+        self._request_timer = self.loop.call_later(HEAD_S, self.request_is_late)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Nothing is waited for any more."""
+        """Gives up its place and cancels the timers."""
         self._places.leave(self)
-        self._comes()
-        self._goes()
+        self._cancel_request_timer()
+        self._cancel_answer_timer()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Counts while the head is being read."""
+        """Counts the bytes of the head, and starts the request's timer."""
         if self._overrun:
             return
         if self._in_head:
@@ -203,23 +212,23 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._refuse(_TOO_LARGE, "large")
                 return
         super().data_received(data)
-        self._settle()
-        # A request that came whole, as most do, costs no timer.
-        if self._coming is None and (self._begun or self._head_bytes):
+        self._update_place()
+        # A request that arrived whole, as most do, costs no timer.
+        if self._request_timer is None and (self._started or self._head_bytes):
             wait_s = HEAD_S if self._in_head else BODY_S + _BODY_GRACE_S
-            self._coming = self.loop.call_later(wait_s, self.request_is_late)
+            self._request_timer = self.loop.call_later(wait_s, self.request_is_late)
 
     def on_message_begin(self) -> None:
-        """A head begins; behind another request it may come with the same data."""
-        self._begun = True
+        """A head starts; a pipelined one may arrive in the same read as the request before it."""
+        self._started = True
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is over."""
+        """The head is complete: refuses a request past ``MOST_QUEUED``."""
         self._in_head = False
-        self._comes()
+        self._cancel_request_timer()
         if len(self.pipeline) >= MOST_QUEUED:
-            self._overrun, self.app = True, _refuses_more
+            self._overrun, self.app = True, _answer_too_many
             super().on_headers_complete()
             self.on_message_complete()
             raise _RequestTooLong
@@ -228,56 +237,58 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
-        """The next head begins."""
-        self._in_head, self._head_bytes, self._begun = True, 0, False
-        self._comes()
+        """The request is complete: the next head may start."""
+        self._in_head, self._head_bytes, self._started = True, 0, False
+        self._cancel_request_timer()
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """A connection that is to be closed waits for what is still to go."""
+        """The answer is written: a closing connection is given ``ANSWER_S`` to send it."""
         super().on_response_complete()
-        self._settle()
+        self._update_place()
         if self.transport.is_closing():
-            self._watch_going()
+            self._watch_answer()
 
     def close_after(self) -> None:
-        """The last request that came so far is told that the connection closes behind its answer. One whose
-        head of an answer went is not: its client may have sent the next by now, which is told so."""
+        """Closes the connection after the answer to the last request received so far. If that answer's head
+        is already sent, the client may have sent another request by now, whose answer will close it
+        instead."""
         last: RequestResponseCycle | None = self.cycle
         if last is not None and not last.response_started:
             last.keep_alive = False
 
     def shutdown(self) -> None:
-        """Closes what is idle, else with the answer. A request that began to come is waited for."""
-        if not self._begun or self._is_answering():
+        """Closes an idle connection, and a busy one after its answer. Waits for a request that has
+        started."""
+        if not self._started or self._is_answering():
             super().shutdown()
 
     def pause_writing(self) -> None:
-        """The client takes less than it is given."""
+        """The client reads more slowly than the answer is written."""
         super().pause_writing()
-        self._watch_going()
+        self._watch_answer()
 
     def resume_writing(self) -> None:
-        """It took some."""
-        self._goes()
+        """The client has read enough."""
+        self._cancel_answer_timer()
         super().resume_writing()
 
     def timeout_keep_alive_handler(self) -> None:
-        """Idle for long: what it did not take by now it will not take."""
+        """The connection was idle too long: aborts it if the client has not read the last answer."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         else:
             super().timeout_keep_alive_handler()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP has the shape of every error."""
+        """Answers data that is not HTTP with the error shape of every error."""
         if not self._overrun:
             self._refuse(_UNREADABLE, "unreadable")
 
     def request_is_late(self) -> None:
-        """What began to come did not come in time."""
-        self._coming = None
-        if not self._begun and not self._head_bytes:
+        """The request did not arrive in time."""
+        self._request_timer = None
+        if not self._started and not self._head_bytes:
             self.transport.close()
         elif self._in_head and not self._is_answering():
             self._refuse(_TOO_SLOW, "slow")
@@ -285,8 +296,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.transport.abort()
 
     def answer_is_late(self) -> None:
-        """The client took nothing of it for long."""
-        self._going = None
+        """The client did not read the answer in time."""
+        self._answer_timer = None
         self.transport.abort()
 
     def _is_answering(self) -> bool:
@@ -294,7 +305,7 @@ class BoundedProtocol(HttpToolsProtocol):
         return cycle is not None and not cycle.response_complete
 
     def make_room(self) -> None:
-        """Another one needs the place."""
+        """Closes this connection, whose place another one needs."""
         if self.transport.get_write_buffer_size():
             self.transport.abort()
         elif self.timeout_keep_alive_task is not None:
@@ -302,26 +313,26 @@ class BoundedProtocol(HttpToolsProtocol):
         else:
             self._refuse(_TOO_MANY, "many")
 
-    def _settle(self) -> None:
-        self._places.settle(self, self._is_answering(), self.timeout_keep_alive_task is not None)
+    def _update_place(self) -> None:
+        self._places.update(self, self._is_answering(), self.timeout_keep_alive_task is not None)
 
     def _refuse(self, refusal: bytes, why: str) -> None:
         if not self.transport.is_closing():
             self._places.count_refused(why)
             self.transport.write(refusal)
             self.transport.close()
-            self._watch_going()
+            self._watch_answer()
 
-    def _watch_going(self) -> None:
-        if self._going is None:
-            self._going = self.loop.call_later(ANSWER_S, self.answer_is_late)
+    def _watch_answer(self) -> None:
+        if self._answer_timer is None:
+            self._answer_timer = self.loop.call_later(ANSWER_S, self.answer_is_late)
 
-    def _comes(self) -> None:
-        if self._coming is not None:
-            self._coming.cancel()
-            self._coming = None
+    def _cancel_request_timer(self) -> None:
+        if self._request_timer is not None:
+            self._request_timer.cancel()
+            self._request_timer = None
 
-    def _goes(self) -> None:
-        if self._going is not None:
-            self._going.cancel()
-            self._going = None
+    def _cancel_answer_timer(self) -> None:
+        if self._answer_timer is not None:
+            self._answer_timer.cancel()
+            self._answer_timer = None

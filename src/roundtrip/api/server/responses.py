@@ -1,4 +1,4 @@
-"""Replies on their way out over HTTP."""
+"""Writes replies over HTTP."""
 
 import re
 from collections.abc import Iterable
@@ -17,29 +17,30 @@ CORS = (
         b"x-ratelimit-limit, x-ratelimit-remaining, x-cache, retry-after, x-request-id",
     ),
 )
-"""Of what anybody's page may read."""
+"""Headers of answers that any web page may read."""
 _PREFLIGHT = (
     (b"access-control-allow-methods", b"GET, HEAD"),
     (b"access-control-allow-headers", b"authorization, x-api-key, content-type, x-min-block"),
     (b"access-control-max-age", b"86400"),
 )
 NO_STORE = (b"cache-control", b"no-store")
-"""Of every answer that is not a document: it holds for its moment, and may be for its caller alone."""
+"""A header of every answer that is not a document: it is soon outdated, and may be private to its caller."""
 HSTS = (b"strict-transport-security", b"max-age=31536000")
-"""A year. Of this host alone: what other hosts of the domain do is not ours to say."""
+"""One year, without includeSubDomains: other hosts of the domain are not this service's to decide on."""
 MOST_BRACKETS = 1000
-"""No request needs more; what reads JSON by recursion is never let near the end of its stack."""
+"""More than any request needs; keeps recursive JSON parsers far from the end of their stack."""
 LARGE_BYTES = 64 * 1024
-"""Beyond it an answer is compressed for who reads that; proofs are as large, and become a twentieth."""
+"""Larger answers are compressed for clients that accept it. Proofs are that large, and shrink to a
+twentieth."""
 
 _JSON_RANGES = {b"application/json", b"application/*", b"*/*"}
 
-_WORTH_SQUEEZING = 1024
-"""Bytes of a document from which it is kept compressed, too."""
+_WORTH_COMPRESSING = 1024
+"""Larger documents are also held compressed. In bytes."""
 
 
 class BodyUnread(CallerFault):
-    """Nothing more is read of this request, so its connection is of no more use."""
+    """The rest of this request's body is not read, so its connection must be closed."""
 
     def __init__(self, message: str) -> None:
         super().__init__("bad_input", message)
@@ -58,7 +59,7 @@ async def send_reply(reply: DoorReply, send: Send, cors: bool) -> None:
 
 
 async def send_options(methods: Iterable[str], send: Send, cors: bool) -> None:
-    """Tells which methods a path has; a page that may read what they give is told so (preflight)."""
+    """Answers OPTIONS: the path's methods, and with ``cors`` the preflight headers."""
     headers = [(b"allow", ", ".join(methods).encode()), (b"content-length", b"0")]
     if cors:
         headers += (*CORS[:1], *_PREFLIGHT)
@@ -66,36 +67,36 @@ async def send_options(methods: Iterable[str], send: Send, cors: bool) -> None:
     await send({"type": "http.response.body", "body": b""})
 
 
-def takes_gzip(asked: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether these request headers accept gzip; by name only, and not with the weight zero."""
-    told = b",".join(value for name, value in asked if name == b"accept-encoding")
-    for one in told.lower().split(b","):
-        coding, _, weight = one.partition(b";")
+def accepts_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether the request headers accept gzip: by name only (no ``*``), with a weight other than zero."""
+    accepted = b",".join(value for name, value in headers if name == b"accept-encoding")
+    for part in accepted.lower().split(b","):
+        coding, _, weight = part.partition(b";")
         if coding.strip() == b"gzip":
             return not re.fullmatch(rb"\s*q\s*=\s*0(\.0*)?\s*", weight)
     return False
 
 
-def takes_json(accepted: bytes) -> bool:
-    """Whether an Accept header takes JSON, by name only; an empty one takes anything."""
-    named = {one.split(b";")[0].strip().lower() for one in accepted.split(b",")} - {b""}
-    return not named or not named.isdisjoint(_JSON_RANGES)
+def accepts_json(accepted: bytes) -> bool:
+    """Whether an Accept header accepts JSON, by name only; an empty one accepts anything."""
+    ranges = {part.split(b";")[0].strip().lower() for part in accepted.split(b",")} - {b""}
+    return not ranges or not ranges.isdisjoint(_JSON_RANGES)
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """An answer that never changes, as an ASGI application for GET, HEAD and OPTIONS. ``cors``: anybody's
-    page may read it."""
+    """A constant answer as an ASGI application for GET, HEAD and OPTIONS. ``cors``: any web page may read
+    it."""
 
     body: bytes
     media_type: str = "application/json"
     headers: tuple[tuple[bytes, bytes], ...] = ()
     cors: bool = True
-    _squeezed: bytes = field(init=False, repr=False)
+    _compressed: bytes = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        large = len(self.body) > _WORTH_SQUEEZING
-        object.__setattr__(self, "_squeezed", compress(self.body, 9, mtime=0) if large else b"")
+        large = len(self.body) > _WORTH_COMPRESSING
+        object.__setattr__(self, "_compressed", compress(self.body, 9, mtime=0) if large else b"")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
@@ -103,10 +104,10 @@ class Document:
             await send_options(("GET", "HEAD", "OPTIONS"), send, self.cors)
             return
         body, headers = self.body, [(b"content-type", self.media_type.encode()), *self.headers]
-        if self._squeezed:
+        if self._compressed:
             headers.append((b"vary", b"accept-encoding"))
-            if takes_gzip(scope["headers"]):
-                body = self._squeezed
+            if accepts_gzip(scope["headers"]):
+                body = self._compressed
                 headers.append((b"content-encoding", b"gzip"))
         if self.cors:
             headers += CORS

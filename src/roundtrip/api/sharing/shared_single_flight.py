@@ -1,4 +1,4 @@
-"""Shared answers and single flight for several processes together, in Valkey."""
+"""Shared answers and single flight across processes, in Valkey."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ import msgspec
 
 from roundtrip.domain.base.errors import STATUS_BY_CODE, RoundtripError, ServiceFull
 
-from .single_flight import Makes, SharedAnswer, TookTooLong
+from .single_flight import MakeAnswer, SharedAnswer, TookTooLong
 from .valkey import NAMESPACE, Script, StoreUnavailable, Valkey
 
 MOST_BYTES = 1_000_000
-"""Of an answer that is put into the store."""
+"""Larger answers are not stored."""
 _LEAST_PAUSE_S, _MOST_PAUSE_S, _PAUSE_GROWS = 0.005, 0.05, 1.5
 
 _BEGIN = Script("""\
@@ -24,20 +24,20 @@ if answer then return {'answer', answer, redis.call('PTTL', KEYS[1])} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {'lease'} end
 return {'held', redis.call('GET', KEYS[2])}
 """)
-"""Keys: answer, lease. Arguments: token, the lease's milliseconds, 1 not to look for an answer."""
+"""Keys: answer, lease. Arguments: token, the lease's milliseconds, 1 to ignore a stored answer."""
 _LOOK = Script("""\
 local outcome = redis.call('GET', KEYS[1])
 if outcome then return {'outcome', outcome, redis.call('PTTL', KEYS[1])} end
 if redis.call('GET', KEYS[2]) == ARGV[1] then return {'held'} end
 return {'lost'}
 """)
-"""Keys: outcome, lease. Argument: the token of who runs."""
+"""Keys: outcome, lease. Argument: the lease holder's token."""
 _RENEW = Script("""\
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])
 """)
 _RELEASE = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end")
-"""Key: lease. Argument: the token of who held it."""
+"""Key: lease. Argument: the lease holder's token."""
 _FINISH = Script("""\
 redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[4])
 local holder = redis.call('GET', KEYS[2])
@@ -49,8 +49,9 @@ end
 if tonumber(ARGV[3]) > 0 then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 return 1
 """)
-"""Keys: answer, lease, outcome. Arguments: token, what came, for how many milliseconds everyone may share it,
-and for how many who waited may still fetch it. Returns 0 where another has begun meanwhile."""
+"""Keys: answer, lease, outcome. Arguments: token, encoded outcome, for how many milliseconds the answer is
+shared, and for how many waiting processes may fetch the outcome. Returns 0 if another run has started
+since."""
 
 
 class RunFailedElsewhere(Exception):
@@ -75,14 +76,14 @@ _Outcome = _SharedBody | _SharedFailure
 _OUTCOMES: msgspec.msgpack.Decoder[_Outcome] = msgspec.msgpack.Decoder(_Outcome)
 _INTERNAL = _SharedFailure("internal", "", None)
 
-Found = tuple[SharedAnswer, int, Literal[True]]
+HitAnswer = tuple[SharedAnswer, int, Literal[True]]
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
-    """How long a lease holds, how often it is renewed while the run lasts, for how long an outcome can be
-    fetched by who waited for it, and how long anybody waits and runs in all: longer than a run may take, so
-    that one which begins at once ends by its own deadline."""
+class FlightTimes:
+    """How long a lease lasts, how often it is renewed during the run, how long waiting processes can fetch an
+    outcome, and how long a caller waits and runs in total: longer than a run may take, so that a run that
+    starts at once ends by its own deadline."""
 
     lease_ms: int = 2_000
     renew_s: float = 0.7
@@ -92,34 +93,34 @@ class Spans:
 
 @dataclass(frozen=True, slots=True)
 class SharedInValkey:
-    """Who asks first holds a lease and runs; the others wait for what comes of it, whatever that is. A
-    process that ends without a word loses its lease, and another of those who wait runs instead. While the
-    store is gone each process runs for itself.
+    """The first process to ask holds a lease and runs; the others wait for its outcome, an answer or a
+    failure. If a process dies, its lease expires, and a waiting process runs instead. While the store is
+    unavailable, each process runs for itself.
 
-    ``version``: of the answers' shape; processes of different versions share none. ``token``: a new one with
-    every call, never the same twice. ``clock``: seconds, of any beginning.
+    ``version``: of the answers' schema; processes of different versions share nothing. ``token``: returns a
+    unique token with every call. ``clock``: seconds from any origin.
     """
 
     valkey: Valkey
     version: str
     token: Callable[[], str]
     clock: Callable[[], float]
-    spans: Spans = Spans()
+    times: FlightTimes = FlightTimes()
 
-    async def get(self, key: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
-        """As ``answers.Across.get``. Raises also FailedElsewhere."""
+    async def get(self, key: str, make: MakeAnswer) -> tuple[SharedAnswer, int, bool]:
+        """As ``OtherProcesses.get``. Also raises RunFailedElsewhere."""
         token = self.token()
-        until_s = self.clock() + self.spans.wait_s
-        found = None
-        # Whoever finds it gone runs, and hands round what comes of it if it is back by then.
+        until_s = self.clock() + self.times.wait_s
+        hit = None
+        # If the store is unavailable, runs here, and publishes the outcome if the store is back by then.
         with contextlib.suppress(StoreUnavailable):
-            found = await self._await_answer(key, token, until_s)
-        return await self._run(key, token, self._in_time(make, until_s)) if found is None else found
+            hit = await self._await_answer(key, token, until_s)
+        return await self._run(key, token, self._limit_time(make, until_s)) if hit is None else hit
 
-    def _in_time(self, make: Makes, until_s: float) -> Makes:
-        """The run in the time that waiting has left."""
+    def _limit_time(self, make: MakeAnswer, until_s: float) -> MakeAnswer:
+        """``make`` with the time limit that waiting has left."""
 
-        async def making() -> SharedAnswer:
+        async def make_in_time() -> SharedAnswer:
             limit = asyncio.timeout(until_s - self.clock())
             try:
                 async with limit:
@@ -127,38 +128,38 @@ class SharedInValkey:
             except TimeoutError:
                 if not limit.expired():
                     raise
-                raise _late() from None
+                raise _timeout_error() from None
 
-        return making
+        return make_in_time
 
-    async def _await_answer(self, key: str, token: str, until_s: float) -> Found | None:
-        """What another process made; None: the lease is this token's. Raises Gone."""
-        unread = False
+    async def _await_answer(self, key: str, token: str, until_s: float) -> HitAnswer | None:
+        """Another process's answer; None: this token has the lease. Raises StoreUnavailable."""
+        is_unreadable = False
         while self.clock() < until_s:
-            keys = (self._key("answer", key), self._key("lease", key))
-            match await self.valkey.run(_BEGIN, keys, (token, self.spans.lease_ms, int(unread))):
+            keys = (self._store_key("answer", key), self._store_key("lease", key))
+            match await self.valkey.run(_BEGIN, keys, (token, self.times.lease_ms, int(is_unreadable))):
                 case [b"lease"]:
                     return None
-                case [b"answer", bytes(encoded), int(left_ms)] if not unread:
-                    outcome = _read(encoded)
+                case [b"answer", bytes(encoded), int(left_ms)] if not is_unreadable:
+                    outcome = _decode(encoded)
                     if isinstance(outcome, _SharedBody) and 0 < left_ms <= outcome.ttl_ms:
-                        return _as_shared(outcome), left_ms, True
-                    unread = True
+                        return _to_shared_answer(outcome), left_ms, True
+                    is_unreadable = True
                 case [b"held", bytes(holder)]:
-                    unread = False
-                    found = await self._waited_for(key, holder, until_s)
-                    if found is not None:
-                        return found
+                    is_unreadable = False
+                    hit = await self._await_outcome(key, holder, until_s)
+                    if hit is not None:
+                        return hit
                 case _:
-                    self.valkey.distrust("an answer that is none")
+                    self.valkey.mark_unavailable("an answer that is none")
                     raise StoreUnavailable
-        raise _late()
+        raise _timeout_error()
 
-    async def _waited_for(self, key: str, holder: bytes, until_s: float) -> Found | None:
-        """What came of the run of who holds the lease; None: nothing that can be read. Raises what the run
-        raised, and Gone."""
+    async def _await_outcome(self, key: str, holder: bytes, until_s: float) -> HitAnswer | None:
+        """The outcome of the lease holder's run; None: there is none, or it is unreadable. Raises what the
+        run raised, and StoreUnavailable."""
         pause_s = _LEAST_PAUSE_S
-        keys = (self._key("outcome", holder.decode("latin-1")), self._key("lease", key))
+        keys = (self._store_key("outcome", holder.decode("latin-1")), self._store_key("lease", key))
         while self.clock() < until_s:
             await asyncio.sleep(pause_s)
             pause_s = min(pause_s * _PAUSE_GROWS, _MOST_PAUSE_S)
@@ -168,45 +169,45 @@ class SharedInValkey:
                 case [b"lost"]:
                     return None
                 case [b"outcome", bytes(encoded), int(left_ms)]:
-                    outcome = _read(encoded)
+                    outcome = _decode(encoded)
                     if outcome is None:
                         return None
                     if isinstance(outcome, _SharedFailure):
-                        raise _error(outcome)
-                    age_ms = self.spans.outcome_ms - left_ms
-                    return _as_shared(outcome), outcome.ttl_ms - max(0, age_ms), True
+                        raise _to_exception(outcome)
+                    age_ms = self.times.outcome_ms - left_ms
+                    return _to_shared_answer(outcome), outcome.ttl_ms - max(0, age_ms), True
                 case _:
-                    self.valkey.distrust("an outcome that is none")
+                    self.valkey.mark_unavailable("an outcome that is none")
                     raise StoreUnavailable
         return None
 
-    async def _run(self, key: str, token: str, make: Makes) -> tuple[SharedAnswer, int, bool]:
+    async def _run(self, key: str, token: str, make: MakeAnswer) -> tuple[SharedAnswer, int, bool]:
         try:
             async with self._renew_lease(key, token):
                 shared = await make()
         except RoundtripError as error:
-            # What this process has run out of, or too little time, says nothing of the next one.
+            # A limit of this process, unlike a run's deadline, says nothing about another process.
             if isinstance(error, ServiceFull) and not isinstance(error, TookTooLong):
                 self._release(key, token)
             else:
-                await self._finish(
+                await self._publish(
                     key, token, _SharedFailure(error.code, error.message, error.retry_after_s), 0
                 )
             raise
         except Exception:
-            await self._finish(key, token, _INTERNAL, 0)
+            await self._publish(key, token, _INTERNAL, 0)
             raise
         except BaseException:
             self._release(key, token)
             raise
-        made = _SharedBody(shared.body, shared.ttl_ms, shared.counted, shared.block, shared.is_absence)
-        # Who waited for an absence holds it against the newest block; who comes later runs.
-        is_newest = await self._finish(key, token, made, 0 if shared.is_absence else shared.ttl_ms)
-        return shared, shared.ttl_ms if is_newest else 0, False
+        body = _SharedBody(shared.body, shared.ttl_ms, shared.counted, shared.block, shared.is_absence)
+        # Waiting callers compare an absence with the newest block; later callers run again.
+        is_latest = await self._publish(key, token, body, 0 if shared.is_absence else shared.ttl_ms)
+        return shared, shared.ttl_ms if is_latest else 0, False
 
     @contextlib.asynccontextmanager
     async def _renew_lease(self, key: str, token: str) -> AsyncIterator[None]:
-        """Renews the lease meanwhile."""
+        """Renews the lease while the block runs."""
         renewing = asyncio.create_task(self._renew(key, token), name="lease")
         try:
             yield
@@ -214,56 +215,63 @@ class SharedInValkey:
             renewing.cancel()
 
     async def _renew(self, key: str, token: str) -> None:
-        pause_s = self.spans.renew_s
+        pause_s = self.times.renew_s
         while True:
             await asyncio.sleep(pause_s)
             try:
-                await self.valkey.run(_RENEW, (self._key("lease", key),), (token, self.spans.lease_ms))
-                pause_s = self.spans.renew_s
+                await self.valkey.run(_RENEW, (self._store_key("lease", key),), (token, self.times.lease_ms))
+                pause_s = self.times.renew_s
             except StoreUnavailable:
-                # It may be back before the lease is over.
-                pause_s = self.spans.renew_s / 4
+                # The store may be back before the lease expires.
+                pause_s = self.times.renew_s / 4
 
-    async def _finish(self, key: str, token: str, outcome: _Outcome, ttl_ms: int) -> bool:
-        """Hands it to everybody; False: a run that began later has its place."""
+    async def _publish(self, key: str, token: str, outcome: _Outcome, ttl_ms: int) -> bool:
+        """Publishes an outcome to waiting and later callers. False: a later run has replaced this one."""
         encoded = msgspec.msgpack.encode(outcome)
         if len(encoded) > MOST_BYTES:
             self._release(key, token)
             return True
-        keys = (self._key("answer", key), self._key("lease", key), self._key("outcome", token))
+        keys = (
+            self._store_key("answer", key),
+            self._store_key("lease", key),
+            self._store_key("outcome", token),
+        )
         try:
-            came = await self.valkey.run(_FINISH, keys, (token, encoded, ttl_ms, self.spans.outcome_ms))
+            is_published = await self.valkey.run(
+                _FINISH, keys, (token, encoded, ttl_ms, self.times.outcome_ms)
+            )
         except StoreUnavailable:
             return True
-        return came != 0
+        return is_published != 0
 
     def _release(self, key: str, token: str) -> None:
-        """Whoever waits for it runs instead."""
-        self.valkey.tell(_RELEASE, (self._key("lease", key),), (token,))
+        """Releases the lease: a waiting process runs instead."""
+        self.valkey.send_script(_RELEASE, (self._store_key("lease", key),), (token,))
 
-    def _key(self, kind: str, of: str) -> bytes:
-        # A question may hold anything that a stranger wrote, at any length.
-        asked = hashlib.sha256(of.encode("utf-8", "surrogatepass")).hexdigest()
-        return f"{NAMESPACE}:{kind}:{self.version}:{asked}".encode()
+    def _store_key(self, kind: str, name: str) -> bytes:
+        # A key contains strangers' text of any length.
+        digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{NAMESPACE}:{kind}:{self.version}:{digest}".encode()
 
 
-def _read(encoded: bytes) -> _SharedBody | _SharedFailure | None:
+def _decode(encoded: bytes) -> _SharedBody | _SharedFailure | None:
     try:
         return _OUTCOMES.decode(encoded)
     except (msgspec.DecodeError, ValueError, RecursionError):
         return None
 
 
-def _as_shared(made: _SharedBody) -> SharedAnswer:
-    return SharedAnswer(made.body, made.ttl_ms, made.counted, made.block, made.is_absence)
+def _to_shared_answer(body: _SharedBody) -> SharedAnswer:
+    return SharedAnswer(body.body, body.ttl_ms, body.counted, body.block, body.is_absence)
 
 
-def _late() -> ServiceFull:
-    """The time is over for who waited; others may have more. They are told the same as by a deadline."""
+def _timeout_error() -> ServiceFull:
+    """The error of a caller whose waiting time is over; others may have more. Same message as a
+    deadline's."""
     return ServiceFull("busy", TookTooLong().message, 1)
 
 
-def _error(failed: _SharedFailure) -> Exception:
-    if failed.code == "internal" or failed.code not in STATUS_BY_CODE:
+def _to_exception(failure: _SharedFailure) -> Exception:
+    if failure.code == "internal" or failure.code not in STATUS_BY_CODE:
         return RunFailedElsewhere()
-    return RoundtripError(failed.code, failed.message, failed.retry_after_s)
+    return RoundtripError(failure.code, failure.message, failure.retry_after_s)

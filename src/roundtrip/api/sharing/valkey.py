@@ -1,5 +1,5 @@
-"""The one Valkey (or Redis) that several serving processes share. It may be gone at any time: nobody waits
-for it for longer than a bound, and no fault of it reaches a caller."""
+"""The Valkey (or Redis) that serving processes share. It may be unavailable at any time: waiting for it is
+bounded, and its errors never reach a caller."""
 
 import asyncio
 import hashlib
@@ -16,80 +16,80 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import NoScriptError, ResponseError
 
-from roundtrip.api.request.request_ids import begin_for_all
+from roundtrip.api.request.request_ids import start_detached_task
 from roundtrip.domain.base.errors import CannotRun
 
 log = structlog.get_logger(__name__)
 
 NAMESPACE = "roundtrip"
 BOUND_S = 0.25
-"""For one group of commands, a connection included."""
-_AGAIN_S = 1.0
-"""A store that did not answer is asked again after so long."""
-_MOST_AT_ONCE = 200
+"""Time limit of one group of commands, including connecting."""
+_RETRY_S = 1.0
+"""Pause after a failure, before the store is tried again."""
+_MOST_PER_GROUP = 200
 """Commands in one group."""
-_MOST_WAITING = 5_000
-_TURNS = 20
-"""Of the loop, given to a group beyond its bound; an idle loop takes no time for them."""
-_WORD = re.compile("[A-Z]{1,20}")
+_MOST_QUEUED = 5_000
+_EXTRA_TURNS = 20
+"""Turns of the event loop that a group gets after its time limit; an idle loop spends no time on them."""
+_ERROR_CODE = re.compile("[A-Z]{1,20}")
 
-Word = bytes | str | int
+Argument = bytes | str | int
 
 
 class StoreUnavailable(Exception):
-    """The store does not answer, or not as it should."""
+    """The store does not answer, or answers with nonsense."""
 
 
 class _ScriptNotLoaded(Exception):
-    """The store does not know this script yet."""
+    """The store has not loaded this script yet."""
 
 
 class BadUrl(CannotRun):
-    """The store's url cannot be read; it may hold a password, so it is not shown."""
+    """The store's url is invalid; it may contain a password, so the message does not show it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """Of Lua, which the store runs in one piece."""
+    """A Lua script, which the store runs atomically."""
 
     text: str
     sha: str = field(init=False)
 
     def __post_init__(self) -> None:
-        # The protocol's own name for it.
+        # SHA-1 because EVALSHA identifies scripts by it.
         object.__setattr__(self, "sha", hashlib.sha1(self.text.encode(), usedforsecurity=False).hexdigest())
 
 
 @dataclass(slots=True)
 class _QueuedCommand:
-    """A command of a group that has not begun, and who waits for its reply."""
+    """A command that has not been sent, and the future of its reply."""
 
-    command: Sequence[Word]
-    came: asyncio.Future[object]
+    command: Sequence[Argument]
+    reply: asyncio.Future[object]
 
 
 class Valkey:
-    """Commands go in groups, one group at a time over one connection: everybody who comes meanwhile is in the
-    next. After a fault the store is gone for a second, in which nobody waits at all; then whoever asks first
-    tries it, and nobody else until that is over. So a store that hangs costs one bounded wait a second,
-    however many ask.
+    """Sends commands in groups, one group at a time over one connection; commands that arrive during a group
+    are in the next. After a failure every call fails at once for a second; then the first one tries the store
+    again, and all others fail until it has ended. So a store that hangs costs one bounded wait a second, for
+    any number of callers.
 
-    ``clock``: seconds, of any beginning.
+    ``clock``: seconds from any origin.
     """
 
     def __init__(
         self, url: str, clock: Callable[[], float] = time.monotonic, bound_s: float = BOUND_S
     ) -> None:
-        """Raises BadUrl. Connects when it is first asked."""
-        # Every option of the url is an argument somewhere: what that raises is not ours to list.
+        """Raises BadUrl. Connects with the first command."""
+        # Options of the url become arguments of the library, which may raise anything.
         try:
             client = Redis.from_url(
                 url,
-                # Time-outs of its own would be a task for every command; the bound below is for all of it.
+                # The library's timeout would cost a task for every command; _execute has one for the group.
                 socket_timeout=None,
                 socket_connect_timeout=bound_s,
                 retry=Retry(NoBackoff(), 0),
-                # What the third version brings (pushed messages) is of no use here.
+                # RESP3's push messages are not used.
                 protocol=2,
                 driver_info=None,
             )
@@ -101,42 +101,42 @@ class Valkey:
         self._bound_s = bound_s
         self._waiting: deque[_QueuedCommand] = deque()
         self._flushing: asyncio.Task[None] | None = None
-        self._gone_until_s: float | None = None
+        self._unavailable_until_s: float | None = None
         self._closed = False
 
     def is_gone(self) -> bool:
-        """Whether whoever asks now is told Gone, and waits for nothing."""
+        """Whether a command now would raise StoreUnavailable at once."""
         if self._closed:
             return True
-        if self._gone_until_s is None:
+        if self._unavailable_until_s is None:
             return False
-        return self._flushing is not None or self._clock() < self._gone_until_s
+        return self._flushing is not None or self._clock() < self._unavailable_until_s
 
-    async def ask(self, *command: Word) -> object:
-        """One command's reply, as redis-py reads it. Raises Gone."""
-        return await asyncio.shield(self._put(command))
+    async def ask(self, *command: Argument) -> object:
+        """Sends a command; returns the reply as redis-py decodes it. Raises StoreUnavailable."""
+        return await asyncio.shield(self._enqueue(command))
 
-    async def run(self, script: Script, keys: Sequence[Word], args: Sequence[Word]) -> object:
-        """What a script returns. Raises Gone."""
+    async def run(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> object:
+        """Runs a script; returns its reply. Raises StoreUnavailable."""
         try:
             return await self.ask("EVALSHA", script.sha, len(keys), *keys, *args)
         except _ScriptNotLoaded:
             return await self.ask("EVAL", script.text, len(keys), *keys, *args)
 
-    def tell(self, script: Script, keys: Sequence[Word], args: Sequence[Word]) -> None:
-        """Has a script run, if that can be, and waits for nothing."""
+    def send_script(self, script: Script, keys: Sequence[Argument], args: Sequence[Argument]) -> None:
+        """Sends a script without waiting for its reply; does nothing if the store is unavailable."""
         try:
-            came = self._put(("EVAL", script.text, len(keys), *keys, *args))
+            reply = self._enqueue(("EVAL", script.text, len(keys), *keys, *args))
         except StoreUnavailable:
             return
-        came.add_done_callback(_unheard)
+        reply.add_done_callback(_ignore_outcome)
 
-    def distrust(self, why: str) -> None:
-        """What it answers is nothing that it could answer: as if it had not."""
+    def mark_unavailable(self, why: str) -> None:
+        """Treats an impossible answer as a failure of the store."""
         self._note_failure(why)
 
     async def close(self) -> None:
-        """Sends what waits, if it can; from here on it is gone."""
+        """Sends the queued commands if possible, then closes. Later commands raise StoreUnavailable."""
         self._closed = True
         if self._flushing is not None:
             await self._flushing
@@ -146,82 +146,83 @@ class Valkey:
         except Exception as fault:
             log.debug("valkey was not left in order", fault=type(fault).__name__)
 
-    def _put(self, command: Sequence[Word]) -> asyncio.Future[object]:
-        if self.is_gone() or len(self._waiting) >= _MOST_WAITING:
+    def _enqueue(self, command: Sequence[Argument]) -> asyncio.Future[object]:
+        if self.is_gone() or len(self._waiting) >= _MOST_QUEUED:
             raise StoreUnavailable
-        came: asyncio.Future[object] = asyncio.get_running_loop().create_future()
-        self._waiting.append(_QueuedCommand(command, came))
+        reply: asyncio.Future[object] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_QueuedCommand(command, reply))
         if self._flushing is None:
-            self._flushing = begin_for_all(self._flush(), "valkey")
-        return came
+            self._flushing = start_detached_task(self._flush(), "valkey")
+        return reply
 
     async def _flush(self) -> None:
         group: list[_QueuedCommand] = []
         try:
             while self._waiting:
-                group = [self._waiting.popleft() for _ in range(min(_MOST_AT_ONCE, len(self._waiting)))]
+                group = [self._waiting.popleft() for _ in range(min(_MOST_PER_GROUP, len(self._waiting)))]
                 try:
-                    replies = await self._replies(group)
-                # Another program's bytes: what reading them may raise is not ours to list.
+                    replies = await self._execute(group)
+                # Decoding another program's bytes may raise anything.
                 except Exception as fault:
-                    self._note_failure(_word(fault))
-                    _refuse(group)
+                    self._note_failure(_error_code(fault))
+                    _fail(group)
                 else:
-                    self._came(group, replies)
-                if self._gone_until_s is not None:
-                    _refuse(self._waiting)
+                    self._deliver(group, replies)
+                if self._unavailable_until_s is not None:
+                    _fail(self._waiting)
                     self._waiting.clear()
         finally:
             self._flushing = None
-            _refuse([*group, *self._waiting])
+            _fail([*group, *self._waiting])
             self._waiting.clear()
 
-    async def _replies(self, group: list[_QueuedCommand]) -> list[object]:
-        loop, is_over = asyncio.get_running_loop(), False
+    async def _execute(self, group: list[_QueuedCommand]) -> list[object]:
+        loop, is_done = asyncio.get_running_loop(), False
 
         def late(turns: int) -> None:
-            # A loop that was late itself has yet to look at what came in time.
-            if turns and not is_over:
+            # A loop that is late itself has not yet read replies that arrived in time.
+            if turns and not is_done:
                 loop.call_soon(late, turns - 1)
-            elif not is_over:
+            elif not is_done:
                 bound.reschedule(loop.time())
 
         async with asyncio.timeout(None) as bound:
-            timer = loop.call_later(self._bound_s, late, _TURNS)
+            timer = loop.call_later(self._bound_s, late, _EXTRA_TURNS)
             try:
                 async with self._client.pipeline(transaction=False) as pipeline:
-                    for one in group:
-                        pipeline.execute_command(*one.command)
+                    for queued in group:
+                        pipeline.execute_command(*queued.command)
                     return await pipeline.execute(raise_on_error=False)
             finally:
-                is_over = True
+                is_done = True
                 timer.cancel()
 
-    def _came(self, group: list[_QueuedCommand], replies: list[object]) -> None:
-        wrong = next((one for one in replies if _is_fault(one)), None)
-        if wrong is not None:
-            self._note_failure(_word(wrong))
-        elif self._gone_until_s is not None:
-            self._gone_until_s = None
+    def _deliver(self, group: list[_QueuedCommand], replies: list[object]) -> None:
+        error = next((answer for answer in replies if _is_fault(answer)), None)
+        if error is not None:
+            self._note_failure(_error_code(error))
+        elif self._unavailable_until_s is not None:
+            self._unavailable_until_s = None
             log.info("valkey is back")
-        for one, reply in zip(group, replies, strict=True):
-            if one.came.done():
+        for queued, answer in zip(group, replies, strict=True):
+            if queued.reply.done():
                 continue
-            if isinstance(reply, NoScriptError):
-                one.came.set_exception(_ScriptNotLoaded())
-            elif isinstance(reply, Exception):
-                one.came.set_exception(StoreUnavailable())
+            if isinstance(answer, NoScriptError):
+                queued.reply.set_exception(_ScriptNotLoaded())
+            elif isinstance(answer, Exception):
+                queued.reply.set_exception(StoreUnavailable())
             else:
-                one.came.set_result(reply)
+                queued.reply.set_result(answer)
 
     def _note_failure(self, why: str) -> None:
-        if self._gone_until_s is None:
+        if self._unavailable_until_s is None:
             log.warning("valkey is gone: limits and answers are this process's own", fault=why)
-        self._gone_until_s = self._clock() + _AGAIN_S
+        self._unavailable_until_s = self._clock() + _RETRY_S
 
 
 def _try_options(client: Redis) -> None:
-    """A connection as every one will be made, which is not opened. Raises whatever a wrong option raises."""
+    """Builds a connection with the url's options without opening it. Raises anything, if an option is
+    wrong."""
     pool = client.connection_pool
     connection = pool.connection_class(**pool.connection_kwargs)
     if isinstance(connection, SSLConnection):
@@ -235,21 +236,21 @@ def _is_fault(reply: object) -> TypeGuard[Exception]:
     return isinstance(reply, Exception) and not isinstance(reply, NoScriptError)
 
 
-def _word(fault: Exception) -> str:
-    """The server's own word for it (NOAUTH, OOM), else the kind of fault; nothing of what was asked."""
-    told = getattr(fault, "status_code", None)
-    if told is None and isinstance(fault, ResponseError):
-        told = str(fault).partition(" ")[0]
-    return told if isinstance(told, str) and _WORD.fullmatch(told) else type(fault).__name__
+def _error_code(error: Exception) -> str:
+    """The server's error code (NOAUTH, OOM), else the exception's type. Contains nothing of the command."""
+    code = getattr(error, "status_code", None)
+    if code is None and isinstance(error, ResponseError):
+        code = str(error).partition(" ")[0]
+    return code if isinstance(code, str) and _ERROR_CODE.fullmatch(code) else type(error).__name__
 
 
-def _refuse(asked: Sequence[_QueuedCommand] | deque[_QueuedCommand]) -> None:
-    for one in asked:
-        if not one.came.done():
-            one.came.set_exception(StoreUnavailable())
+def _fail(commands: Sequence[_QueuedCommand] | deque[_QueuedCommand]) -> None:
+    for queued in commands:
+        if not queued.reply.done():
+            queued.reply.set_exception(StoreUnavailable())
 
 
-def _unheard(came: asyncio.Future[object]) -> None:
-    """Nobody minds what came of it."""
-    if not came.cancelled():
-        came.exception()
+def _ignore_outcome(reply: asyncio.Future[object]) -> None:
+    """Marks the future's exception as retrieved."""
+    if not reply.cancelled():
+        reply.exception()

@@ -1,1 +1,1 @@
-"""The pages, one room of the house a file."""
+"""The pages, one subject a file."""

@@ -1,4 +1,4 @@
-"""An account's own rooms: what it is told, what it watches, where it is told, its keys and calls."""
+"""The account's pages: its rooms, and the forms in them."""
 
 import re
 from collections.abc import Mapping
@@ -14,75 +14,79 @@ from roundtrip.domain.base.errors import CallerFault, RoundtripError
 
 from .account_sections import bag, channels, inbox, keys, marks, overview, practice, watch
 
-_HOUSE = (overview, inbox, watch, channels, bag, practice, marks, keys)
-ROOMS: tuple[Room, ...] = tuple(one.ROOM for one in _HOUSE)
-ACTS: tuple[AccountForm, ...] = tuple(act for one in _HOUSE for act in one.ACTS)
+_SECTIONS = (overview, inbox, watch, channels, bag, practice, marks, keys)
+ROOMS: tuple[Room, ...] = tuple(section.ROOM for section in _SECTIONS)
+ACTS: tuple[AccountForm, ...] = tuple(act for section in _SECTIONS for act in section.ACTS)
 _ROOMS: Mapping[str, Room] = MappingProxyType({room.name: room for room in ROOMS})
-_NO_ROOM = ("bad_key", "internal")
-"""Faults after which no room is shown: of nobody, or ours."""
+_WITHOUT_ROOM = ("bad_key", "internal")
+"""Errors after which no room can be shown: signed out, or a failure of this service."""
 _ACTS: Mapping[str, AccountForm] = MappingProxyType({act.name: act for act in ACTS})
 
 
-async def account(visit: Visit) -> Response:
-    """The first room."""
-    return await _show_room(visit, ROOMS[0])
+async def show_first_room(visit: Visit) -> Response:
+    """GET /account: the first room."""
+    return await _render_room(visit, ROOMS[0])
 
 
-async def room(visit: Visit) -> Response:
-    """One of them."""
-    found = _ROOMS.get(visit.path["room"])
-    if found is None:
+async def show_room(visit: Visit) -> Response:
+    """GET /account/{room}."""
+    room = _ROOMS.get(visit.path["room"])
+    if room is None:
         raise CallerFault("not_found", "There is no such page.")
-    return await _show_room(visit, found)
+    return await _render_room(visit, room)
 
 
-async def act(visit: Visit) -> Response:
-    """What a form asks for, and the room again with what came of it."""
-    found = _ACTS.get(visit.path["tool"])
-    if found is None:
+async def submit_form(visit: Visit) -> Response:
+    """POST /account/do/{tool}: calls the form's operation, and shows its room again with the result."""
+    account_form = _ACTS.get(visit.path["tool"])
+    if account_form is None:
         raise CallerFault("not_found", "There is no such form.")
-    if found.reads is not None:
-        visit.form = found.reads(visit.form)
+    if account_form.parse is not None:
+        visit.form = account_form.parse(visit.form)
     try:
-        await _must_be_new(found, visit)
+        await _check_fingerprint(account_form, visit)
         done = await visit.ask(
-            found.operation, **_params(found, visit.form), **_session(found.operation, visit)
+            account_form.operation,
+            **_read_params(account_form, visit.form),
+            **_session_param(account_form.operation, visit),
         )
     except RoundtripError as fault:
-        if fault.code in _NO_ROOM:
+        if fault.code in _WITHOUT_ROOM:
             raise
-        # What the visitor wrote is put right beside the form, not on a page of its own.
-        return await _show_room(visit, _ROOMS[found.room], act=found.name, fault=fault, status=fault.status)
-    return await _show_room(visit, _ROOMS[found.room], act=found.name, done=done)
+        # The error is shown beside the form, which keeps the visitor's input.
+        return await _render_room(
+            visit, _ROOMS[account_form.room], act=account_form.name, fault=fault, status=fault.status
+        )
+    return await _render_room(visit, _ROOMS[account_form.room], act=account_form.name, done=done)
 
 
-async def _must_be_new(found: AccountForm, visit: Visit) -> None:
-    """Raises CallerFault where the page that the form stood on saw something else than there is now."""
-    if found.seen is not None:
-        tool, told = found.seen
-        if visit.form.get("seen") != told(await visit.ask(tool)):
+async def _check_fingerprint(account_form: AccountForm, visit: Visit) -> None:
+    """Raises CallerFault (bad_input): the state that the visitor saw beside the form has changed since."""
+    if account_form.fingerprint is not None:
+        tool, fingerprint = account_form.fingerprint
+        if visit.form.get("seen") != fingerprint(await visit.ask(tool)):
             raise CallerFault(
                 "bad_input", "This was sent already, or something came between: look, and send it again."
             )
 
 
-def _params(found: AccountForm, form: Mapping[str, str]) -> dict[str, Any]:
+def _read_params(account_form: AccountForm, form: Mapping[str, str]) -> dict[str, Any]:
     params: dict[str, Any] = {}
-    for name in found.fields:
+    for name in account_form.fields:
         text = form.get(name, "").strip()
         if text:
-            params[name] = _number(text) if name in found.numbers else text
+            params[name] = _parse_number(text) if name in account_form.numbers else text
     return params
 
 
-def _session(operation: str | AnyOperation, visit: Visit) -> dict[str, Any]:
-    """For what asks which session it is: never by a form."""
-    asks = isinstance(operation, Operation) and "session" in operation.params.__struct_fields__
-    return {"session": visit.session} if asks else {}
+def _session_param(operation: str | AnyOperation, visit: Visit) -> dict[str, Any]:
+    """The session as a parameter, for operations that take it; it never comes from a form."""
+    takes_session = isinstance(operation, Operation) and "session" in operation.params.__struct_fields__
+    return {"session": visit.session} if takes_session else {}
 
 
-def _number(text: str) -> int | float | str:
-    """A plain decimal as JSON has it; anything else as it is, to be refused where it is read."""
+def _parse_number(text: str) -> int | float | str:
+    """A plain decimal as a number; other text unchanged, which the operation then refuses."""
     if not _PLAIN.fullmatch(text):
         return text
     return float(text) if "." in text else int(text)
@@ -91,25 +95,27 @@ def _number(text: str) -> int | float | str:
 _PLAIN = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18})?")
 
 
-async def _show_room(
+async def _render_room(
     visit: Visit,
-    one: Room,
+    room: Room,
     act: str | None = None,
     done: Mapping[str, Any] | None = None,
     fault: RoundtripError | None = None,
     status: int = 200,
 ) -> Response:
-    answers = {name: await visit.ask(tool, **_session(tool, visit)) for name, tool in one.shows.items()}
-    also = {} if one.also is None else one.also(answers, visit.query)
+    answers = {
+        name: await visit.ask(tool, **_session_param(tool, visit)) for name, tool in room.operations.items()
+    }
+    extra_values = {} if room.extra_values is None else room.extra_values(answers, visit.query)
     return visit.show(
-        one.template,
+        room.template,
         status,
-        room=one,
+        room=room,
         rooms=ROOMS,
         act=act,
         done=done,
         fault=fault,
         form=visit.form,
         **answers,
-        **also,
+        **extra_values,
     )

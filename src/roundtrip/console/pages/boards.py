@@ -1,4 +1,4 @@
-"""Boards of what moves, and the same rows again as they change."""
+"""The pages of boards, and their live events."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,12 +15,12 @@ from roundtrip.console.support.render import Templates
 from roundtrip.domain.base.errors import CallerFault
 
 log = structlog.get_logger(__name__)
-_NOBODY = CallerRequest("")
+_UNCOUNTED_CALLER = CallerRequest("")
 
 
 @dataclass(frozen=True, slots=True)
 class BoardPage:
-    """One board: the tool it stands on, what it is called, and what it is for."""
+    """One board: the tool whose answer it shows, its title, and its description."""
 
     tool: str
     title: str
@@ -28,7 +28,7 @@ class BoardPage:
 
     @property
     def template(self) -> str:
-        """Where its rows are written."""
+        """The path of the template of its rows."""
         return f"boards/{self.tool}.html"
 
 
@@ -47,34 +47,34 @@ BOARDS = (
     ),
 )
 _BY_TOOL = {board.tool: board for board in BOARDS}
-# Asked for nobody, once for all who look: those pay when they begin to.
+# Called once for all viewers, and uncounted: opening a stream has counted as one call of each viewer.
 _UNCOUNTED = {
     row.name: replace(row, counts="never", shared_by=None) for row in OPERATIONS if row.name in _BY_TOOL
 }
 
 
-async def boards(visit: Visit) -> Response:
-    """The first of them."""
-    return await _show_board(visit, BOARDS[0])
+async def show_first_board(visit: Visit) -> Response:
+    """GET /boards: the first board."""
+    return await _render_board(visit, BOARDS[0])
 
 
-async def board(visit: Visit) -> Response:
-    """One of them."""
-    return await _show_board(visit, board_of(visit))
+async def show_board(visit: Visit) -> Response:
+    """GET /boards/{board}."""
+    return await _render_board(visit, find_board(visit))
 
 
-async def rows(visit: Visit) -> Response:
-    """Its rows alone, as they are now."""
-    found = board_of(visit)
-    return visit.show("rows_piece.html", board=found, answer=await visit.ask(found.tool))
+async def show_rows(visit: Visit) -> Response:
+    """GET /boards/{board}/rows: the rows only."""
+    board = find_board(visit)
+    return visit.show("rows_piece.html", board=board, answer=await visit.ask(board.tool))
 
 
 async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> Mapping[str, str]:
-    """What a board says now, by event. Where it cannot be read that alone is told: rows stay as they were."""
-    reply = await dispatch.run(_UNCOUNTED[tool], {}, _NOBODY, door="pages")
+    """A board's texts by event name; only ``state`` if it cannot be read, so that its rows stay unchanged."""
+    reply = await dispatch.run(_UNCOUNTED[tool], {}, _UNCOUNTED_CALLER, door="pages")
     if reply.error is not None:
-        # Without the request's id: it is another one each time, and nothing else would be new.
-        why = reply.error.said if isinstance(reply.error, TracedFailure) else reply.error.message
+        # Without the request id, which differs each time and would make every event new.
+        why = reply.error.reason if isinstance(reply.error, TracedFailure) else reply.error.message
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
     try:
         answer = msgspec.json.decode(reply.body)
@@ -90,22 +90,22 @@ async def board_events(dispatch: Dispatch, templates: Templates, tool: str) -> M
         return {"state": templates.render("boards/state.html", is_live=False, why=why)}
 
 
-async def _show_board(visit: Visit, one: BoardPage) -> Response:
-    return visit.show("boards.html", board=one, boards=BOARDS, answer=await visit.ask(one.tool))
+async def _render_board(visit: Visit, board: BoardPage) -> Response:
+    return visit.show("boards.html", board=board, boards=BOARDS, answer=await visit.ask(board.tool))
 
 
-def board_of(visit: Visit) -> BoardPage:
+def find_board(visit: Visit) -> BoardPage:
     """The board that the path names. Raises CallerFault (not_found)."""
-    found = _BY_TOOL.get(visit.path["board"])
-    if found is None:
+    board = _BY_TOOL.get(visit.path["board"])
+    if board is None:
         raise CallerFault("not_found", "There is no such board.")
-    return found
+    return board
 
 
-async def league(visit: Visit) -> Response:
-    """The week's board of who practises."""
-    who = {name: visit.query[name] for name in ("who",) if name in visit.query}
-    answer = await visit.ask("league", **who)
+async def show_league(visit: Visit) -> Response:
+    """GET /league: the practice league's board of the week."""
+    params = {name: visit.query[name] for name in ("who",) if name in visit.query}
+    answer = await visit.ask("league", **params)
     mine = None if visit.session is None else (await visit.ask("my_mite"))["designation"]
-    standing = next((row for row in answer["rows"] if row["designation"] == mine), None)
-    return visit.show("league.html", answer=answer, mine=mine, standing=standing)
+    own_row = next((row for row in answer["rows"] if row["designation"] == mine), None)
+    return visit.show("league.html", answer=answer, mine=mine, standing=own_row)

@@ -1,4 +1,4 @@
-"""The first page, and how the service is."""
+"""The front page and the status page."""
 
 from typing import Any
 
@@ -19,8 +19,8 @@ _STATUS = Operation(
 )  # fmt: skip
 
 
-async def front(visit: Visit) -> Response:
-    """What this is."""
+async def show_front(visit: Visit) -> Response:
+    """GET /: what this service is."""
     url = visit.console.dispatch.ctx.public_url
     return visit.show(
         "front.html", what=WHAT, unknown=UNKNOWN, strangers=STRANGERS, tools=len(tools()), public_url=url
@@ -31,10 +31,10 @@ async def _read_state(visit: Visit) -> tuple[Any, Any]:
     return await visit.ask("health"), await visit.ask(_STATUS)
 
 
-async def status(visit: Visit) -> Response:
-    """Whether it keeps up with the chain, what it undid, how long it takes, what waits, what it lacks. The
-    page itself stands when nothing else does."""
-    health, now = await visit.console.status.get(lambda: _read_state(visit))
+async def show_status(visit: Visit) -> Response:
+    """GET /status: sync lag, reorgs, durations, queues and degraded parts. It works if everything else
+    fails."""
+    health, state = await visit.console.status.get(lambda: _read_state(visit))
     try:
         vitals = await visit.ask("chain_vitals")
     except RoundtripError:
@@ -42,9 +42,9 @@ async def status(visit: Visit) -> Response:
     return visit.show(
         "status.html",
         health=health,
-        now=now,
+        now=state,
         vitals=vitals,
-        streams=visit.console.live.open(),
+        streams=visit.console.live.count_streams(),
         newest=NEWEST,
         slow_s=SLOW_JOBS_S,
     )

@@ -1,4 +1,4 @@
-"""A board as it changes."""
+"""Streams of live boards."""
 
 import contextlib
 from collections.abc import Mapping
@@ -11,16 +11,16 @@ from roundtrip.console.support.live_stream import LiveResponse
 from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 
-from .boards import board_of
+from .boards import find_board
 
 _SOONEST_MS, _SPREAD_MS = 1_000, 4_000
-"""Who was cut off together does not come again together."""
+"""Spreads reconnects of browsers that were disconnected together."""
 
 
-async def live(visit: Visit) -> Response:
-    """Its events. To open them counts as one call; a program is told what is wrong as programs are."""
+async def stream_board(visit: Visit) -> Response:
+    """GET /boards/{board}/live: the board's events. Opening a stream counts as one call. Errors are JSON."""
     try:
-        board = board_of(visit)
+        board = find_board(visit)
         if visit.scope["method"] == "HEAD":
             return Response(media_type=LiveResponse.media_type)
         return await _open_stream(visit, board.tool)
@@ -32,10 +32,12 @@ async def live(visit: Visit) -> Response:
 async def _open_stream(visit: Visit, tool: str) -> Response:
     console = visit.console
     name = console.callers.identify(visit.scope["headers"], visit.scope.get("client")).name
-    drawn = int.from_bytes(console.dispatch.ctx.entropy()[:2]) % _SPREAD_MS
+    delay_ms = int.from_bytes(console.dispatch.ctx.entropy()[:2]) % _SPREAD_MS
     state: Mapping[str, EndlessAnswers] = visit.scope.get("state", {})
-    with contextlib.ExitStack() as trying:
-        trying.enter_context(console.live.place(name))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(console.live.reserve_stream(name))
         await visit.ask(tool)
-        place = trying.pop_all()
-    return LiveResponse(console.live, tool, place, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + drawn)
+        reserved = stack.pop_all()
+    return LiveResponse(
+        console.live, tool, reserved, state.get(ENDING, EndlessAnswers()), _SOONEST_MS + delay_ms
+    )

@@ -1,4 +1,4 @@
-"""How often verdicts were right, the list of our mistakes, and the form that tells of another."""
+"""The scorecard: how often verdicts were right, the list of mistakes, and the form to report one."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -40,41 +40,42 @@ _REPORT = Operation(
 _MOST_DIGITS = 19
 
 
-async def scorecard(visit: Visit) -> Response:
-    """Counts by code, and mistakes, the newest first."""
-    return visit.show("scorecard.html", card=await visit.ask(_SCORECARD, **_before(visit.query)))
+async def show_scorecard(visit: Visit) -> Response:
+    """GET /scorecard: counts by code, and mistakes, newest first."""
+    return visit.show("scorecard.html", card=await visit.ask(_SCORECARD, **_read_cursor(visit.query)))
 
 
-def _before(query: Mapping[str, str]) -> dict[str, int]:
-    """After which mistake a page goes on, by its link."""
-    given = {"beforeS": query.get("s"), "beforeId": query.get("id")}
-    if all(one is None for one in given.values()):
+def _read_cursor(query: Mapping[str, str]) -> dict[str, int]:
+    """The cursor of a page of mistakes, from its link: the last mistake of the page before. Raises
+    CallerFault."""
+    texts = {"beforeS": query.get("s"), "beforeId": query.get("id")}
+    if all(text is None for text in texts.values()):
         return {}
-    found = {}
-    for name, text in given.items():
+    cursor = {}
+    for name, text in texts.items():
         if text is None or not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
             raise CallerFault("bad_input", "There is no such page of the scorecard.")
-        found[name] = int(text)
-    return found
+        cursor[name] = int(text)
+    return cursor
 
 
-async def report(visit: Visit) -> Response:
-    """The form, for the token that the visitor comes from."""
-    return _form(visit, {"token": visit.query.get("token", "")})
+async def show_report_form(visit: Visit) -> Response:
+    """GET /scorecard/report: the form, for the token in the query string."""
+    return _render_form(visit, {"token": visit.query.get("token", "")})
 
 
 async def send_report(visit: Visit) -> Response:
-    """What the form says, and what came of it."""
-    given = {name: visit.form.get(name, "").strip() for name in ("token", "hash", "note")}
+    """POST /scorecard/report: sends the report, and shows the form with the result."""
+    params = {name: visit.form.get(name, "").strip() for name in ("token", "hash", "note")}
     try:
-        done = await visit.ask(_REPORT, **given)
+        done = await visit.ask(_REPORT, **params)
     except CallerFault as fault:
-        # What the visitor wrote is put right beside the form.
-        return _form(visit, given, fault=fault, status=fault.status)
-    return _form(visit, {"token": given["token"]}, done=done)
+        # The error is shown beside the form, which keeps the visitor's input.
+        return _render_form(visit, params, fault=fault, status=fault.status)
+    return _render_form(visit, {"token": params["token"]}, done=done)
 
 
-def _form(
+def _render_form(
     visit: Visit,
     form: Mapping[str, str],
     done: Mapping[str, Any] | None = None,

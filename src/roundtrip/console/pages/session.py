@@ -3,7 +3,7 @@
 from starlette.responses import JSONResponse, Response
 
 from roundtrip.api.operations.operation import Operation
-from roundtrip.console.support.page_request import Visit, after_sign_in
+from roundtrip.console.support.page_request import Visit, path_after_sign_in
 from roundtrip.services.accounts.issue_key import KeyParams, TextToSign
 from roundtrip.services.accounts.sessions import (
     LIFETIME_S,
@@ -48,32 +48,33 @@ _END = Operation(
 )
 
 
-async def sign_in(visit: Visit) -> Response:
-    """Where a wallet is connected."""
-    to = after_sign_in(visit.query.get("to", ""))
-    return visit.go(to) if visit.session is not None else visit.show("sign_in.html", to=to)
+async def show_sign_in(visit: Visit) -> Response:
+    """GET /sign-in: connects a wallet."""
+    path = path_after_sign_in(visit.query.get("to", ""))
+    return visit.redirect(path) if visit.session is not None else visit.show("sign_in.html", to=path)
 
 
-async def text(visit: Visit) -> Response:
-    """For the page's script: what the wallet is asked to sign."""
+async def send_text(visit: Visit) -> Response:
+    """POST /sign-in/text: the text that the wallet has to sign, for the page's script."""
     return JSONResponse(await visit.ask(_TEXT, address=visit.form.get("address", "")))
 
 
-async def begin(visit: Visit) -> Response:
-    """Opens a session for the signature, in a cookie that no script reads and no other site sends."""
-    given = {name: visit.form.get(name, "") for name in ("address", "signature")}
-    begun = await visit.ask(_BEGIN, **given, claim=visit.form.get("claim") or None)
-    response = visit.go(after_sign_in(visit.form.get("to", "")))
+async def sign_in(visit: Visit) -> Response:
+    """POST /sign-in: starts a session for the signature, in a cookie that scripts cannot read and other sites
+    cannot send."""
+    params = {name: visit.form.get(name, "") for name in ("address", "signature")}
+    session = await visit.ask(_BEGIN, **params, claim=visit.form.get("claim") or None)
+    response = visit.redirect(path_after_sign_in(visit.form.get("to", "")))
     response.set_cookie(
-        visit.console.cookie, begun["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure,
+        visit.console.cookie, session["session"], max_age=LIFETIME_S, path="/", secure=visit.console.secure,
         httponly=True, samesite="strict",
     )  # fmt: skip
     return response
 
 
-async def end(visit: Visit) -> Response:
-    """Ends the session, here and in the database."""
+async def sign_out(visit: Visit) -> Response:
+    """POST /sign-out: ends the session, in the browser and in the database."""
     await visit.ask(_END, session=visit.session)
-    response = visit.go("/")
+    response = visit.redirect("/")
     visit.console.end_cookie(response)
     return response

@@ -1,4 +1,4 @@
-"""A token: can it be sold, what does it cost, what could change that, who holds it."""
+"""The token's page: whether it can be sold, what that costs, what could change it, and who holds it."""
 
 import json
 import math
@@ -17,7 +17,7 @@ from roundtrip.services.check.card import CardParams, KeptCard, check_card
 from roundtrip.services.holders.handlers import HoldersPage, holders_page
 
 _ROWS = {row.name: row for row in OPERATIONS}
-# By the query string alone a tool's door would have it.
+# Pages pass ``deep`` as a parameter, not in a query string.
 _CHECK = replace(_ROWS["check_token"], query=())
 _CARD = Operation(
     name="check_card",
@@ -40,30 +40,35 @@ _HOLDERS = replace(
     on_mcp=False,
 )
 _FLAG_TEXTS = {name: " ".join((holds.__doc__ or "").split()) for name, holds in FLAGS.items()}
-_STANDINGS = {"can": "Can change", "may": "May change", "not_known": "Not known", "not_tried": "Not tried",
-              "not_found": "Nothing found"}  # fmt: skip
-_LEADS_TO = {"token": "token", "wallet": "wallet", "contract": "wallet"}
+_CHANGE_STATES = {
+    "can": "Can change",
+    "may": "May change",
+    "not_known": "Not known",
+    "not_tried": "Not tried",
+    "not_found": "Nothing found",
+}
+_PAGE_BY_KIND = {"token": "token", "wallet": "wallet", "contract": "wallet"}
 _MOST_DRAWN = 8
-"""Wallets of a group: more would stand in each other's way. The rest is in the list below it."""
+"""Wallets of a group in its drawing: more would overlap. The list below it has the rest."""
 
 
 async def search(visit: Visit) -> Response:
-    """From one box to the page of whatever was typed into it."""
+    """GET /search: redirects to the page of what the visitor entered, or lists candidates."""
     query = visit.query.get("q", "").strip()
     if not query:
-        return visit.go("/")
-    found = await visit.ask("look_up", query=query)
-    bearers = found["bearers"]
-    found["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
-    if found["kind"] in _LEADS_TO and found["address"] and not found["isAmbiguous"]:
-        return visit.go(f"/{_LEADS_TO[found['kind']]}/{found['address']}")
-    if found["kind"] == "transaction" and found["transaction"]:
-        return visit.go(f"/transaction/{found['transaction']['hash']}")
-    return visit.show("found.html", found=found)
+        return visit.redirect("/")
+    result = await visit.ask("look_up", query=query)
+    bearers = result["bearers"]
+    result["isAmbiguous"] = bearers is not None and bearers["others"] + bearers["strangers"] > 0
+    if result["kind"] in _PAGE_BY_KIND and result["address"] and not result["isAmbiguous"]:
+        return visit.redirect(f"/{_PAGE_BY_KIND[result['kind']]}/{result['address']}")
+    if result["kind"] == "transaction" and result["transaction"]:
+        return visit.redirect(f"/transaction/{result['transaction']['hash']}")
+    return visit.show("found.html", found=result)
 
 
-async def token(visit: Visit) -> Response:
-    """The verdict card, made while the visitor waits: it holds for its moment."""
+async def show_token(visit: Visit) -> Response:
+    """GET /token/{address}: the verdict card, from a check of this moment."""
     address, deep = visit.path["address"], visit.query.get("deep", "0")
     check = await visit.ask(_CHECK, address=address, deep=deep)
     url = f"{visit.console.dispatch.ctx.public_url}/v1/check/{check['address']}"
@@ -71,9 +76,9 @@ async def token(visit: Visit) -> Response:
     return visit.show(
         "token.html",
         check=check,
-        card=await _card(visit, check),
+        card=await _read_card(visit, check),
         flags=_FLAG_TEXTS,
-        standings=_STANDINGS,
+        standings=_CHANGE_STATES,
         raw=json.dumps(check, indent=2, ensure_ascii=False),
         curl=f"curl -s '{url}{'?deep=1' if deep in ('1', 'true') else ''}'",
         mcp=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}),
@@ -81,38 +86,37 @@ async def token(visit: Visit) -> Response:
     )
 
 
-async def _card(visit: Visit, check: Mapping[str, Any]) -> Any:
-    """What was kept of the check that is just shown, with which it counts; None: none is, or it cannot be
-    read."""
+async def _read_card(visit: Visit, check: Mapping[str, Any]) -> Any:
+    """The stored card of the check that is shown (no further call is counted); None: there is none, or the
+    database is unavailable."""
     try:
-        found = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
+        answer = await visit.ask(_CARD, address=check["address"], checked_at=check["checkedAt"])
     except RoundtripError as fault:
         if fault.code != "busy":
             raise
         return None
-    return found["card"]
+    return answer["card"]
 
 
-async def holders(visit: Visit) -> Response:
-    """Who holds it: a piece of the token's page, and a page of its own for who follows the link."""
-    found = await visit.ask(_HOLDERS, address=visit.path["address"])
-    piece = any(name == b"hx-request" for name, _ in visit.scope["headers"])
-    graphs = [graph_of(group) for group in found["launched"]["groups"] if group["isBundle"]]
-    return visit.show("holders_piece.html" if piece else "holders.html", graphs=graphs, **found)
+async def show_holders(visit: Visit) -> Response:
+    """GET /token/{address}/holders: a piece of the token's page, or a page of its own."""
+    answer = await visit.ask(_HOLDERS, address=visit.path["address"])
+    graphs = [lay_out_group(group) for group in answer["launched"]["groups"] if group["isBundle"]]
+    return visit.show("holders_piece.html" if visit.is_piece() else "holders.html", graphs=graphs, **answer)
 
 
-def graph_of(group: dict[str, Any]) -> dict[str, Any]:
-    """A group of launch buyers with its first wallets laid around what ties them: x and y in a drawing 360
-    wide, and a radius that grows with what each bought."""
+def lay_out_group(group: dict[str, Any]) -> dict[str, Any]:
+    """A group of launch buyers with its first wallets arranged around what ties them: x and y in a drawing
+    360 wide, and a radius that grows with what each bought."""
     drawn = group["wallets"][:_MOST_DRAWN]
-    most = max([one["boughtBps"] for one in drawn], default=0) or 1
+    most_bps = max([wallet["boughtBps"] for wallet in drawn], default=0) or 1
     nodes = []
-    for number, one in enumerate(drawn):
-        angle = 2 * math.pi * number / len(drawn) - math.pi / 2
+    for index, wallet in enumerate(drawn):
+        angle = 2 * math.pi * index / len(drawn) - math.pi / 2
         x, y = round(180 + 132 * math.cos(angle), 1), round(130 + 84 * math.sin(angle), 1)
-        radius = round(5 + 9 * math.sqrt(one["boughtBps"] / most), 1)
-        # Its label stands away from the middle, where the lines are.
+        radius = round(5 + 9 * math.sqrt(wallet["boughtBps"] / most_bps), 1)
+        # The label is on the outside, away from the lines in the middle.
         label = round(y + radius + 12 if y >= 130 else y - radius - 17, 1)
-        nodes.append(one | {"x": x, "y": y, "radius": radius, "label": label})
+        nodes.append(wallet | {"x": x, "y": y, "radius": radius, "label": label})
     height = max([node["label"] + 18 for node in nodes] + [166])
     return group | {"nodes": nodes, "notDrawn": group["count"] - len(nodes), "height": round(height)}

@@ -1,4 +1,4 @@
-"""What people say will become of a token, and what the visitor says: a piece of the token's page."""
+"""Flags on a token, all people's and the visitor's: a piece of the token's page."""
 
 from typing import Any
 
@@ -9,28 +9,28 @@ from roundtrip.console.support.page_request import Visit
 from roundtrip.domain.base.errors import RoundtripError
 
 
-async def flags(visit: Visit) -> Response:
-    """Flags on a token."""
-    return await _show_flags(visit)
+async def show_flags(visit: Visit) -> Response:
+    """GET /token/{address}/flags."""
+    return await _render_flags(visit)
 
 
-async def flag(visit: Visit) -> Response:
-    """Flags it, and shows what came of it."""
+async def add_flag(visit: Visit) -> Response:
+    """POST /token/{address}/flags: flags the token, and shows the result."""
     address, kind = visit.path["address"], visit.form.get("kind", "")
     try:
         done = await visit.ask(FLAG, token=address, kind=kind)
     except RoundtripError as fault:
         if fault.code == "bad_key":
             raise
-        return await _show_flags(visit, 200 if visit.is_piece() else fault.status, fault=fault)
-    return await _show_flags(visit, done=done)
+        return await _render_flags(visit, 200 if visit.is_piece() else fault.status, fault=fault)
+    return await _render_flags(visit, done=done)
 
 
-async def _show_flags(visit: Visit, status: int = 200, **came: Any) -> Response:
+async def _render_flags(visit: Visit, status: int = 200, **result: Any) -> Response:
     address = visit.path["address"]
     calls = await visit.ask("proven_calls", address=address)
     own = None if visit.session is None else await visit.ask(OWN_FLAGS, address=address)
     template = "token_flags_piece.html" if visit.is_piece() else "token_flags.html"
     return visit.show(
-        template, status, address=address, calls=calls, own=own, **{"fault": None, "done": None, **came}
+        template, status, address=address, calls=calls, own=own, **{"fault": None, "done": None, **result}
     )

@@ -1,4 +1,4 @@
-"""Wallets and transactions, in plain words."""
+"""The pages of a wallet and of a transaction."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.community.my_marks import OwnOfWallet, WalletSaid, own_of_wallet, wallet_said
 from roundtrip.services.support.wallet_params import WalletParams
 
-# Both of the wallet that was just shown, or spoken of: they count with that.
+# Both are part of showing or marking a wallet, which is counted.
 _SAID = Operation(
     name="wallet_said",
     title="What is said of a wallet",
@@ -37,45 +37,47 @@ _OWN = Operation(
 )
 
 
-async def wallet(visit: Visit) -> Response:
-    """What a wallet did and holds, and what is said of it."""
+async def show_wallet(visit: Visit) -> Response:
+    """GET /wallet/{address}: the wallet's history and holdings, with its names and marks."""
     answer = await visit.ask("wallet_history", address=visit.path["address"])
-    return visit.show("wallet.html", answer=answer, **await _name_fields(visit))
+    return visit.show("wallet.html", answer=answer, **await _mark_values(visit))
 
 
-async def say(visit: Visit) -> Response:
-    """Names or marks it, or takes that back, and shows what is said of it now."""
-    act = UNMARK if visit.form.get("off") else MARK
-    given = {} if act is UNMARK else {name: visit.form.get(name, "").strip() for name in ("name", "mark")}
+async def mark_wallet(visit: Visit) -> Response:
+    """POST /wallet/{address}/said: names or marks the wallet, or removes both, and shows the result."""
+    operation = UNMARK if visit.form.get("off") else MARK
+    params = (
+        {} if operation is UNMARK else {name: visit.form.get(name, "").strip() for name in ("name", "mark")}
+    )
     try:
-        await visit.ask(act, address=visit.path["address"], **{k: v for k, v in given.items() if v})
+        await visit.ask(operation, address=visit.path["address"], **{k: v for k, v in params.items() if v})
     except RoundtripError as fault:
         if fault.code in ("bad_key", "bad_address"):
             raise
         template = "wallet_said_piece.html" if visit.is_piece() else "wallet_said.html"
         status = 200 if visit.is_piece() else fault.status
-        return visit.show(template, status, **await _name_fields(visit, fault=fault, form=visit.form))
+        return visit.show(template, status, **await _mark_values(visit, fault=fault, form=visit.form))
     if visit.is_piece():
-        return visit.show("wallet_said_piece.html", **await _name_fields(visit))
-    return visit.go(f"/wallet/{visit.path['address']}#said")
+        return visit.show("wallet_said_piece.html", **await _mark_values(visit))
+    return visit.redirect(f"/wallet/{visit.path['address']}#said")
 
 
-async def _name_fields(visit: Visit, **came: Any) -> dict[str, Any]:
+async def _mark_values(visit: Visit, **result: Any) -> dict[str, Any]:
     address = visit.path["address"]
     own = None if visit.session is None else await visit.ask(_OWN, address=address)
     return {
-        "said": await visit.ask(_SAID, address=address), "mine": own, "fault": None, "form": {}, **came
+        "said": await visit.ask(_SAID, address=address), "mine": own, "fault": None, "form": {}, **result
     }  # fmt: skip
 
 
 async def show_linked(visit: Visit) -> Response:
-    """Who is linked to it: a piece of its page."""
+    """GET /wallet/{address}/linked: linked wallets, a piece of the wallet's page."""
     answer = await visit.ask("linked_wallets", address=visit.path["address"])
     return visit.show("linked_piece.html" if visit.is_piece() else "linked.html", answer=answer)
 
 
-async def transaction(visit: Visit) -> Response:
-    """What a transaction did."""
+async def show_transaction(visit: Visit) -> Response:
+    """GET /transaction/{hash}: what a transaction did."""
     return visit.show(
         "transaction.html", answer=await visit.ask("explain_transaction", hash=visit.path["hash"])
     )

@@ -1,1 +1,1 @@
-"""What every page needs: the request, templates, static files, live streams."""
+"""Shared by all pages: the request, templates, static files, live streams."""

@@ -1,4 +1,4 @@
-"""What a room of an account is made of."""
+"""The parts of an account's page: rooms and their forms."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,38 +11,40 @@ Answers = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """One room: what it is called, and the use cases whose answers it shows, as its template names them.
+    """One room: its name and title, and the operations whose answers it shows, by their names in its
+    template.
 
-    A use case that no tool has is an AnyOperation of the pages' own. ``also``: what its template needs
-    besides, made of those answers and of what the address asks for (its query).
+    An operation that is not a tool is an AnyOperation of the pages. ``extra_values``: computes the template's
+    other values from those answers and the query string.
     """
 
     name: str
     title: str
-    shows: Mapping[str, str | AnyOperation]
-    also: Callable[[Answers, Mapping[str, str]], Answers] | None = None
+    operations: Mapping[str, str | AnyOperation]
+    extra_values: Callable[[Answers, Mapping[str, str]], Answers] | None = None
 
     @property
     def template(self) -> str:
-        """Where it is written."""
+        """The path of the room's template."""
         return f"account/{self.name}.html"
 
 
 @dataclass(frozen=True, slots=True)
 class AccountForm:
-    """A form: the use case that it calls, the room that it stands in, its fields, and those of them that are
-    numbers. ``reads``: the form as it is meant, where it has parts that are one field. A form of what is done
-    once carries a name of its own (``once``), by which a reload of it does nothing more. ``seen``: of what is
-    harmful a second time, the tool by whose answer that is told, and how: the form carries what was seen."""
+    """A form: the operation that it calls, its room, its fields, and which of them are numbers. ``parse``:
+    combines form fields that are parts of one parameter. A form of a ``once`` operation carries an
+    idempotency key in its field ``once``, so that a reload does nothing more. ``fingerprint``: for operations
+    that are harmful when repeated, a tool and the fingerprint of its answer; the form carries the one that
+    the visitor saw."""
 
     operation: str | AnyOperation
     room: str
     fields: tuple[str, ...] = ()
     numbers: frozenset[str] = frozenset()
-    reads: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
-    seen: tuple[str, Callable[[Answers], str]] | None = None
+    parse: Callable[[Mapping[str, str]], Mapping[str, str]] | None = None
+    fingerprint: tuple[str, Callable[[Answers], str]] | None = None
 
     @property
     def name(self) -> str:
-        """By what its form calls it."""
+        """The operation's name."""
         return self.operation if isinstance(self.operation, str) else self.operation.name

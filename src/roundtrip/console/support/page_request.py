@@ -1,4 +1,4 @@
-"""One request to a page: who asks, what is asked of the use cases, what is shown."""
+"""One request to a page: the session, calls of operations, responses."""
 
 import hashlib
 import hmac
@@ -26,29 +26,29 @@ from .render import Templates
 
 COOKIE = "roundtrip_session"
 SECURE_COOKIE = f"__Host-{COOKIE}"
-"""Behind https: browsers take a cookie of such a name from this very host alone, and only over TLS, so that
-neither another host of the domain nor plain http can put a session of its own in its place."""
+"""The cookie's name over HTTPS: browsers accept a ``__Host-`` cookie only from this host and over TLS, so
+neither another host of the domain nor plain HTTP can replace the session."""
 _MOST_FIELDS = 50
-_LINK = re.compile(
+_PREFILLED_LINK = re.compile(
     r"/account/(?:(?:practice\?token|watch\?address)=0x[0-9a-f]{40}|watch\?rule=[A-Za-z0-9%.]{1,400})"
 )
-"""Links of our pages that fill a form in: no other address is ever gone to after signing in."""
+"""Links of the console that prefill a form: the only paths to which signing in redirects."""
 _BY_NAME = {operation.name: operation for operation in OPERATIONS}
 
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """What all pages share."""
+    """The resources that all pages share."""
 
     dispatch: Dispatch
     callers: Callers
     templates: Templates
     secure: bool
-    """The session's cookie goes over TLS only."""
+    """Whether the session's cookie is sent over TLS only."""
     live: LiveBoards
-    """Boards that change while they are looked at."""
+    """Live boards."""
     status: BriefCache[tuple[Any, Any]] = field(default_factory=BriefCache)
-    """How the service is, by both operations that tell."""
+    """The answers of ``health`` and ``service_status``."""
 
     @property
     def cookie(self) -> str:
@@ -56,13 +56,13 @@ class Console:
         return SECURE_COOKIE if self.secure else COOKIE
 
     def end_cookie(self, response: Response) -> None:
-        """Has the browser forget the session. A cookie of SECURE_COOKIE's name needs Secure for that, too."""
+        """Deletes the session's cookie. A ``__Host-`` cookie can only be deleted with Secure."""
         response.delete_cookie(self.cookie, path="/", secure=self.secure, httponly=True, samesite="strict")
 
 
 @dataclass(slots=True)
 class Visit:
-    """``session``: the key that the cookie carries; None: nobody is signed in."""
+    """One request to a page. ``session``: the session key in the cookie; None: not signed in."""
 
     console: Console
     scope: Scope
@@ -72,49 +72,54 @@ class Visit:
     form: Mapping[str, str] = field(default_factory=dict)
 
     async def ask(self, operation: str | AnyOperation, **params: Any) -> Any:
-        """The answer of a use case, as its JSON says it; of one that is done once by the name that the form
-        carries. Raises RoundtripError."""
+        """Calls an operation; returns the answer as decoded JSON. A ``once`` operation takes its idempotency
+        key from the form. Raises RoundtripError."""
         row = _BY_NAME[operation] if isinstance(operation, str) else operation
-        once = (self.form.get("once", ""),) if row.once else ()
-        reply = await self.console.dispatch.run(row, params, self._asking(), once=once, door="pages")
+        idempotency_keys = (self.form.get("once", ""),) if row.once else ()
+        reply = await self.console.dispatch.run(
+            row, params, self._identify(), idempotency_keys=idempotency_keys, door="pages"
+        )
         if reply.error is not None:
             raise reply.error
         return msgspec.json.decode(reply.body)
 
-    def _asking(self) -> CallerRequest:
-        """By the address, or by the session's key; whatever other key the request shows is not a page's."""
-        headers = [one for one in self.scope["headers"] if one[0] not in (b"authorization", b"x-api-key")]
-        asking = self.console.callers.identify(headers, self.scope.get("client"))
-        return asking if self.session is None else replace(asking, key=self.session, by_cookie=True)
+    def _identify(self) -> CallerRequest:
+        """The caller: the session's key, else the address. Pages ignore API keys in headers."""
+        headers = [
+            header for header in self.scope["headers"] if header[0] not in (b"authorization", b"x-api-key")
+        ]
+        caller = self.console.callers.identify(headers, self.scope.get("client"))
+        return caller if self.session is None else replace(caller, key=self.session, by_cookie=True)
 
     def show(self, template: str, status: int = 200, **values: Any) -> Response:
-        """A page, or a piece of one."""
+        """Renders a page, or a piece of one."""
         body = self.console.templates.render(
             template, visit=self, csrf=self.csrf(), signed_in=self.session is not None, **values
         )
         return Response(body, status, media_type="text/html")
 
-    def go(self, to: str) -> Response:
-        """Elsewhere, by GET: the whole page, also where a piece of it was asked for."""
+    def redirect(self, path: str) -> Response:
+        """Redirects to a path by GET; htmx requests load it as a whole page."""
         if self.is_piece():
-            return Response(status_code=200, headers={"hx-redirect": to})
-        return RedirectResponse(to, 303)
+            return Response(status_code=200, headers={"hx-redirect": path})
+        return RedirectResponse(path, 303)
 
     def is_piece(self) -> bool:
-        """Whether a piece of a page is asked for, by the page's script."""
+        """Whether the page's script (htmx) requests a piece of a page."""
         return any(name == b"hx-request" for name, _ in self.scope["headers"])
 
     def csrf(self) -> str:
-        """What a form of this session carries: nobody else's page can know it."""
+        """The CSRF token of the session's forms; other sites cannot know it."""
         key = (self.session or "").encode()
         return hmac.digest(key, b"a form of this session", hashlib.sha256).hex()
 
     def once(self) -> str:
-        """The name of one form that is done once: a reload sends the same, the next form another."""
+        """A new idempotency key for a form: a reload of its answer sends the same key, the next form
+        another."""
         return self.console.dispatch.ctx.entropy().hex()[:32]
 
     def has_token(self) -> bool:
-        """Whether the form that was sent is a page's of this session."""
+        """Whether the submitted form carries this session's CSRF token."""
         return hmac.compare_digest(self.form.get("csrf", "").encode(), self.csrf().encode())
 
 
@@ -123,8 +128,8 @@ Handler = Callable[[Visit], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """One row of the table of pages. ``signed_in``: who is not is led to where that is done. ``streams``: its
-    answer has no end."""
+    """One row of the table of pages. ``signed_in``: other visitors are redirected to sign in. ``streams``:
+    the response does not end by itself."""
 
     path: str
     handler: Handler
@@ -133,31 +138,31 @@ class PageRoute:
     streams: bool = False
 
 
-def sign_in_for(scope: Scope) -> str:
-    """Where who is not signed in is led to. What a link of ours fills in is kept through it."""
+def sign_in_path(scope: Scope) -> str:
+    """The sign-in page's path; it carries the requested path if that is a link that prefills a form."""
     wanted = f"{scope['path']}?{scope.get('query_string', b'').decode('latin-1')}"
-    return f"/sign-in?{urlencode({'to': wanted})}" if _LINK.fullmatch(wanted) else "/sign-in"
+    return f"/sign-in?{urlencode({'to': wanted})}" if _PREFILLED_LINK.fullmatch(wanted) else "/sign-in"
 
 
-def after_sign_in(wanted: str) -> str:
-    """Where to go once signed in: a link of ours, or else the account."""
-    return wanted if _LINK.fullmatch(wanted) else "/account"
+def path_after_sign_in(wanted: str) -> str:
+    """The path after signing in: ``wanted`` if it is a link that prefills a form, else the account."""
+    return wanted if _PREFILLED_LINK.fullmatch(wanted) else "/account"
 
 
-def session_in(scope: Scope, cookie: str) -> str | None:
-    """The session's key by the cookie of this name; None where none is there that could be one."""
+def read_session(scope: Scope, cookie: str) -> str | None:
+    """The session key in the cookie of this name; None: there is no well-formed one."""
     for name, value in scope["headers"]:
         if name == b"cookie":
-            # Each for itself: what others on this host put beside it is not always well formed.
+            # Each is parsed by itself: other applications' cookies on this host may be malformed.
             cookies: list[str] = value.decode("latin-1").split(";")
-            for one in cookies:
-                written, _, shown = one.strip().partition("=")
-                if written == cookie and keys.is_session(shown):
-                    return shown
+            for cookie_text in cookies:
+                cookie_name, _, session = cookie_text.strip().partition("=")
+                if cookie_name == cookie and keys.is_session(session):
+                    return session
     return None
 
 
-async def form_in(scope: Scope, receive: Receive) -> dict[str, str]:
+async def read_form(scope: Scope, receive: Receive) -> dict[str, str]:
     """The fields of a form, by name. Raises CallerFault (bad_input)."""
     kinds = [value for name, value in scope["headers"] if name == b"content-type"]
     if [kind.split(b";")[0].strip().lower() for kind in kinds] != [b"application/x-www-form-urlencoded"]:
@@ -169,16 +174,16 @@ async def form_in(scope: Scope, receive: Receive) -> dict[str, str]:
         raise CallerFault("bad_input", "This is no form of these pages.") from None
 
 
-def same_site(scope: Scope) -> bool:
-    """Whether a browser says that a page of ours sent this, by what pages cannot forge."""
-    told = {
+def is_same_site(scope: Scope) -> bool:
+    """Whether this request comes from a page of this site, by headers that pages cannot forge."""
+    values = {
         name: value for name, value in scope["headers"] if name in (b"sec-fetch-site", b"origin", b"host")
     }
-    site = told.get(b"sec-fetch-site")
+    site = values.get(b"sec-fetch-site")
     if site is not None and site not in (b"same-origin", b"none"):
         return False
-    origin = told.get(b"origin")
-    return origin is None or origin.partition(b"://")[2] == told.get(b"host")
+    origin = values.get(b"origin")
+    return origin is None or origin.partition(b"://")[2] == values.get(b"host")
 
 
 __all__ = ["Console", "Handler", "PageRoute", "RoundtripError", "Visit"]

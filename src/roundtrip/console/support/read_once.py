@@ -1,4 +1,4 @@
-"""What is read once for all who look within a moment, since nobody's limit counts it."""
+"""A cache for a moment: bounds reads that count against no caller's limit."""
 
 import asyncio
 import time
@@ -10,8 +10,8 @@ T = TypeVar("T")
 
 
 class BriefCache(Generic[T]):
-    """One reading is under way at most, and what it gave holds for ``for_s`` seconds of ``clock``. One that
-    failed is told to those who waited for it, and not kept."""
+    """Runs at most one read at a time, and serves its answer for ``for_s`` seconds of ``clock``. A failure is
+    raised to the callers that wait for it, and not cached."""
 
     def __init__(self, for_s: float = FOR_S, clock: Callable[[], float] = time.monotonic) -> None:
         self._for_s, self._clock = for_s, clock
@@ -19,7 +19,8 @@ class BriefCache(Generic[T]):
         self._until_s = 0.0
 
     async def get(self, read: Callable[[], Awaitable[T]]) -> T:
-        """What was read. Raises what the reading does. Who goes away ends it for nobody else."""
+        """The cached answer, else a new read's. Raises what ``read`` raises. Cancelling a caller does not
+        cancel the read."""
         reading = self._reading
         if reading is None or (reading.done() and self._clock() >= self._until_s):
             reading = self._reading = asyncio.create_task(self._read(read))
@@ -27,6 +28,6 @@ class BriefCache(Generic[T]):
 
     async def _read(self, read: Callable[[], Awaitable[T]]) -> T:
         self._until_s = 0.0
-        found = await read()
+        answer = await read()
         self._until_s = self._clock() + self._for_s
-        return found
+        return answer

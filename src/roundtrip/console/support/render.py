@@ -1,5 +1,4 @@
-"""Templates, and how they show what answers say. Strangers' text is escaped, kept in its own direction, and
-marked as theirs."""
+"""Templates and their filters. Strangers' text is escaped, isolated in its text direction, and marked."""
 
 import re
 from collections.abc import Mapping
@@ -15,26 +14,26 @@ _CODE_WORDS = {"cannot_sell": "Trap", "quote_asset": "Money"}
 
 
 def level_word(level: str, code: str) -> str:
-    """One word for a verdict; a colour alone tells nothing to who cannot see it. What cannot be sold alone is
-    a trap, and of money nothing was proven."""
+    """One word for a verdict, as colour alone is not accessible. Only cannot_sell is "Trap"; quote assets are
+    "Money", as nothing is proven of them."""
     return _CODE_WORDS.get(code, _LEVEL_WORDS[level])
 
 
-def stranger(text: str | None, instead: str = "no name") -> Markup:
-    """What a stranger wrote. ``bdi``: it cannot turn the text around it."""
+def stranger(text: str | None, placeholder: str = "no name") -> Markup:
+    """Text that a stranger wrote. ``bdi`` keeps it from changing the direction of the text around it."""
     if not text:
-        return Markup('<span class="none">{}</span>').format(instead)
+        return Markup('<span class="none">{}</span>').format(placeholder)
     return Markup('<bdi class="stranger" title="written by a stranger">{}</bdi>').format(text)
 
 
-def address(text: str | None, to: str | None = None) -> Markup:
-    """An address, short for the eye and whole for whoever copies or hovers. ``to``: the kind of page it leads
-    to."""
+def address(text: str | None, page: str | None = None) -> Markup:
+    """An address, shortened, with the whole address as tooltip and for copying. ``page``: the kind of page
+    that it links to."""
     if not text:
         return Markup('<span class="none">not known</span>')
     short = f"{text[:6]}…{text[-4:]}"
-    shown = Markup('<code class="address" title="{0}" data-copy="{0}">{1}</code>').format(text, short)
-    return shown if to is None else Markup('<a href="/{}/{}">{}</a>').format(to, text, shown)
+    code = Markup('<code class="address" title="{0}" data-copy="{0}">{1}</code>').format(text, short)
+    return code if page is None else Markup('<a href="/{}/{}">{}</a>').format(page, text, code)
 
 
 _PART = re.compile(r'"[^"]*"|0x[0-9a-f]{64}|0x[0-9a-fA-F]{40}|\b\d+\.\d{7,}\b')
@@ -42,36 +41,39 @@ _MOST_DIGITS = 6
 
 
 def render_sentence(text: str) -> Markup:
-    """A sentence of an answer: what stands in quotes is a stranger's, who cannot end the quote, and addresses
-    lead to what they are. Long decimals are cut, never rounded up, and whole for whoever hovers."""
-    found, done = Markup(""), 0
+    """A sentence of an answer: quotations are marked as strangers' text (which contains no quotes), hashes
+    and addresses become links. Long decimals are truncated, never rounded up, with the whole number as
+    tooltip."""
+    html, end = Markup(""), 0
     for part in _PART.finditer(text):
-        found += text[done : part.start()]
-        one = part.group()
-        if one.startswith('"'):
-            found += Markup('"{}"').format(stranger(one[1:-1], "")) if len(one) > 2 else Markup('""')
-        elif not one.startswith("0x"):
-            found += Markup('<span title="{}">{}</span>').format(one, _cut(one))
-        elif len(one) == 66:
-            found += Markup('<a href="/transaction/{0}"><code title="{0}">{1}…</code></a>').format(
-                one, one[:10]
+        html += text[end : part.start()]
+        text_part = part.group()
+        if text_part.startswith('"'):
+            html += (
+                Markup('"{}"').format(stranger(text_part[1:-1], "")) if len(text_part) > 2 else Markup('""')
+            )
+        elif not text_part.startswith("0x"):
+            html += Markup('<span title="{}">{}</span>').format(text_part, _shorten_decimal(text_part))
+        elif len(text_part) == 66:
+            html += Markup('<a href="/transaction/{0}"><code title="{0}">{1}…</code></a>').format(
+                text_part, text_part[:10]
             )
         else:
-            found += Markup('<a href="/search?q={0}"><code title="{0}">{1}…{2}</code></a>').format(
-                one, one[:6], one[-4:]
+            html += Markup('<a href="/search?q={0}"><code title="{0}">{1}…{2}</code></a>').format(
+                text_part, text_part[:6], text_part[-4:]
             )
-        done = part.end()
-    return found + text[done:]
+        end = part.end()
+    return html + text[end:]
 
 
-def _cut(text: str) -> str:
-    """A plain decimal without the digits that nobody reads: six that count, and no part of a thousand."""
-    whole, part = text.split(".")
+def _shorten_decimal(text: str) -> str:
+    """A plain decimal truncated to six significant digits; from 1000 on, to an integer."""
+    whole, decimals = text.split(".")
     if len(whole) > 3:
         return f"{int(whole):,}"
-    zeros = len(part) - len(part.lstrip("0")) if whole == "0" else 0
-    kept = zeros + _MOST_DIGITS - (0 if whole == "0" else len(whole))
-    return f"{whole}.{part[:kept]}".rstrip("0").rstrip(".")
+    zeros = len(decimals) - len(decimals.lstrip("0")) if whole == "0" else 0
+    digits = zeros + _MOST_DIGITS - (0 if whole == "0" else len(whole))
+    return f"{whole}.{decimals[:digits]}".rstrip("0").rstrip(".")
 
 
 def percent(bps: int | float | None) -> str:
@@ -82,33 +84,33 @@ def percent(bps: int | float | None) -> str:
 
 
 def number(value: int | float | None) -> str:
-    """With its thousands apart; small ones by four digits that count."""
+    """A number with thousands separators; small ones with four significant digits."""
     if value is None:
         return "–"
     if isinstance(value, int) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    shown = f"{Decimal(f'{value:.4g}'):f}"
-    return shown.rstrip("0").rstrip(".") if "." in shown else shown
+    digits = f"{Decimal(f'{value:.4g}'):f}"
+    return digits.rstrip("0").rstrip(".") if "." in digits else digits
 
 
 def decimal(text: str | None) -> Markup:
-    """A plain decimal by its first digits that count, whole for whoever hovers."""
+    """A plain decimal with four significant digits, with the whole number as tooltip."""
     if text is None:
         return Markup("–")
     return Markup('<span title="{}">{}</span>').format(text, number(float(text)))
 
 
 def usd(value: float | None) -> str:
-    """Dollars."""
+    """An amount of dollars; a dash where it is not known."""
     return "–" if value is None else f"${number(value)}"
 
 
 def moment(text: str | None) -> Markup:
-    """A time of UTC that the reader's own clock may say in its way."""
+    """A UTC time as a ``time`` element, which the page's script shows in local time."""
     if text is None:
         return Markup("–")
-    at = datetime.fromisoformat(text)
-    return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, at)
+    time = datetime.fromisoformat(text)
+    return Markup('<time datetime="{}">{:%Y-%m-%d %H:%M:%S} UTC</time>').format(text, time)
 
 
 _FILTERS = {
@@ -125,14 +127,14 @@ _FILTERS = {
 
 class _Environment(Environment):
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Of an answer the field of that name, also where dicts have a method called so: ``keys``."""
+        """An answer's field of that name comes before a dict's method, such as ``keys``."""
         return (
             obj[attribute] if isinstance(obj, dict) and attribute in obj else super().getattr(obj, attribute)
         )
 
 
 class Templates:
-    """``static``: the address of each file that pages load, by its name."""
+    """The templates. ``static``: the path of each static file, by name."""
 
     def __init__(self, static: Mapping[str, str]) -> None:
         self._environment = _Environment(
@@ -146,5 +148,5 @@ class Templates:
         self._environment.globals.update(static=static, level_word=level_word)
 
     def render(self, name: str, **values: Any) -> str:
-        """The page or piece of this name."""
+        """Renders the page or piece of this name."""
         return self._environment.get_template(name).render(**values)

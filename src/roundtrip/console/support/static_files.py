@@ -1,5 +1,4 @@
-"""What pages load: our own style and script, and the libraries, under names that change with what is in
-them."""
+"""Static files of the console, its own and libraries, under paths that contain a hash of their content."""
 
 import hashlib
 from collections.abc import Mapping
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from roundtrip.api.server.responses import Document
 
-_FOR_EVER = (
+_CACHE_FOREVER = (
     (b"cache-control", b"public, max-age=31536000, immutable"),
     (b"x-content-type-options", b"nosniff"),
 )
@@ -19,28 +18,28 @@ _LIBRARIES = {"htmx.js": "htmx.org/dist/htmx.min.js", "sse.js": "htmx-ext-sse/di
 
 
 class LibraryMissing(Exception):
-    """A page's library is not where it is installed to."""
+    """A browser library is not installed."""
 
 
 class StaticFiles:
-    """``libraries``: the folder that npm installed them into."""
+    """The static files. ``libraries``: the folder into which npm installed the browser's libraries."""
 
     def __init__(self, libraries: Path) -> None:
-        own = resources.files("roundtrip.console") / "static"
-        found = {file.name: file.read_bytes() for file in own.iterdir()}
-        for name, where in _LIBRARIES.items():
+        folder = resources.files("roundtrip.console") / "static"
+        files = {file.name: file.read_bytes() for file in folder.iterdir()}
+        for name, path in _LIBRARIES.items():
             try:
-                found[name] = (libraries / where).read_bytes()
+                files[name] = (libraries / path).read_bytes()
             except OSError as error:
-                raise LibraryMissing(f"{libraries / where} is missing: make run installs it") from error
-        self.paths: Mapping[str, str] = {name: _path(name, body) for name, body in found.items()}
-        """By name, where pages find each."""
+                raise LibraryMissing(f"{libraries / path} is missing: make run installs it") from error
+        self.paths: Mapping[str, str] = {name: _hashed_path(name, body) for name, body in files.items()}
+        """Paths by file name."""
         self.documents: Mapping[str, Document] = {
-            self.paths[name]: Document(body, _KINDS[name.rpartition(".")[2]], _FOR_EVER, cors=False)
-            for name, body in found.items()
+            self.paths[name]: Document(body, _KINDS[name.rpartition(".")[2]], _CACHE_FOREVER, cors=False)
+            for name, body in files.items()
         }
 
 
-def _path(name: str, body: bytes) -> str:
+def _hashed_path(name: str, body: bytes) -> str:
     stem, _, kind = name.rpartition(".")
     return f"/static/{stem}.{hashlib.sha256(body).hexdigest()[:12]}.{kind}"

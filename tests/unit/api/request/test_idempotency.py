@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundtrip.api.request.idempotency import given_once, read_once
+from roundtrip.api.request.idempotency import read_idempotency_key, shown_idempotency_keys
 from roundtrip.domain.base.errors import CallerFault
 from unit.api.test_dispatch import PLAIN
 
@@ -12,8 +12,8 @@ from unit.api.test_dispatch import PLAIN
 @pytest.mark.parametrize("one", ["a", "x" * 200, "ü ~!", "7f3c-22", b"a", b" a ", "ü".encode()])
 def test_what_is_one(one: object) -> None:
     text = one.decode().strip() if isinstance(one, bytes) else one
-    assert read_once((one,)) == text
-    assert read_once((one, one)) == text
+    assert read_idempotency_key((one,)) == text
+    assert read_idempotency_key((one, one)) == text
 
 
 @pytest.mark.parametrize(
@@ -21,21 +21,21 @@ def test_what_is_one(one: object) -> None:
 )
 def test_what_is_none(one: object) -> None:
     with pytest.raises(CallerFault, match="bad_input: An idempotency key is 1 to 200 printable characters"):
-        read_once((one,))
+        read_idempotency_key((one,))
 
 
 def test_two_different_ones_are_none() -> None:
     with pytest.raises(CallerFault, match="Two different"):
-        read_once(("a", b"b"))
-    assert read_once(()) is None
+        read_idempotency_key(("a", b"b"))
+    assert read_idempotency_key(()) is None
 
 
 def test_where_they_are_found() -> None:
     headers = [(b"idempotency-key", b"a"), (b"x-api-key", b"b"), (b"idempotency-key", b"c")]
-    assert given_once(headers, {"idempotencyKey": "d", "other": 1}) == (b"a", b"c", "d")
-    assert given_once([], {"idempotencyKey": None}) == (None,)
+    assert shown_idempotency_keys(headers, {"idempotencyKey": "d", "other": 1}) == (b"a", b"c", "d")
+    assert shown_idempotency_keys([], {"idempotencyKey": None}) == (None,)
     nothing: tuple[object, ...] = (None, {}, [], "idempotencyKey")
-    assert [given_once([], meta) for meta in nothing] == [()] * 4
+    assert [shown_idempotency_keys([], meta) for meta in nothing] == [()] * 4
 
 
 def test_only_what_writes_for_a_keys_owner_is_done_once() -> None:

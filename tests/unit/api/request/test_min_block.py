@@ -2,13 +2,13 @@
 
 import pytest
 
-from roundtrip.api.request.min_block import given_min_block, read_min_block
+from roundtrip.api.request.min_block import read_min_block, shown_min_blocks
 from roundtrip.domain.base.errors import CallerFault
 
 
 def read(*headers: bytes, meta: object = None) -> int:
     shown = [(b"accept", b"5"), *((b"x-min-block", one) for one in headers)]
-    return read_min_block(given_min_block(shown, meta))
+    return read_min_block(shown_min_blocks(shown, meta))
 
 
 def test_the_highest_that_is_shown_counts() -> None:

@@ -34,13 +34,13 @@ class Looks:
         end_s = self.now_s + seconds
         while self.now_s < end_s:
             self.now_s += TICK_S + late_s
-            self.pressure.note(self.now_s, late_s, running)
+            self.pressure.record_delay(self.now_s, late_s, running)
 
-    def turns_away(self, overdue_s: float) -> bool:
+    def should_shed(self, overdue_s: float) -> bool:
         """Whoever comes when the next look is overdue by so much."""
         before_s, self.now_s = self.now_s, self.now_s + TICK_S + overdue_s
         try:
-            return self.pressure.turns_away()
+            return self.pressure.should_shed()
         finally:
             self.now_s = before_s
 
@@ -55,7 +55,7 @@ def looks() -> Looks:
 def test_in_time_all_of_it_is_allowed(looks: Looks) -> None:
     looks.late(LATE_S * 0.9, 60.0)
     assert looks.pressure.allowed_runs() == MOST
-    assert not looks.turns_away(overdue_s=60.0)
+    assert not looks.should_shed(overdue_s=60.0)
 
 
 def test_a_burst_changes_nothing(looks: Looks) -> None:
@@ -63,7 +63,7 @@ def test_a_burst_changes_nothing(looks: Looks) -> None:
     looks.late(10 * SHEDS_AFTER_S, 0.01)
     looks.late(0.0, 0.01)
     assert looks.pressure.allowed_runs() == MOST
-    assert not looks.turns_away(overdue_s=60.0)
+    assert not looks.should_shed(overdue_s=60.0)
 
 
 @pytest.mark.parametrize("stood_s", [2.0, 60.0, 3600.0])
@@ -73,14 +73,14 @@ def test_a_process_that_stood_still_while_it_was_late_goes_on_with_what_it_had(
     looks.late(LATE_S, 0.01)
     looks.late(stood_s, 0.01)
     assert looks.pressure.allowed_runs() == MOST
-    assert not looks.turns_away(overdue_s=60.0)
+    assert not looks.should_shed(overdue_s=60.0)
 
 
 def test_a_delay_that_stands_takes_runs_away(looks: Looks) -> None:
     """From those that are under way, down to a few, which stay."""
     looks.late(LATE_S, RUNS_AFTER_S + 3 * TICK_S, running=40)
     assert looks.pressure.allowed_runs() == 28
-    assert not looks.turns_away(overdue_s=60.0)
+    assert not looks.should_shed(overdue_s=60.0)
     looks.late(LATE_S, 60.0, running=40)
     assert looks.pressure.allowed_runs() == LEAST_RUNNING
 
@@ -102,19 +102,19 @@ def test_runs_come_back_when_the_loop_is_in_time(looks: Looks) -> None:
 def test_a_loop_far_behind_turns_away_who_comes_in_a_long_turn(looks: Looks) -> None:
     """Nobody in a turn that is short, so that the loop always has as much to do as it can."""
     looks.late(LATE_S, SHEDS_AFTER_S * 0.7)
-    assert not looks.turns_away(overdue_s=5.0)
+    assert not looks.should_shed(overdue_s=5.0)
     looks.late(LATE_S, SHEDS_AFTER_S)
-    assert not looks.turns_away(overdue_s=OVERDUE_S * 0.9)
-    assert looks.turns_away(overdue_s=OVERDUE_S * 1.1)
+    assert not looks.should_shed(overdue_s=OVERDUE_S * 0.9)
+    assert looks.should_shed(overdue_s=OVERDUE_S * 1.1)
 
 
 def test_it_sheds_until_nobody_was_turned_away_for_a_while(looks: Looks) -> None:
     looks.late(LATE_S, 5.0)
     for _ in range(5):
         looks.late(0.0, SHEDS_S * 0.8)
-        assert looks.turns_away(overdue_s=1.0)
+        assert looks.should_shed(overdue_s=1.0)
     looks.late(0.0, SHEDS_S * 1.1)
-    assert not looks.turns_away(overdue_s=1.0)
+    assert not looks.should_shed(overdue_s=1.0)
 
 
 async def test_fewer_runs_are_begun_under_pressure() -> None:
@@ -141,7 +141,7 @@ async def test_the_loop_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     noted, seen = asyncio.Event(), list[tuple[float, int]]()
 
     class Noting(RunLimit):
-        def note(self, now_s: float, late_s: float, running: int) -> None:
+        def record_delay(self, now_s: float, late_s: float, running: int) -> None:
             seen.append((late_s, running))
             noted.set()
 

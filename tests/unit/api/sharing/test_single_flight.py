@@ -7,8 +7,8 @@ import pytest
 from roundtrip.api.dispatch import DEADLINE_S
 from roundtrip.api.server.drain import ANSWERS_S, DRAIN_S
 from roundtrip.api.sharing import single_flight as answers_module
-from roundtrip.api.sharing.shared_single_flight import Spans
-from roundtrip.api.sharing.single_flight import SETTLE_S, FlightCaller, SharedAnswer, SharedAnswers
+from roundtrip.api.sharing.shared_single_flight import FlightTimes
+from roundtrip.api.sharing.single_flight import FINISH_RUNS_S, FlightCaller, SharedAnswer, SharedAnswers
 from roundtrip.app.supervisor import END_S
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
 from support.answering import PATIENT_S
@@ -94,7 +94,7 @@ async def test_an_answers_time_begins_when_it_is_there(shared: SharedAnswers, cl
 async def test_an_answer_of_no_time_is_not_kept(shared: SharedAnswers) -> None:
     runs = Runs(ttl_ms=0)
     assert [(await shared.get("k", runs))[0].body for _ in range(2)] == [b"1", b"2"]
-    assert shared.fresh("k") is None
+    assert shared.find_fresh("k") is None
 
 
 async def test_an_answer_of_no_time_takes_no_others_place(
@@ -103,7 +103,7 @@ async def test_an_answer_of_no_time_takes_no_others_place(
     monkeypatch.setattr(answers_module, "_MOST_ANSWERS", 1)
     await shared.get("kept", Runs())
     await shared.get("k", Runs(ttl_ms=0))
-    assert shared.fresh("kept") is not None
+    assert shared.find_fresh("kept") is not None
 
 
 async def test_different_questions_run_apart(shared: SharedAnswers) -> None:
@@ -148,7 +148,7 @@ async def test_a_run_that_everybody_left_is_finished_and_kept(shared: SharedAnsw
     await turns()
     runs.gate.set()
     await turns()
-    kept = shared.fresh("k")
+    kept = shared.find_fresh("k")
     assert kept is not None
     assert kept.body == b"1"
 
@@ -189,17 +189,22 @@ async def test_the_last_quarter_of_the_places_is_for_callers_with_a_key(clock: C
     await turns()
     with pytest.raises(ServiceFull):
         await shared.get("d", runs)
-    with pytest.raises(ServiceFull), shared.alone():
+    with pytest.raises(ServiceFull), shared.reserve_place():
         pass
     asking.append(asyncio.create_task(shared.get("d", runs, FlightCaller(True))))
     asking.append(asyncio.create_task(shared.get("d", runs)))
     await turns()
     for keyed in (True, False):
-        with pytest.raises(ServiceFull), shared.alone(FlightCaller(keyed)):
+        with pytest.raises(ServiceFull), shared.reserve_place(FlightCaller(keyed)):
             pass
     runs.gate.set()
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, False, True]
-    with shared.alone(), shared.alone(), shared.alone(), shared.alone(FlightCaller(True)):
+    with (
+        shared.reserve_place(),
+        shared.reserve_place(),
+        shared.reserve_place(),
+        shared.reserve_place(FlightCaller(True)),
+    ):
         pass
 
 
@@ -209,8 +214,8 @@ async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
     runs.gate.clear()
     asking = [asyncio.create_task(shared.get(key, runs, FlightCaller(True, 1))) for key in ("a", "b")]
     await turns()
-    with shared.alone(FlightCaller(True, 1)):
-        with pytest.raises(ServiceFull) as caught, shared.alone(FlightCaller(True, 1)):
+    with shared.reserve_place(FlightCaller(True, 1)):
+        with pytest.raises(ServiceFull) as caught, shared.reserve_place(FlightCaller(True, 1)):
             pass
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
         with pytest.raises(ServiceFull):
@@ -222,9 +227,9 @@ async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
     assert [hit for _, hit in await asyncio.gather(*asking)] == [False, False, False, True]
     await turns()
     with (
-        shared.alone(FlightCaller(True, 1)),
-        shared.alone(FlightCaller(True, 1)),
-        shared.alone(FlightCaller(True, 1)),
+        shared.reserve_place(FlightCaller(True, 1)),
+        shared.reserve_place(FlightCaller(True, 1)),
+        shared.reserve_place(FlightCaller(True, 1)),
     ):
         pass
 
@@ -232,12 +237,12 @@ async def test_an_account_has_an_eighth_of_the_places(clock: Clock) -> None:
 async def test_an_address_has_a_tenth_of_the_places_whatever_accounts_it_shows(clock: Clock) -> None:
     shared = SharedAnswers(clock, most_running=30)
     here = [FlightCaller(True, account, "address:here") for account in (1, 2, 3, 4)]
-    with shared.alone(here[0]), shared.alone(here[1]), shared.alone(here[2]):
-        with pytest.raises(ServiceFull, match="of this address"), shared.alone(here[3]):
+    with shared.reserve_place(here[0]), shared.reserve_place(here[1]), shared.reserve_place(here[2]):
+        with pytest.raises(ServiceFull, match="of this address"), shared.reserve_place(here[3]):
             pass
-        with shared.alone(FlightCaller(True, 4, "address:there")):
+        with shared.reserve_place(FlightCaller(True, 4, "address:there")):
             pass
-    with shared.alone(here[3]):
+    with shared.reserve_place(here[3]):
         pass
 
 
@@ -255,7 +260,7 @@ async def test_of_too_many_answers_the_oldest_goes(
     runs = Runs()
     for key in ("a", "b", "c"):
         await shared.get(key, runs)
-    assert [shared.fresh(key) is not None for key in ("a", "b", "c")] == [False, True, True]
+    assert [shared.find_fresh(key) is not None for key in ("a", "b", "c")] == [False, True, True]
 
 
 async def test_settling_waits_for_what_runs_and_minds_no_failure(shared: SharedAnswers) -> None:
@@ -264,14 +269,14 @@ async def test_settling_waits_for_what_runs_and_minds_no_failure(shared: SharedA
     bad.gate.clear()
     asking = [asyncio.create_task(shared.get("a", good)), asyncio.create_task(shared.get("b", bad))]
     await turns()
-    settling = asyncio.create_task(shared.settle())
+    settling = asyncio.create_task(shared.finish_runs())
     await turns()
     assert not settling.done()
     good.gate.set()
     bad.gate.set()
     await settling
     await asyncio.gather(*asking, return_exceptions=True)
-    assert shared.fresh("a") is not None
+    assert shared.find_fresh("a") is not None
 
 
 async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) -> None:
@@ -280,17 +285,17 @@ async def test_settling_breaks_off_what_takes_too_long(shared: SharedAnswers) ->
     asking = asyncio.create_task(shared.get("a", runs))
     await turns()
     async with asyncio.timeout(PATIENT_S):
-        await shared.settle(within_s=0.0)
+        await shared.finish_runs(within_s=0.0)
         with pytest.raises(asyncio.CancelledError):
             await asking
-    with shared.alone(FlightCaller(True)), shared.alone(FlightCaller(True)):
+    with shared.reserve_place(FlightCaller(True)), shared.reserve_place(FlightCaller(True)):
         pass
 
 
 def test_a_process_that_is_told_to_end_has_time_for_all_of_it() -> None:
     """A request may come as long as it drains, and wait for another process before it runs itself."""
-    assert DEADLINE_S < Spans().wait_s < ANSWERS_S
-    assert DRAIN_S + ANSWERS_S + SETTLE_S < END_S - 1
+    assert DEADLINE_S < FlightTimes().wait_s < ANSWERS_S
+    assert DRAIN_S + ANSWERS_S + FINISH_RUNS_S < END_S - 1
 
 
 # --- absences --------------------------------------------------------------------------------------
@@ -323,7 +328,7 @@ def chain() -> Chain:
 
 @pytest.fixture
 def watching(clock: Clock, chain: Chain) -> SharedAnswers:
-    return SharedAnswers(clock, most_running=2, is_newest=chain.is_newest)
+    return SharedAnswers(clock, most_running=2, is_newest_block=chain.is_newest)
 
 
 async def test_an_absence_is_shared_while_its_block_is_the_newest(

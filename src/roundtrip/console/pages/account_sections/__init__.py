@@ -1,1 +1,1 @@
-"""The rooms of an account: what each shows, and the forms in it."""
+"""The rooms of an account: the operations that each shows, and its forms."""

@@ -1,4 +1,4 @@
-"""What its wallet holds, what is wrong with it first."""
+"""The wallet's holdings, those with warnings first."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,41 +8,50 @@ from roundtrip.console.support.account_page import AccountForm, Answers, Room
 _MUCH_SOLD_BPS, _MUCH_GONE_BPS, _MORE_FEES_BPS = 2_000, 5_000, 100
 
 
-def warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """What is to be known of a holding before anything else, the worst first: level and sentence."""
-    changes, found = row["changes"], list[tuple[str, str]]()
+def list_warnings(row: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """A holding's warnings, worst first: level and sentence."""
+    changes, warnings = row["changes"], list[tuple[str, str]]()
     if row["sells"] == "refused":
-        found.append(("danger", "It cannot be sold now."))
+        warnings.append(("danger", "It cannot be sold now."))
     elif row["sells"] == "unknown":
-        found.append(("unknown", "Whether it can be sold could not be found out."))
-    then, now = changes["then"], changes["now"]
-    if now is not None and now["level"] != "ok":
-        found.append((now["level"], f"The newest check says {now['code'].replace('_', ' ')}."))
-    before_bps, fees_bps = (None if one is None else one["feesBps"] for one in (then, now))
+        warnings.append(("unknown", "Whether it can be sold could not be found out."))
+    at_buy, latest = changes["then"], changes["now"]
+    if latest is not None and latest["level"] != "ok":
+        warnings.append((latest["level"], f"The newest check says {latest['code'].replace('_', ' ')}."))
+    before_bps, fees_bps = (None if check is None else check["feesBps"] for check in (at_buy, latest))
     if before_bps is not None and fees_bps is not None and fees_bps > before_bps + _MORE_FEES_BPS:
-        found.append(("warn", f"Fees rose from {_percent(before_bps)} to {_percent(fees_bps)}."))
+        warnings.append(
+            ("warn", f"Fees rose from {_format_percent(before_bps)} to {_format_percent(fees_bps)}.")
+        )
     deployer, gone_bps = changes["deployer"], changes["liquidityLeftBps"]
     if deployer is not None and deployer["soldBps"] > 0:
         level = "danger" if deployer["soldBps"] >= _MUCH_SOLD_BPS else "warn"
-        found.append((level, f"Its deployer sold {_percent(deployer['soldBps'])} of his since you bought."))
+        warnings.append(
+            (level, f"Its deployer sold {_format_percent(deployer['soldBps'])} of his since you bought.")
+        )
     if gone_bps:
         level = "danger" if gone_bps >= _MUCH_GONE_BPS else "warn"
-        found.append((level, f"{_percent(gone_bps)} of its liquidity was taken out since you bought."))
-    return sorted(found, key=lambda one: _ORDER.index(one[0]))
+        warnings.append(
+            (level, f"{_format_percent(gone_bps)} of its liquidity was taken out since you bought.")
+        )
+    return sorted(warnings, key=lambda warning: _ORDER.index(warning[0]))
 
 
 _ORDER = ("danger", "unknown", "warn")
 
 
-def _percent(bps: int) -> str:
+def _format_percent(bps: int) -> str:
     return f"{bps / 100:.2f}".rstrip("0").rstrip(".") + " %"
 
 
-def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
-    told = [(row, warnings(row)) for row in answers["bag"]["holdings"]]
-    warned = sorted(((row, said) for row, said in told if said), key=lambda one: _ORDER.index(one[1][0][0]))
-    return {"warned": warned, "said": {row["token"]["address"]: found for row, found in told}}
+def _rank_holdings(answers: Answers, query: Mapping[str, str]) -> Answers:
+    warned_rows = [(row, list_warnings(row)) for row in answers["bag"]["holdings"]]
+    warned = sorted(
+        ((row, warnings) for row, warnings in warned_rows if warnings),
+        key=lambda entry: _ORDER.index(entry[1][0][0]),
+    )
+    return {"warned": warned, "said": {row["token"]["address"]: warnings for row, warnings in warned_rows}}
 
 
-ROOM = Room("bag", "Bag", {"bag": "my_bag"}, _also)
+ROOM = Room("bag", "Bag", {"bag": "my_bag"}, _rank_holdings)
 ACTS: tuple[AccountForm, ...] = ()

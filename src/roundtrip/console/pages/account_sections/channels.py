@@ -1,4 +1,4 @@
-"""Where it is told, and what became of what was sent."""
+"""The account's channels, and the log of deliveries."""
 
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Answers, Room
@@ -48,17 +48,17 @@ _TRY = Operation(
 )
 
 
-def _fingerprint(channels: Answers) -> str:
-    """Setting a webhook again gives it another secret, and is an arrival there."""
-    return " ".join(f"{one['id']}@{one['lastDeliveredAt']}" for one in channels["channels"])
+def _fingerprint_channels(channels: Answers) -> str:
+    """Changes with every delivery: setting a webhook again would replace its secret, and sends a message."""
+    return " ".join(f"{channel['id']}@{channel['lastDeliveredAt']}" for channel in channels["channels"])
 
 
 ROOM = Room(
     "channels", "Channels", {"channels": "list_channels", "log": _LOG},
-    also=lambda answers, _: {"seen": _fingerprint(answers["channels"])},
+    extra_values=lambda answers, _: {"seen": _fingerprint_channels(answers["channels"])},
 )  # fmt: skip
 ACTS = (
-    AccountForm("set_webhook", "channels", ("url",), seen=("list_channels", _fingerprint)),
+    AccountForm("set_webhook", "channels", ("url",), fingerprint=("list_channels", _fingerprint_channels)),
     AccountForm("remove_channel", "channels", ("id",), frozenset({"id"})),
     AccountForm(_TRY, "channels", ("id",), frozenset({"id"})),
     AccountForm(_RESEND, "channels", ("id", "ended"), frozenset({"id"})),

@@ -1,4 +1,4 @@
-"""What it was told."""
+"""The account's inbox."""
 
 from collections.abc import Mapping
 from itertools import groupby
@@ -15,9 +15,9 @@ KINDS = {
 }
 
 
-def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
-    """One page of the rows, by day. The query: ``kind``, ``rule``, and ``before``, the number of a row: older
-    ones are shown."""
+def _page_rows(answers: Answers, query: Mapping[str, str]) -> Answers:
+    """One page of the rows, by day. Query parameters: ``kind``, ``rule``, and ``before`` (a row's id: shows
+    older rows)."""
     kind, rule, before = query.get("kind"), query.get("rule"), query.get("before", "")
     rows = [
         row
@@ -27,18 +27,18 @@ def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
     matching = len(rows)
     if before.isascii() and before.isdigit() and len(before) < 20:
         rows = [row for row in rows if row["id"] < int(before)]
-    shown = rows[:PAGE]
-    kept = {name: query[name] for name in ("kind", "rule") if query.get(name)}
+    page_rows = rows[:PAGE]
+    filters = {name: query[name] for name in ("kind", "rule") if query.get(name)}
     return {
-        "days": [(day, list(some)) for day, some in groupby(shown, lambda row: row["ts"][:10])],
+        "days": [(day, list(day_rows)) for day, day_rows in groupby(page_rows, lambda row: row["ts"][:10])],
         "kinds": KINDS,
         "kind": kind if kind in KINDS else None,
         "rule": rule or None,
-        "older": {**kept, "before": shown[-1]["id"]} if len(rows) > PAGE else None,
+        "older": {**filters, "before": page_rows[-1]["id"]} if len(rows) > PAGE else None,
         "is_first": not before,
         "matching": matching,
     }
 
 
-ROOM = Room("inbox", "Inbox", {"inbox": "inbox"}, _also)
+ROOM = Room("inbox", "Inbox", {"inbox": "inbox"}, _page_rows)
 ACTS: tuple[AccountForm, ...] = ()

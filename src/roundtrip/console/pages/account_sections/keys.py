@@ -1,4 +1,4 @@
-"""What acts for it: keys for programs, and where it is signed in."""
+"""The account's API keys and sessions."""
 
 from starlette.responses import JSONResponse, Response
 
@@ -94,6 +94,6 @@ ACTS = (
 )
 
 
-async def text(visit: Visit) -> Response:
-    """For the page's script: what the wallet is asked to sign."""
+async def send_text(visit: Visit) -> Response:
+    """POST /account/keys/text: the text that the wallet has to sign, for the page's script."""
     return JSONResponse(await visit.ask(_TEXT))

@@ -1,4 +1,4 @@
-"""What it says: names and marks for wallets, flags on tokens, and how those went."""
+"""The account's names and marks of wallets, and its flags on tokens with their outcomes."""
 
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Room
@@ -62,7 +62,7 @@ UNMARK = Operation(
     on_mcp=False,
     counts="minute",
 )
-# It is simulated what the token pays: that is what calls of a day are.
+# It simulates a sell of the token, so it counts against the day.
 FLAG = Operation(
     name="flag_token",
     title="Flag a token",

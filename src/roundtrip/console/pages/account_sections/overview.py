@@ -1,4 +1,4 @@
-"""The account: its level, its calls, how agents are told apart."""
+"""The account's level, credits and calls, and its agent tag."""
 
 from roundtrip.api.operations.operation import Operation
 from roundtrip.console.support.account_page import AccountForm, Room

@@ -1,4 +1,4 @@
-"""Trades with pretend eth."""
+"""Practice trades with pretend eth."""
 
 from collections.abc import Mapping
 
@@ -20,8 +20,8 @@ _HISTORY = Operation(
 )
 
 
-def _also(_answers: Answers, query: Mapping[str, str]) -> Answers:
-    """``typed``: the token that a page of ours leads here for."""
+def _read_prefill(_answers: Answers, query: Mapping[str, str]) -> Answers:
+    """``typed``: the token with which another page's link prefills the form."""
     return {"typed": query.get("token", "")[:42]}
 
 
@@ -29,7 +29,7 @@ ROOM = Room(
     "practice",
     "Practice",
     {"practice": "practice_account", "trades": "practice_trades", "history": _HISTORY},
-    _also,
+    _read_prefill,
 )
 ACTS = (
     AccountForm("practice_buy", "practice", ("token", "eth")),

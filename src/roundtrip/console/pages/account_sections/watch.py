@@ -1,4 +1,4 @@
-"""Whom and what it watches."""
+"""The account's followed wallets and standing rules."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -21,25 +21,25 @@ _AROUND = Operation(
     on_mcp=False,
     counts="never",
 )
-_TOOL = next(one for one in OPERATIONS if one.name == "test_rule")
-# The same replay, asked for in place of the tool: it counts as one call.
+_TOOL = next(operation for operation in OPERATIONS if operation.name == "test_rule")
+# The same replay, called instead of the tool: it counts as one call.
 _DRAW = replace(
     _TOOL, answer=RuleDrawn, handler=lambda call: draw_rule(call.ctx, call.params, call.owner()), on_mcp=False
 )
-_OF_TOKEN, _OF_WALLET = ("deployer", "creator"), "wallet"
+_SUBJECTS_OF_TOKEN, _WALLET_SUBJECT = ("deployer", "creator"), "wallet"
 
 
 def compose_rule(form: Mapping[str, str]) -> Mapping[str, str]:
-    """The form with the rule that its parts are; as it is where the rule was written out. What does not fit
-    is told where the rule is read."""
+    """The form with ``rule`` composed of its parts; unchanged if the visitor wrote the rule as text. Invalid
+    parts are reported when the rule is parsed."""
     if "verb" not in form or form.get("rule", "").strip():
         return form
-    who, address = form.get("who", ""), form.get("whose", "").strip()
-    if who in _OF_TOKEN:
-        who = f"{who}:{address}"
-    elif who == _OF_WALLET:
-        who = address
-    parts = [who, form["verb"]]
+    subject, address = form.get("who", ""), form.get("whose", "").strip()
+    if subject in _SUBJECTS_OF_TOKEN:
+        subject = f"{subject}:{address}"
+    elif subject == _WALLET_SUBJECT:
+        subject = address
+    parts = [subject, form["verb"]]
     if over := form.get("over", "").strip():
         parts += ["over", over, form.get("unit", "")]
     if token := form.get("token", "").strip():
@@ -47,18 +47,18 @@ def compose_rule(form: Mapping[str, str]) -> Mapping[str, str]:
     return {**form, "rule": " ".join(filter(None, parts))}
 
 
-def _also(answers: Answers, query: Mapping[str, str]) -> Answers:
-    """``typed``: what an address of ours puts into the fields, so that other pages may lead here."""
-    words = {one["id"]: one["words"] for one in answers["around"]["rules"]}
+def _read_prefill(answers: Answers, query: Mapping[str, str]) -> Answers:
+    """``typed``: the values with which another page's link prefills the form."""
+    words = {rule["id"]: rule["words"] for rule in answers["around"]["rules"]}
     typed = {name: query[name][:200] for name in ("rule", "address") if name in query}
     return {"words": words, "typed": typed}
 
 
-ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _also)
+ROOM = Room("watch", "Watch", {"watched": "list_rules", "around": _AROUND}, _read_prefill)
 ACTS = (
     AccountForm("follow_wallet", "watch", ("address", "name")),
     AccountForm("unfollow_wallet", "watch", ("address",)),
-    AccountForm("create_rule", "watch", ("rule",), reads=compose_rule),
-    AccountForm(_DRAW, "watch", ("rule",), reads=compose_rule),
+    AccountForm("create_rule", "watch", ("rule",), parse=compose_rule),
+    AccountForm(_DRAW, "watch", ("rule",), parse=compose_rule),
     AccountForm("delete_rule", "watch", ("id",), frozenset({"id"})),
 )
