@@ -5,10 +5,10 @@ from collections.abc import Callable
 from roundtrip.domain.transaction.account import (
     AllowanceGiven,
     CollectionAllowed,
+    DecodedLog,
     EthWrapped,
     ItemMoved,
     OperationEnded,
-    Said,
 )
 
 from . import abi
@@ -35,7 +35,7 @@ class AccountEventReader:
 
     def __init__(self, contracts: Contracts) -> None:
         self._contracts = contracts
-        self._read: dict[str, Callable[[Log], Said | None]] = {
+        self._read: dict[str, Callable[[Log], DecodedLog | None]] = {
             APPROVAL: _decode_approval,
             APPROVAL_FOR_ALL: _allowed_all,
             PERMIT2_APPROVAL: self._by_permit2,
@@ -47,12 +47,12 @@ class AccountEventReader:
             USER_OPERATION_EVENT: _operation_ended,
         }
 
-    def __call__(self, log: Log) -> Said | None:
+    def __call__(self, log: Log) -> DecodedLog | None:
         """What the log says; None when it is nothing of these, or not what its topic says. Raises nothing."""
         read = self._read.get(log.topics[0]) if log.topics else None
         return None if read is None else read(log)
 
-    def _by_permit2(self, log: Log) -> Said | None:
+    def _by_permit2(self, log: Log) -> DecodedLog | None:
         """Approval and Permit (owner, token, spender indexed; amount, expiration, ...)."""
         owner, token, spender = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
         amount, until_s = abi.uint_at(log.data, 0, 160), abi.uint_at(log.data, 1, 48)
@@ -62,7 +62,7 @@ class AccountEventReader:
             return None
         return AllowanceGiven(token, owner, spender, amount, True, until_s)
 
-    def _decode_wrap(self, log: Log) -> Said | None:
+    def _decode_wrap(self, log: Log) -> DecodedLog | None:
         """Deposit(dst indexed; wad) and Withdrawal(src indexed; wad) of weth itself."""
         account, amount = abi.topic_address(log.topics, 1), abi.uint_at(log.data, 0)
         if log.address != self._contracts.weth or len(log.topics) != 2 or account is None or amount is None:
@@ -70,7 +70,7 @@ class AccountEventReader:
         return EthWrapped(account, amount, log.topics[0] == DEPOSIT)
 
 
-def _decode_approval(log: Log) -> Said | None:
+def _decode_approval(log: Log) -> DecodedLog | None:
     """Approval(owner, spender indexed; value). With the third argument indexed it is of an ERC-721."""
     owner, spender = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     amount = abi.uint_at(log.data, 0)
@@ -79,7 +79,7 @@ def _decode_approval(log: Log) -> Said | None:
     return AllowanceGiven(log.address, owner, spender, amount)
 
 
-def _allowed_all(log: Log) -> Said | None:
+def _allowed_all(log: Log) -> DecodedLog | None:
     """ApprovalForAll(owner, operator indexed; approved)."""
     owner, operator = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     allowed = abi.uint_at(log.data, 0, 1)
@@ -88,7 +88,7 @@ def _allowed_all(log: Log) -> Said | None:
     return CollectionAllowed(log.address, owner, operator, allowed == 1)
 
 
-def _item(log: Log) -> Said | None:
+def _item(log: Log) -> DecodedLog | None:
     """An ERC-721's Transfer(from, to, tokenId indexed)."""
     sender, recipient = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     item = abi.topic_uint(log.topics, 3)
@@ -97,7 +97,7 @@ def _item(log: Log) -> Said | None:
     return ItemMoved(log.address, sender, recipient, item, 1)
 
 
-def _single(log: Log) -> Said | None:
+def _single(log: Log) -> DecodedLog | None:
     """An ERC-1155's TransferSingle(operator, from, to indexed; id, value)."""
     sender, recipient = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
     item, count = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
@@ -106,7 +106,7 @@ def _single(log: Log) -> Said | None:
     return ItemMoved(log.address, sender, recipient, item, count)
 
 
-def _operation_ended(log: Log) -> Said | None:
+def _operation_ended(log: Log) -> DecodedLog | None:
     """UserOperationEvent: see ``entry_point.operated``, which reads whose it was."""
     account, succeeded = abi.topic_address(log.topics, 2), abi.uint_at(log.data, 1, 1)
     if log.address not in ENTRY_POINTS or len(log.topics) != 4 or account is None or succeeded is None:
