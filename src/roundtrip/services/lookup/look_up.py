@@ -111,9 +111,8 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
     ]
     if others:
         verb = "other from the launchpad bears" if others == 1 else "others from the launchpad bear"
-        sentences.append(
-            f"{others:,} {verb} it; the oldest is {oldest_label.address}, launched {format_time(oldest.at_s)}."
-        )
+        launched = format_time(oldest.at_s)
+        sentences.append(f"{others:,} {verb} it; the oldest is {oldest_label.address}, launched {launched}.")
     if symbol_bearers.strangers:
         verb = "token from elsewhere bears" if symbol_bearers.strangers == 1 else "tokens from elsewhere bear"
         sentences.append(f"{symbol_bearers.strangers:,} {verb} it, too.")
