@@ -22,7 +22,7 @@ from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, Shar
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import reach
+from roundtrip.services.runtime.newest_block import wait_for_block
 from roundtrip.services.support.wallet_params import WalletParams
 
 log = structlog.get_logger(__name__)
@@ -170,7 +170,7 @@ class Dispatch:
             key = read_once(once) if operation.once else None
             least = read_min_block(min_block) if operation.takes_min_block else 0
             if least:
-                await reach(self.ctx, least)
+                await wait_for_block(self.ctx, least)
             shared, hit = await self._answer(operation, params, admitted, asking, key, least)
         except CallRefused as refused:
             return error_reply(refused.error, _ticket_headers(refused.ticket))

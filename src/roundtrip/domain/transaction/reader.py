@@ -64,13 +64,13 @@ def interpret_transaction(facts: TransactionFacts, markets: Mapping[str, KnownMa
     owners = TradeOwners(facts, changes, internal, accounts)
     steps = owners.assign(steps)
     recipients, losers = _find_counterparties(facts, steps, owners)
-    kept = drop_parts(steps, facts, changes, internal, accounts)
-    kinds = {step.kind for step in kept}
+    remaining = drop_parts(steps, facts, changes, internal, accounts)
+    kinds = {step.kind for step in remaining}
     kind: Kind = next((kind for kind, named in _BY_STEP if kinds & set(named)), "call")
-    if not kept:
+    if not remaining:
         paid = MovedAsset(ZERO_ADDRESS, facts.value_wei) if facts.value_wei else None
-        kept = [TransactionStep("call", actor=facts.sender, to=facts.to, paid=paid)]
-    return TransactionSummary(kind, tuple(kept), accounts, recipients, losers, reader.strange_swaps)
+        remaining = [TransactionStep("call", actor=facts.sender, to=facts.to, paid=paid)]
+    return TransactionSummary(kind, tuple(remaining), accounts, recipients, losers, reader.strange_swaps)
 
 
 def _find_counterparties(

@@ -29,13 +29,13 @@ def merge_wraps(logs: Sequence[tuple[int, DecodedLog]], weth: Address) -> list[t
     own_events = Counter(log for _, log in logs if isinstance(log, EthWrapped))
     # A wrap that was logged both ways counts twice: drop as many as the rarer way has.
     surplus = {wrap: min(own_events[wrap], total - own_events[wrap]) for wrap, total in totals.items()}
-    kept = []
+    unique = []
     for index, log in merged:
         if isinstance(log, EthWrapped) and surplus[log]:
             surplus[log] -= 1
             continue
-        kept.append((index, log))
-    return kept
+        unique.append((index, log))
+    return unique
 
 
 def _as_wrap(log: DecodedLog, weth: Address) -> DecodedLog:

@@ -199,9 +199,9 @@ def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor
         if filling:
             sentences.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")
         if full:
-            more = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
+            rest = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
             sentences.append(
-                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{more}."
+                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{rest}."
             )
         sentences.append(
             "A full curve is closed and then becomes a pool; until that is open the token cannot be traded. "

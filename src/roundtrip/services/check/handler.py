@@ -21,7 +21,7 @@ from roundtrip.domain.check.proof_input import ProofInputs
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import MOST_AHEAD, head_of_index, not_there_yet
+from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
 from roundtrip.services.wallets.names import scam_text
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
@@ -53,7 +53,7 @@ async def run_check(ctx: Context, params: CheckParams, asked: bool = True) -> Us
         # The head is as old as the last look at the node: what is launched meanwhile is there already.
         answered = await _check_at(ctx, newest, params, asked, meter)
     if answered.is_absence and answered.block < followed <= answered.block + MOST_AHEAD:
-        raise not_there_yet(followed)
+        raise block_missing_error(followed)
     return answered
 
 

@@ -49,7 +49,7 @@ from roundtrip.services.lookup.explain_text import (
     describe_call,
     describe_fee,
     describe_transaction,
-    known_call,
+    find_known_call,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, eth, present_token, when
@@ -387,22 +387,22 @@ def _explain_failed(
     else:
         why = "Why cannot be told: on the state before its block it does not fail, or cannot be run."
     text = f"It failed: nothing moved but its fee. {tried} {why} {fee}"
-    return _build_answer(ctx, transaction, _kind_of_call(sent), text, reverts=reason)
+    return _build_answer(ctx, transaction, _classify_call(sent), text, reverts=reason)
 
 
 def _explain_pending(ctx: Context, transaction: _TransactionRecord) -> Explanation:
     wants = describe_call(transaction.texts, transaction.sent, "wants")
     text = f"It is in no block yet: it may go through, fail, or be dropped. {wants}"
-    return _build_answer(ctx, transaction, _kind_of_call(transaction.sent), text)
+    return _build_answer(ctx, transaction, _classify_call(transaction.sent), text)
 
 
-def _kind_of_call(sent: SentTransaction) -> Kind:
+def _classify_call(sent: SentTransaction) -> Kind:
     """The kind of a transaction without logs, by its call."""
     if sent.to is None:
         return "contract_made"
     if not sent.data:
         return "transfer"
-    known = known_call(sent)
+    known = find_known_call(sent)
     return "call" if known is None else known.kind
 
 

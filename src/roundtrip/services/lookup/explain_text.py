@@ -62,13 +62,13 @@ class StepsText:
     def format_amount(self, moved: MovedAsset) -> str:
         """An amount of an asset, such as "0.1 eth"."""
         if moved.asset == ZERO_ADDRESS:
-            return wei_text(moved.raw)
+            return format_wei(moved.raw)
         decimals = self.find_decimals(moved.asset)
         if abs(moved.raw) >= 10 ** (_MOST_DIGITS + (decimals or 0)):
             return f"more {self.name_asset(moved.asset)} than any token has"
         if decimals is None:
             return f"{moved.raw:,} base units of {self.name_asset(moved.asset)}"
-        return f"{short(moved.raw, decimals)} {self.name_asset(moved.asset)}"
+        return f"{format_tokens(moved.raw, decimals)} {self.name_asset(moved.asset)}"
 
     def format_amounts(self, moved: list[MovedAsset]) -> str:
         """A list of amounts, the first five of them."""
@@ -120,10 +120,10 @@ class StepsText:
         actor, at = self.name_address(step.actor), self.name_place(step)
         if step.kind in ("wrap", "unwrap"):
             assert step.paid is not None
-            made = "wrapped" if step.kind == "wrap" else "unwrapped"
+            verb = "wrapped" if step.kind == "wrap" else "unwrapped"
             into = "weth" if step.kind == "wrap" else "eth"
             asset = ZERO_ADDRESS if into == "weth" else self.contracts.weth
-            return f"{actor} {made} {self.format_amount(MovedAsset(asset, step.paid.raw))} into {into}"
+            return f"{actor} {verb} {self.format_amount(MovedAsset(asset, step.paid.raw))} into {into}"
         if step.kind in ("liquidity_added", "liquidity_taken"):
             sides = [side for side in (step.paid, step.got) if side is not None and side.raw]
             action = "added to" if step.kind == "liquidity_added" else "taken from"
@@ -138,7 +138,7 @@ class StepsText:
         assert step.paid is not None
         assert step.got is not None
         paid, got = self.format_amount(step.paid), self.format_amount(step.got)
-        at = f"{_preposition(step)} {self.name_place(step)}"
+        at = f"{_find_preposition(step)} {self.name_place(step)}"
         log = step.log
         if isinstance(log, CurveTraded) and log.wallet == self.contracts.launchpad_router:
             return f"{got} was bought for {self.name_address(log.recipient)}, with {paid} {at}"
@@ -205,7 +205,7 @@ class StepsText:
 
     def _describe_launch(self, step: TransactionStep) -> str:
         assert isinstance(step.log, LaunchedToken)
-        at = f"{_preposition(step)} {self.name_place(step)}, against {self.name_asset(step.log.quote)}"
+        at = f"{_find_preposition(step)} {self.name_place(step)}, against {self.name_asset(step.log.quote)}"
         return f"{self.name_address(step.actor)} launched {self.name_asset(step.log.token)} {at}"
 
     def _describe_graduation(self, step: TransactionStep) -> str:
@@ -229,7 +229,7 @@ class StepsText:
         return f"An operation of the account {step.actor} {ending}"
 
 
-def short(raw: int, decimals: int) -> str:
+def format_tokens(raw: int, decimals: int) -> str:
     """A number of tokens, cut (not rounded) to ``_DIGITS`` significant digits."""
     whole, _, fraction = plain_decimal(raw, decimals).partition(".")
     negative = whole.startswith("-")
@@ -244,12 +244,12 @@ def short(raw: int, decimals: int) -> str:
     return f"-{shown}" if negative else shown
 
 
-def wei_text(wei: int) -> str:
+def format_wei(wei: int) -> str:
     """Wei as eth in a sentence, also for tiny amounts."""
-    return f"{short(wei, 18)} eth"
+    return f"{format_tokens(wei, 18)} eth"
 
 
-def _preposition(step: TransactionStep) -> str:
+def _find_preposition(step: TransactionStep) -> str:
     return TRAITS[step.venue].preposition if step.venue is not None else "in"
 
 
@@ -333,33 +333,34 @@ def _describe_operations(sent: SentTransaction, summary: TransactionSummary) -> 
     return f"{sent.sender} carried operations of the accounts {shown}{rest} (account abstraction)."
 
 
-How = Literal["did", "tried", "wants"]
-_SEND: dict[How, str] = {"did": "sent", "tried": "tried to send", "wants": "wants to send"}
-_CALL: dict[How, str] = {"did": "called", "tried": "tried to call", "wants": "wants to call"}
-_MAKE: dict[How, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
+CallState = Literal["did", "tried", "wants"]
+_SEND: dict[CallState, str] = {"did": "sent", "tried": "tried to send", "wants": "wants to send"}
+_CALL: dict[CallState, str] = {"did": "called", "tried": "tried to call", "wants": "wants to call"}
+_MAKE: dict[CallState, str] = {"did": "made", "tried": "tried to make", "wants": "wants to make"}
 
 
-def describe_call(texts: StepsText, sent: SentTransaction, how: How) -> str:
+def describe_call(texts: StepsText, sent: SentTransaction, state: CallState) -> str:
     """Describes a call that logged nothing, failed, or is pending."""
-    paid = f" with {wei_text(sent.value_wei)}" if sent.value_wei else ""
+    paid = f" with {format_wei(sent.value_wei)}" if sent.value_wei else ""
     if sent.to is None:
-        return f"{sent.sender} {_MAKE[how]} a contract{paid}."
+        return f"{sent.sender} {_MAKE[state]} a contract{paid}."
     target = texts.name_address(sent.to)
     if not sent.data:
-        return f"{sent.sender} {_SEND[how]} {wei_text(sent.value_wei)} to {target}."
-    known, did = known_call(sent), _CALL[how]
+        return f"{sent.sender} {_SEND[state]} {format_wei(sent.value_wei)} to {target}."
+    known, verb = find_known_call(sent), _CALL[state]
     if known is not None:
-        return f"{sent.sender} {did} {known.name} on {target}{paid}."
+        return f"{sent.sender} {verb} {known.name} on {target}{paid}."
+    selector = _read_selector(sent)
     if target != sent.to:
-        return f"{sent.sender} {did} {target}{paid}: selector {_selector(sent)}."
-    return f"{sent.sender} {did} a contract that we do not know, {sent.to}{paid}: selector {_selector(sent)}."
+        return f"{sent.sender} {verb} {target}{paid}: selector {selector}."
+    return f"{sent.sender} {verb} a contract that we do not know, {sent.to}{paid}: selector {selector}."
 
 
-def known_call(sent: SentTransaction) -> KnownCall | None:
-    return KNOWN_CALLS.get(_selector(sent)) if len(sent.data) >= 4 else None
+def find_known_call(sent: SentTransaction) -> KnownCall | None:
+    return KNOWN_CALLS.get(_read_selector(sent)) if len(sent.data) >= 4 else None
 
 
-def _selector(sent: SentTransaction) -> str:
+def _read_selector(sent: SentTransaction) -> str:
     return "0x" + sent.data[:4].hex()
 
 
@@ -470,7 +471,7 @@ def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAr
     if sent.is_the_chains_own():
         return f"{at}."
     fee_wei = mined.fee_wei()
-    fee = "under 0.000001 eth" if 0 < fee_wei < _LEAST_FEE_WEI else wei_text(fee_wei)
+    fee = "under 0.000001 eth" if 0 < fee_wei < _LEAST_FEE_WEI else format_wei(fee_wei)
     return f"{at}; its fee was {fee}."
 
 

@@ -10,7 +10,7 @@ from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
-from roundtrip.services.wallets.names import called_so, scam_text
+from roundtrip.services.wallets.names import find_wallets_named, scam_text
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
 from roundtrip.store.index import cursor, deployers, tokens
@@ -92,8 +92,8 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
             symbol_bearers = await look_up.bearers(connection, key)
         unread = _UNREAD if await look_up.has_unread(connection) else ""
         if symbol_bearers.newest_id is None or symbol_bearers.oldest_id is None:
-            is_other = bool(_HEX.fullmatch(query) or _money_text(ctx, key))
-            wallets = [] if is_other else await called_so(connection, query)
+            is_other = bool(_HEX.fullmatch(query) or _describe_money(ctx, key))
+            wallets = [] if is_other else await find_wallets_named(connection, query)
             if wallets:
                 sentences = _describe_named_wallet(query, wallets, symbol_bearers.strangers)
                 return build_answer(ctx, block, query, "wallet", sentences, wallets[0].wallet)
@@ -116,7 +116,7 @@ async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
     if symbol_bearers.strangers:
         verb = "token from elsewhere bears" if symbol_bearers.strangers == 1 else "tokens from elsewhere bear"
         sentences.append(f"{symbol_bearers.strangers:,} {verb} it, too.")
-    sentences += [describe_launch(newest, record), unread, _money_text(ctx, key), BY_ADDRESS]
+    sentences += [describe_launch(newest, record), unread, _describe_money(ctx, key), BY_ADDRESS]
     bearers = BearersAnswer(others, symbol_bearers.strangers, present_token(oldest_label), when(oldest.at_s))
     return build_answer(
         ctx,
@@ -163,12 +163,12 @@ def _answer_no_symbol(
         sentences.append(f"One token from elsewhere bears it: {strangers[0]}.")
     elif count:
         sentences.append(f"{count:,} tokens from elsewhere bear it, such as {', '.join(strangers)}.")
-    sentences.append(_money_text(ctx, key))
+    sentences.append(_describe_money(ctx, key))
     sentences += [_LOOKED_FOR, BY_ADDRESS]
     return build_answer(ctx, block, query, "nothing", sentences)
 
 
-def _money_text(ctx: Context, key: str) -> str:
+def _describe_money(ctx: Context, key: str) -> str:
     """Names the real eth, weth or usdg, so that a query for it does not end at an impostor token."""
     if key == "eth":
         return "Eth itself is the chain's own money and has no address."

@@ -44,7 +44,7 @@ for any of them."""
 @dataclass(frozen=True, slots=True)
 class _AddressRecord:
     """What the index knows of an address. ``record``: launches of the deployer of the token (or the pool's
-    token); ``own``: launches by the address itself."""
+    token); ``own_launches``: launches by the address itself."""
 
     at: BlockRef
     label: Label | None
@@ -55,7 +55,7 @@ class _AddressRecord:
     pool_launch: LaunchFound | None
     origin: StoredOrigin | None
     has_traded: bool
-    own: DeployerLaunches
+    own_launches: DeployerLaunches
 
 
 async def identify_address(ctx: Context, query: str, address: Address, meter: Meter) -> LookUpAnswer:
@@ -127,7 +127,7 @@ async def _read_address(ctx: Context, address: Address) -> _AddressRecord:
         pool_launch=pool_launch,
         origin=origin,
         has_traded=has_traded,
-        own=deployers.NOTHING if address_id is None else records[address_id],
+        own_launches=deployers.NOTHING if address_id is None else records[address_id],
     )
 
 
@@ -153,7 +153,7 @@ def _answer_launch(
 def _answer_wallet(
     ctx: Context, query: str, address: Address, record: _AddressRecord, delegated: bool
 ) -> LookUpAnswer:
-    origin, launches = record.origin, record.own.launches
+    origin, launches = record.origin, record.own_launches.launches
     sentences = [f"{address} is a wallet: it has no code of its own."]
     if not (delegated or origin or launches or record.has_traded):
         sentences = [
@@ -170,7 +170,8 @@ def _answer_wallet(
     sentences.append("It has traded here." if record.has_traded else "It has not traded, as far as is known.")
     if launches:
         sentences.append(
-            f"It launched {format_count(launches, 'token')} onto curves; {record.own.graduated:,} graduated."
+            f"It launched {format_count(launches, 'token')} onto curves; "
+            f"{record.own_launches.graduated:,} graduated."
         )
     first_seen, funder = (None, None) if origin is None else (when(origin.first_s), origin.funder)
     wallet = WalletAnswer(first_seen, funder, record.has_traded, launches)

@@ -109,7 +109,7 @@ class BookCache:
         """Stores the book; the least recently used ones make room."""
         self._open[token] = opened
         self._open.move_to_end(token)
-        while len(self._open) > MOST_BOOKS or (len(self._open) > 1 and self._wallets() > MOST_WALLETS):
+        while len(self._open) > MOST_BOOKS or (len(self._open) > 1 and self._count_wallets() > MOST_WALLETS):
             self._open.popitem(last=False)
 
     def drop(self, token: Address) -> None:
@@ -138,7 +138,7 @@ class BookCache:
             yield
 
     @contextlib.contextmanager
-    def a_place(self) -> Iterator[None]:
+    def take_place(self) -> Iterator[None]:
         """Holds one of the ``MOST_READING`` places. Raises ServiceFull (holders_busy)."""
         if self._reading >= MOST_READING:
             raise ServiceFull(
@@ -150,5 +150,5 @@ class BookCache:
         finally:
             self._reading -= 1
 
-    def _wallets(self) -> int:
+    def _count_wallets(self) -> int:
         return sum(len(opened.book.wallets) for opened in self._open.values())

@@ -34,12 +34,12 @@ async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
     return (head if indexed <= head.block.number else await ctx.heads.refresh()), indexed
 
 
-def not_there_yet(number: int) -> ServiceFull:
+def block_missing_error(number: int) -> ServiceFull:
     """The error for a node that is behind that block."""
     return ServiceFull("busy", f"The chain's node has not got block {number} yet.", 1)
 
 
-async def reach(ctx: Context, number: int) -> None:
+async def wait_for_block(ctx: Context, number: int) -> None:
     """Waits until the head is that block or a later one. Raises ServiceFull (busy) on timeout, and NodeFault
     when there is no head at all."""
     head = ctx.heads.current()
@@ -54,10 +54,10 @@ async def reach(ctx: Context, number: int) -> None:
     except (TimeoutError, NodeFault):
         pass
     if head.block.number < number:
-        raise not_there_yet(number)
+        raise block_missing_error(number)
 
 
-async def refused_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
+async def retry_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
     """Returns the result of ``run``. If it fails because of the chain's state, such as a missing balance or
     pool, it runs again at the node's newest block. Raises as ``run``, and NodeFault."""
     head = ctx.heads.current()

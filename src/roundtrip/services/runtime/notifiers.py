@@ -153,7 +153,7 @@ def _chat_rows(message: Message) -> tuple[list[str], list[str | None]]:
     return [row.text for row in message.rows], [row.link for row in message.rows]
 
 
-def why(reply: PostReply) -> str:
+def describe_failure(reply: PostReply) -> str:
     """The reason of a failed reply, without text by the receiver."""
     if reply.status is not None:
         return f"answered {reply.status}"

@@ -63,22 +63,22 @@ class HoldingCase:
     listed: int
     complete: bool
 
-    def own(self) -> VenuePlace | None:
+    def only_place(self) -> VenuePlace | None:
         """The only place to sell it; None: any place will do, or that place is no longer known."""
         return next(
             (place for place in self.places if self.at is not None and place.venue.at() == self.at), None
         )
 
-    def first(self) -> tuple[VenuePlace, ...]:
+    def first_places(self) -> tuple[VenuePlace, ...]:
         """The places for the first round of sells."""
-        only_place = self.own()
+        only_place = self.only_place()
         return self.known_places() if only_place is None else (only_place,)
 
     def known_places(self) -> tuple[VenuePlace, ...]:
         """The first ``MOST_PLACES`` of the places that are known to exist."""
         return self.places[: min(self.listed, MOST_PLACES)]
 
-    def setting(self) -> Setting:
+    def build_setting(self) -> Setting:
         """What all its plans share."""
         return Setting(self.token, self.check_context.contracts, self.head.market, self.check_context.policy)
 
@@ -102,9 +102,9 @@ class HoldingCase:
         needs none, and neither does a launchpad token, whose code does not distinguish buyers."""
         return self.seller is None and not venue.kind.startswith("launchpad_")
 
-    def control(self, place: VenuePlace) -> Plan | Missing:
+    def build_control(self, place: VenuePlace) -> Plan | Missing:
         """The control's plan for the place."""
-        setting, policy = self.setting(), self.check_context.policy
+        setting, policy = self.build_setting(), self.check_context.policy
         env = replace(self.other, approve_gas_limit=policy.approve_gas_limit, own_usdg_raw=0)
         paid_raw = legs.size_raw("thousandth", place, setting, env)
         if isinstance(paid_raw, Missing):
@@ -125,10 +125,10 @@ class HoldingCase:
 # --- requests --------------------------------------------------------------------------------------
 
 
-def sell_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[BatchRequest]:
+def build_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[BatchRequest]:
     """All requests that valuing the holding at these places takes."""
-    setting = case.setting()
-    requests = [BatchRequest("facts", plan=_facts_plan(case))]
+    setting = case.build_setting()
+    requests = [BatchRequest("facts", plan=_build_facts_plan(case))]
     block = case.head.block
     with_code = {
         *case.addresses_with_code(),
@@ -152,13 +152,13 @@ def sell_requests(case: HoldingCase, places: Sequence[VenuePlace]) -> list[Batch
                     key = ("sell", amount_raw, place, number, fund)
                     requests.append(BatchRequest(key, plan=plan, place=place))
     for place in places:
-        plan_or_gap = case.control(place) if case.needs_control(place.venue) else None
+        plan_or_gap = case.build_control(place) if case.needs_control(place.venue) else None
         if isinstance(plan_or_gap, Plan):
             requests.append(BatchRequest(("control", place), plan=plan_or_gap, place=place))
     return requests
 
 
-def _facts_plan(case: HoldingCase) -> Plan:
+def _build_facts_plan(case: HoldingCase) -> Plan:
     contracts, policy = case.check_context.contracts, case.check_context.policy
     return token_facts.facts_plan(case.token, case.places, contracts, case.environment, policy)
 
@@ -182,8 +182,8 @@ class HoldingSells:
 def read_sells(
     case: HoldingCase, places: Sequence[VenuePlace], answers: Mapping[Hashable, BatchAnswer]
 ) -> HoldingSells:
-    """Reads the answers to ``sell_requests``."""
-    results = _results(answers, "facts")
+    """Reads the answers to ``build_requests``."""
+    results = _find_results(answers, "facts")
     contracts = case.check_context.contracts
     states = {
         place: token_facts.read_pool_facts(results, number, place, case.token, contracts)
@@ -200,12 +200,12 @@ def read_sells(
     return HoldingSells(states, values)
 
 
-def _results(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> Results | Missing:
+def _find_results(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> Results | Missing:
     answer = answers.get(key, NOT_TOLD)
     return answer if isinstance(answer, dict | Missing) else NOT_TOLD
 
 
-def _answer(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> msgspec.Raw | RpcError:
+def _find_answer(answers: Mapping[Hashable, BatchAnswer], key: Hashable) -> msgspec.Raw | RpcError:
     answer = answers.get(key, NOT_TOLD)
     return RpcError(0, NOT_TOLD.why) if isinstance(answer, dict | Missing) else answer
 
@@ -214,7 +214,7 @@ def _find_insiders(
     results: Results | Missing, answers: Mapping[Hashable, BatchAnswer], launch: AnyLaunch | Missing | None
 ) -> frozenset[object]:
     """Owner, proxy admin and deployer of the token: their sells prove nothing for other wallets."""
-    facts = token_facts.read_token_facts(results, RpcError(0, ""), _answer(answers, "admin"))
+    facts = token_facts.read_token_facts(results, RpcError(0, ""), _find_answer(answers, "admin"))
     insiders: set[object] = {facts.owner, facts.proxy_admin}
     if isinstance(launch, LaunchRecord | PoolLaunch):
         insiders.add(launch.deployer)
@@ -234,7 +234,7 @@ def _read_control(
             return None
         unknown = Missing("node", "its launch is not known")
         return Control(launch if isinstance(launch, Missing) else unknown, ())
-    plan = case.control(place)
+    plan = case.build_control(place)
     if isinstance(plan, Missing):
         return Control(plan, ())
     gap = _find_block_gap(case, place, plan, answers, launch)
@@ -242,7 +242,7 @@ def _read_control(
         return Control(gap, ())
     whole_raw = case.before_raw + case.amount_raw
     return holding_plans.read_control(
-        _results(answers, ("control", place)), place, plan, case.slot, whole_raw
+        _find_results(answers, ("control", place)), place, plan, case.slot, whole_raw
     )
 
 
@@ -264,7 +264,7 @@ def _find_block_gap(
         for address in (case.token, place.venue.hook)
         if address is not None and address not in trusted
     ]
-    gaps = (token_facts.block_count(_answer(answers, ("code", address))) for address in parties)
+    gaps = (token_facts.block_count(_find_answer(answers, ("code", address))) for address in parties)
     return next((gap for gap in gaps if gap is not None), None)
 
 
@@ -278,10 +278,10 @@ def _value_place(
 ) -> int | RefusedCall | Missing:
     """The proceeds of the first seller that sells."""
     outcomes: list[int | RefusedCall | Missing] = []
-    balances = _results(answers, ("look", amount_raw))
+    balances = _find_results(answers, ("look", amount_raw))
     for number, seller in enumerate(case.sellers(amount_raw)):
         if case.seller is None and seller.slot is None:
-            code = token_facts.read_code(_answer(answers, ("code", seller.wallet())))
+            code = token_facts.read_code(_find_answer(answers, ("code", seller.wallet())))
             if seller.wallet() in insiders or code != b"":
                 continue
         held_raw = holding_plans.read_look(balances, number, seller)
@@ -304,19 +304,19 @@ def _read_sell(
     key: tuple[Hashable, ...],
 ) -> CellOutcome:
     """The sell with the seller's own eth; if that run is missing, the one with added eth for gas."""
-    as_is = _results(answers, (*key, False))
-    given = _results(answers, (*key, True))
+    as_is = _find_results(answers, (*key, False))
+    given = _find_results(answers, (*key, True))
     results = given if isinstance(as_is, Missing) else as_is
     return holding_plans.read_sell(results, place, seller, held_raw)
 
 
 def find_deeper_places(case: HoldingCase, sells: HoldingSells) -> tuple[VenuePlace, ...]:
     """The deepest places that were not tried yet; none while the holding sells at its only place."""
-    only_place = case.own()
+    only_place = case.only_place()
     if only_place is not None and not _sells_nothing(only_place, sells):
         return ()
     open_places = [place for place in case.places if _is_there(sells.states[place])]
-    ranked = sorted(open_places, key=lambda place: _depth_wei(case, place, sells), reverse=True)
+    ranked = sorted(open_places, key=lambda place: _read_depth_wei(case, place, sells), reverse=True)
     places = dict.fromkeys((*case.known_places(), *ranked[:MOST_PLACES]))
     return tuple(place for place in places if place not in sells.values)
 
@@ -336,7 +336,7 @@ def _is_there(state: PoolFacts | Missing) -> bool:
     return not isinstance(state, Missing) and state.exists
 
 
-def _depth_wei(case: HoldingCase, place: VenuePlace, sells: HoldingSells) -> int:
+def _read_depth_wei(case: HoldingCase, place: VenuePlace, sells: HoldingSells) -> int:
     state = sells.states[place]
     if isinstance(state, Missing):
         return 0
@@ -356,7 +356,7 @@ def value_holding(case: HoldingCase, sells: HoldingSells) -> tuple[int, Venue] |
     if not counted:
         gaps = [state for state in sells.states.values() if isinstance(state, Missing)]
         return gaps[0] if gaps else _explain_no_place(case)
-    ranked = sorted(counted, key=lambda place: _depth_wei(case, place, sells), reverse=True)
+    ranked = sorted(counted, key=lambda place: _read_depth_wei(case, place, sells), reverse=True)
     total = {place: _to_wei(case, place, counted[place][0]) for place in ranked}
     best = _find_best(total)
     if case.before_raw <= 0:
@@ -376,7 +376,7 @@ def _select_sells(
 ) -> dict[VenuePlace, tuple[int | RefusedCall | Missing, ...]]:
     """The sells that count: those at the only place; if nothing sells there any more, those elsewhere, if any
     succeeds."""
-    only_place = case.own()
+    only_place = case.only_place()
     if only_place is not None and not _sells_nothing(only_place, sells):
         return {only_place: sells.values[only_place]}
     open_places = {

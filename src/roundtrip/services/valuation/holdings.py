@@ -25,9 +25,9 @@ from roundtrip.venues.abi import keccak
 from .holding_sells import (
     HoldingCase,
     HoldingSells,
+    build_requests,
     find_deeper_places,
     read_sells,
-    sell_requests,
     value_holding,
 )
 from .token_batches import send_round
@@ -78,12 +78,15 @@ async def worth(
         return [Missing("node", fault.message) for _ in holdings]
     cases = await _build_cases(ctx, head, holdings)
     answers = await send_round(
-        ctx, head, {number: sell_requests(case, case.first()) for number, case in enumerate(cases)}, meter
+        ctx,
+        head,
+        {number: build_requests(case, case.first_places()) for number, case in enumerate(cases)},
+        meter,
     )
-    sells = [read_sells(case, case.first(), answers[number]) for number, case in enumerate(cases)]
+    sells = [read_sells(case, case.first_places(), answers[number]) for number, case in enumerate(cases)]
     more_places = {number: find_deeper_places(case, sells[number]) for number, case in enumerate(cases)}
     retries = {
-        number: sell_requests(cases[number], places) for number, places in more_places.items() if places
+        number: build_requests(cases[number], places) for number, places in more_places.items() if places
     }
     if retries:
         answers = await send_round(ctx, head, retries, meter)

@@ -27,7 +27,7 @@ class BatchRequest:
     call: RpcCall | None = None
     place: VenuePlace | None = None
 
-    def strange(self) -> bool:
+    def has_foreign_hook(self) -> bool:
         """Whether a third-party hook takes part: it can answer with megabytes."""
         return self.place is not None and self.place.venue.rival_hook()
 
@@ -58,13 +58,13 @@ async def send_round(
 
 
 def _split_units(number: int, requests: Sequence[BatchRequest]) -> list[_Unit]:
-    plain = tuple(request for request in requests if not request.strange())
-    strange: dict[VenuePlace | None, list[BatchRequest]] = {}
+    plain = tuple(request for request in requests if not request.has_foreign_hook())
+    by_hooked_place: dict[VenuePlace | None, list[BatchRequest]] = {}
     for request in requests:
-        if request.strange():
-            strange.setdefault(request.place, []).append(request)
+        if request.has_foreign_hook():
+            by_hooked_place.setdefault(request.place, []).append(request)
     units = [_Unit(number, plain, False)] if plain else []
-    return units + [_Unit(number, tuple(group), True) for group in strange.values()]
+    return units + [_Unit(number, tuple(group), True) for group in by_hooked_place.values()]
 
 
 def _pack_units(units: list[_Unit]) -> list[list[_Unit]]:

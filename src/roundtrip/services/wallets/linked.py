@@ -133,13 +133,13 @@ class Candidate:
     same: SameTokens | None
     tokens: tuple[CoBoughtToken, ...]
 
-    def by(self, by_funder: bool) -> tuple[Money, ...]:
+    def list_money(self, by_funder: bool) -> tuple[Money, ...]:
         """Its links by money; without ``by_funder`` those through the asked wallet's funder are left out."""
         return tuple(piece for piece in self.money if by_funder or piece.kind == "funded")
 
     def score(self, by_funder: bool) -> int:
         """Likelihood of a link, 0 to 100."""
-        return score(self.by(by_funder), self.same)
+        return score(self.list_money(by_funder), self.same)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +205,7 @@ def _present_linked(record: LinkedRecord, wallets: list[Candidate], by_funder: b
 
 
 def _explain(record: LinkedRecord, candidate: Candidate, by_funder: bool) -> list[Reason]:
-    money = candidate.by(by_funder)
+    money = candidate.list_money(by_funder)
     reasons = [_explain_money(record, candidate, piece) for piece in money]
     same = candidate.same
     if same is not None and (same.shared >= LEAST_SHARED or money):
@@ -365,7 +365,7 @@ async def _read_record(
         other: SameTokens(peer.shared, len(buys), traded[wallet_id], traded[other], peer.weight_bps)
         for other, peer in peers.items()
     }
-    shown = await _best_candidates(connection, money, same, peers, machinery | {wallet})
+    shown = await _select_candidates(connection, money, same, peers, machinery | {wallet})
     token_ids = {token.token_id for candidate in shown for token in candidate.tokens}
     labels = await tokens.labels(connection, token_ids)
     return replace(record, funder=funder, tokens_compared=len(buys), candidates=shown, labels=labels)
@@ -403,7 +403,7 @@ async def _find_funder(
     return funder
 
 
-async def _best_candidates(
+async def _select_candidates(
     connection: Connection,
     money: Mapping[int, list[Money]],
     same: Mapping[int, SameTokens],

@@ -71,7 +71,7 @@ def scam_text(subject: str, people: int) -> str:
     return f"{subject} is marked as a scam by {people:,} people, which is their word and no proof."
 
 
-async def called_so(connection: Connection, name: str) -> list[Bearer]:
+async def find_wallets_named(connection: Connection, name: str) -> list[Bearer]:
     """Wallets with that name by enough people, those named by the most people first."""
     return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
 

@@ -28,7 +28,7 @@ async def origin_of(ctx: Context, wallet: Address) -> StoredOrigin | None:
     return stored
 
 
-async def find_out(
+async def resolve_origin(
     connection: Connection, node: RpcNode, chain_id: int, wallet: Address
 ) -> StoredOrigin | NothingReached | None:
     """The origin that is known for sure, else what an archive node answers now, which is stored.
@@ -47,14 +47,14 @@ async def find_out(
         newest_block, _ = await newest(node)
         origin = await find_origin(node, wallet, 0, newest_block)
         return StoredOrigin(*origin) if isinstance(origin, FoundOrigin) else origin
-    older = await search(node, wallet, index_cursor.start_number)
+    older = await search_archive(node, wallet, index_cursor.start_number)
     if older is None:
         return None
     await origins.keep_older(connection, wallet, older)
     return await origins.origin(connection, wallet) or NothingReached(index_cursor.block.number)
 
 
-async def search(node: RpcNode, wallet: Address, start_number: int) -> OlderOrigin | None:
+async def search_archive(node: RpcNode, wallet: Address, start_number: int) -> OlderOrigin | None:
     """Searches an archive node's blocks before ``start_number``, which is above 0. None: not found out.
     Raises NodeFault, ServiceFull."""
     origin = await find_origin(node, wallet, 0, await _read_block(node, start_number - 1))
