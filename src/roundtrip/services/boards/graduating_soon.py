@@ -143,13 +143,13 @@ class _Quote(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(label: Label, contracts: Contracts) -> "_Quote":
-        """Eth, weth and usdg are known; of others what they say."""
+        """The quote; decimals of eth, weth and usdg are fixed, those of others come from the label."""
         name = quote_name(label.address, contracts)
         known = {"eth": _ETH_DECIMALS, "weth": _ETH_DECIMALS, "usdg": _USDG_DECIMALS}
         return _Quote(name, known.get(name, label.decimals))
 
     def plain(self, raw: int) -> str | None:
-        """So much of it in whole units."""
+        """A raw amount in whole units, as a plain decimal; None if the decimals are not known."""
         return None if self.decimals is None else plain_decimal(raw, self.decimals)
 
 

@@ -221,7 +221,7 @@ class StepsText:
     def _describe_pool_opened(self, step: TransactionStep) -> str:
         assert isinstance(step.log, PoolOpened)
         pair = f"{self.name_asset(step.log.currency0)} and {self.name_asset(step.log.currency1)}"
-        return f"{self.name_place(step)[:1].capitalize()}{self.name_place(step)[1:]} of {pair} was opened"
+        return f"{self.name_place(step)[:1].upper()}{self.name_place(step)[1:]} of {pair} was opened"
 
     def _describe_operation(self, step: TransactionStep) -> str:
         assert isinstance(step.log, OperationEnded)
@@ -476,4 +476,4 @@ def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAr
 
 
 def capitalize(text: str) -> str:
-    return text if text.startswith("0x") else text[:1].capitalize() + text[1:]
+    return text if text.startswith("0x") else text[:1].upper() + text[1:]

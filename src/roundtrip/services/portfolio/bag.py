@@ -476,7 +476,7 @@ async def _value_holdings(
     if not holdings:
         return {}
     try:
-        valued = await values(ctx, head, holdings, meter)
+        results = await values(ctx, head, holdings, meter)
     except (NodeFault, ServiceFull) as error:
-        valued = [Missing("node", str(error))] * len(holdings)
-    return {holding.token_id: valued for holding, valued in zip(held, valued, strict=True)}
+        results = [Missing("node", str(error))] * len(holdings)
+    return {holding.token_id: valued for holding, valued in zip(held, results, strict=True)}

@@ -43,7 +43,7 @@ class _TierWallet:
 
 @dataclass(slots=True)
 class HolderTier:
-    """``min_whole``: whole tokens that are enough. ``clock``: monotonic seconds."""
+    """``min_whole``: whole tokens that are enough. ``clock``: seconds from an arbitrary start."""
 
     token: Address
     min_whole: int

@@ -175,7 +175,7 @@ class HoldingSells:
     values: Mapping[VenuePlace, tuple[int | RefusedCall | Missing, ...]]
 
     def with_more(self, other: "HoldingSells") -> "HoldingSells":
-        """With places that were tried later."""
+        """These sells, and those at places that were tried later."""
         return HoldingSells({**self.states, **other.states}, {**self.values, **other.values})
 
 

@@ -144,9 +144,10 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class LinkedRecord:
-    """What the index knows. ``is_machinery``: the wallet is a contract of the network that all wallets use;
-    ``is_met``: the index knows its address; ``is_exchange``: it funded so many wallets that it counts as one.
-    ``followed_s``: since when the chain is followed."""
+    """What the index knows. ``is_machinery``: the wallet is an address that all wallets use (one of the
+    network's contracts, an entry point, a burn address); ``is_met``: the index knows its address;
+    ``is_exchange``: it funded so many wallets that it counts as one. ``followed_s``: since when the chain is
+    followed."""
 
     index_cursor: Cursor
     wallet: Address
