@@ -46,7 +46,7 @@ from roundtrip.store.server.postgres import EmbeddedPostgres
 
 from .check import bare_ms, figures
 from .crowd_token import PROJECT, Crowd, CrowdToken, build, started
-from .figures import SIDE_BY_SIDE, Table, keep
+from .figures import SIDE_BY_SIDE, Table, beside, keep
 from .plain_logs import Plain, Reader
 from .timing import Times
 from .watched import started as process_started
@@ -319,8 +319,8 @@ async def measure(place: Place) -> list[list[str]]:
     size = f"holders, {first.transfers:,} transfers"
     once, node = Times([first.whole_s * 1000]), Times([alone.seconds * 1000])
     return [
-        run_in_background(f"{size}: read whole", once, "its logs from the node, not looked at", node),
-        run_in_background(f"{size}: 100 new", Times(again.times_ms), "nothing new", Times(again.same_ms)),
+        beside(f"{size}: read whole", once, "its logs from the node, not looked at", node),
+        beside(f"{size}: 100 new", Times(again.times_ms), "nothing new", Times(again.same_ms)),
     ]
 
 

@@ -23,7 +23,7 @@ from roundtrip.api.sharing.single_flight import FlightCaller, SharedAnswer, Shar
 from roundtrip.domain.accounts.keys import without_keys
 from roundtrip.domain.base.errors import CallerFault, RoundtripError
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import reach
+from roundtrip.services.runtime.newest_block import wait_for_block
 from roundtrip.services.support.wallet_params import WalletParams
 
 log = structlog.get_logger(__name__)
@@ -172,7 +172,7 @@ class Dispatch:
             key = read_idempotency_key(idempotency_keys) if operation.once else None
             min_block_number = read_min_block(min_block) if operation.takes_min_block else 0
             if min_block_number:
-                await reach(self.ctx, min_block_number)
+                await wait_for_block(self.ctx, min_block_number)
             shared, is_hit = await self._share_or_run(
                 operation, params, admitted, caller, key, min_block_number
             )

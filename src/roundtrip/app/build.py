@@ -43,7 +43,7 @@ from roundtrip.services.check.proof_replay import TrustedSetting, verify_claim
 from roundtrip.services.runtime.book_cache import BookCache, reading_budget
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import check_key
-from roundtrip.services.wallets.origins import find_out
+from roundtrip.services.wallets.origins import resolve_origin
 from roundtrip.store.accounts import accounts
 from roundtrip.store.index.cursor import BLOCKS_KEPT
 from roundtrip.store.index.origins import StoredOrigin
@@ -304,7 +304,7 @@ async def find_wallet_origin(
     await migrate_database(database_url)
     async with _connect(database_url, _STATEMENT_S) as connection, aiohttp.ClientSession() as session:
         node = _build_client(settings, node_urls(settings, network), session)
-        return await find_out(connection, node, network.chain_id, wallet)
+        return await resolve_origin(connection, node, network.chain_id, wallet)
 
 
 @contextlib.asynccontextmanager

@@ -23,7 +23,7 @@ from roundtrip.devnet import world
 from roundtrip.devnet.demo.wallet import DemoWallet
 from roundtrip.devnet.node import free_port
 from roundtrip.tour.page import page
-from roundtrip.tour.redact import Placeholders
+from roundtrip.tour.redact import Placeholders, build_placeholders
 from roundtrip.tour.steps import TourGround
 from roundtrip.tour.walk import ServiceUrls, WalkedStep, walk
 

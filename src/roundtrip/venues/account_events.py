@@ -5,10 +5,10 @@ from collections.abc import Callable
 from roundtrip.domain.transaction.account import (
     AllowanceGiven,
     CollectionAllowed,
+    DecodedLog,
     EthWrapped,
     ItemMoved,
     OperationEnded,
-    Said,
 )
 
 from . import abi
@@ -35,7 +35,7 @@ class AccountEventReader:
 
     def __init__(self, contracts: Contracts) -> None:
         self._contracts = contracts
-        self._decoders: dict[str, Callable[[Log], Said | None]] = {
+        self._decoders: dict[str, Callable[[Log], DecodedLog | None]] = {
             APPROVAL: _decode_approval,
             APPROVAL_FOR_ALL: _decode_approval_for_all,
             PERMIT2_APPROVAL: self._decode_permit2,
@@ -47,12 +47,12 @@ class AccountEventReader:
             USER_OPERATION_EVENT: _decode_operation_end,
         }
 
-    def __call__(self, log: Log) -> Said | None:
+    def __call__(self, log: Log) -> DecodedLog | None:
         """The decoded log; None for any other log, and for one that does not fit its topic. Never raises."""
         decode = self._decoders.get(log.topics[0]) if log.topics else None
         return None if decode is None else decode(log)
 
-    def _decode_permit2(self, log: Log) -> Said | None:
+    def _decode_permit2(self, log: Log) -> DecodedLog | None:
         """Approval and Permit (owner, token, spender indexed; amount, expiration, ...)."""
         owner, token, spender = (abi.topic_address(log.topics, index) for index in (1, 2, 3))
         amount, until_s = abi.uint_at(log.data, 0, 160), abi.uint_at(log.data, 1, 48)
@@ -62,7 +62,7 @@ class AccountEventReader:
             return None
         return AllowanceGiven(token, owner, spender, amount, True, until_s)
 
-    def _decode_wrap(self, log: Log) -> Said | None:
+    def _decode_wrap(self, log: Log) -> DecodedLog | None:
         """Deposit(dst indexed; wad) and Withdrawal(src indexed; wad) of weth itself."""
         account, amount = abi.topic_address(log.topics, 1), abi.uint_at(log.data, 0)
         if log.address != self._contracts.weth or len(log.topics) != 2 or account is None or amount is None:
@@ -70,7 +70,7 @@ class AccountEventReader:
         return EthWrapped(account, amount, log.topics[0] == DEPOSIT)
 
 
-def _decode_approval(log: Log) -> Said | None:
+def _decode_approval(log: Log) -> DecodedLog | None:
     """Approval(owner, spender indexed; value). An ERC-721 indexes the third argument, too."""
     owner, spender = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     amount = abi.uint_at(log.data, 0)
@@ -79,7 +79,7 @@ def _decode_approval(log: Log) -> Said | None:
     return AllowanceGiven(log.address, owner, spender, amount)
 
 
-def _decode_approval_for_all(log: Log) -> Said | None:
+def _decode_approval_for_all(log: Log) -> DecodedLog | None:
     """ApprovalForAll(owner, operator indexed; approved)."""
     owner, operator = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     allowed = abi.uint_at(log.data, 0, 1)
@@ -88,7 +88,7 @@ def _decode_approval_for_all(log: Log) -> Said | None:
     return CollectionAllowed(log.address, owner, operator, allowed == 1)
 
 
-def _decode_erc721_transfer(log: Log) -> Said | None:
+def _decode_erc721_transfer(log: Log) -> DecodedLog | None:
     """An ERC-721's Transfer(from, to, tokenId indexed)."""
     sender, recipient = abi.topic_address(log.topics, 1), abi.topic_address(log.topics, 2)
     item = abi.topic_uint(log.topics, 3)
@@ -97,7 +97,7 @@ def _decode_erc721_transfer(log: Log) -> Said | None:
     return ItemMoved(log.address, sender, recipient, item, 1)
 
 
-def _decode_erc1155_transfer(log: Log) -> Said | None:
+def _decode_erc1155_transfer(log: Log) -> DecodedLog | None:
     """An ERC-1155's TransferSingle(operator, from, to indexed; id, value)."""
     sender, recipient = abi.topic_address(log.topics, 2), abi.topic_address(log.topics, 3)
     item, count = abi.uint_at(log.data, 0), abi.uint_at(log.data, 1)
@@ -106,7 +106,7 @@ def _decode_erc1155_transfer(log: Log) -> Said | None:
     return ItemMoved(log.address, sender, recipient, item, count)
 
 
-def _decode_operation_end(log: Log) -> Said | None:
+def _decode_operation_end(log: Log) -> DecodedLog | None:
     """UserOperationEvent; ``entry_point.decode_user_operation`` reads which account's it was."""
     account, succeeded = abi.topic_address(log.topics, 2), abi.uint_at(log.data, 1, 1)
     if log.address not in ENTRY_POINTS or len(log.topics) != 4 or account is None or succeeded is None:

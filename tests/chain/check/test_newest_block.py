@@ -19,7 +19,7 @@ from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.holders.sources import source
 from roundtrip.services.runtime import newest_block
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.newest_block import is_newest, reach
+from roundtrip.services.runtime.newest_block import is_newest, wait_for_block
 from roundtrip.services.trade.prepare import PrepareBuyParams, PrepareSellParams, prepare_buy, prepare_sell
 from support.faulty_node import FaultyNode
 from support.fixtures import PROJECT
@@ -156,10 +156,10 @@ async def test_who_holds_a_token_launched_since_the_head_is_told(
 
 async def test_a_block_that_there_is_is_reached_at_once(ctx: Context, rpc: SyncRpc) -> None:
     number = ctx.heads.current().block.number
-    await reach(ctx, number)
+    await wait_for_block(ctx, number)
     assert ctx.heads.current().block.number == number
     rpc.call("evm_mine")
-    await reach(ctx, number + 1)
+    await wait_for_block(ctx, number + 1)
     assert ctx.heads.current().block.number == number + 1
 
 
@@ -170,7 +170,7 @@ async def test_a_block_that_there_is_not_is_waited_for_and_then_told_busy(
     number = ctx.heads.current().block.number
     for ahead in (1, newest_block.MOST_AHEAD + 1):
         with pytest.raises(ServiceFull, match=f"has not got block {number + ahead} yet") as caught:
-            await reach(ctx, number + ahead)
+            await wait_for_block(ctx, number + ahead)
         assert (caught.value.code, caught.value.retry_after_s) == ("busy", 1)
 
 

@@ -123,7 +123,7 @@ async def test_few_are_read_at_once(service: Service) -> None:
     held, one = launched(service.stage), service.process()
     with contextlib.ExitStack() as others:
         for _ in range(MOST_READING):
-            others.enter_context(one.ctx.books.a_place())
+            others.enter_context(one.ctx.books.take_place())
         fault = await refused(one, held.token)
         assert (fault.code, fault.retry_after_s) == ("holders_busy", 2)
     assert (await one.asked(held.token))["status"] == "complete"

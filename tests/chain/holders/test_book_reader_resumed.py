@@ -255,7 +255,7 @@ async def test_to_look_for_a_little_that_is_new_takes_no_place(
     trade(held, 3, "late")
     with contextlib.ExitStack() as others:
         for _ in range(MOST_READING):
-            others.enter_context(one.ctx.books.a_place())
+            others.enter_context(one.ctx.books.take_place())
         for process in (one, service.process()):
             process.ctx = replace(process.ctx, books=replace(process.ctx.books, _reading=MOST_READING))
             found = await process.asked(held.token)

@@ -215,7 +215,7 @@ async def test_a_follow_that_does_not_fit_is_told_there(me: Account) -> None:
 
 
 async def test_a_busy_replay_is_told_in_the_room(me: Account) -> None:
-    with me.ctx.replays.one(me.account_id):
+    with me.ctx.replays.hold_slot(me.account_id):
         status, page = await me.do("test_rule", rule="any buying over 3 eth")
     assert status == 503
     assert 'value="any buying over 3 eth"' in page

@@ -1,7 +1,7 @@
-"""The account of one transaction: what is read off its logs, and the steps that are made of it.
+"""The data of one transaction's interpretation: its decoded logs, and the steps that they add up to.
 
-A pool's own words are believed where the pool is known; a Transfer is what the contract that sent it says,
-and anybody may make one that says anything. Amounts are raw integers in base units; the zero address is eth.
+A known pool's logs are trusted. A Transfer is only a claim of the contract that logged it, and any contract
+can log any Transfer. Amounts are raw integers in base units; the zero address is eth.
 """
 
 from collections.abc import Sequence
@@ -12,11 +12,11 @@ from roundtrip.domain.base.events import Event
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.base.venue import VenueKind
 
-# --- read off one log, beside what history is made of --------------------------------------------------
+# --- decoded logs, beside the indexed events ------------------------------------------------------------
 
 
 class AllowanceGiven(NamedTuple):
-    """``owner`` lets ``spender`` take so much of its token. ``until_s``: when a right by Permit2 ends."""
+    """``owner`` lets ``spender`` take ``amount_raw`` of its token. ``until_s``: when a Permit2 right ends."""
 
     token: Address
     owner: Address
@@ -26,7 +26,7 @@ class AllowanceGiven(NamedTuple):
     until_s: int | None = None
 
     def is_unlimited(self) -> bool:
-        """True for amounts that stand for no bound, as ``trade.Allowance`` has it."""
+        """True for amounts that mean "no limit", as in ``trade.Allowance``."""
         return self.amount_raw >= 2**128 or self.amount_raw == 2**96 - 1
 
 
@@ -40,7 +40,7 @@ class CollectionAllowed(NamedTuple):
 
 
 class EthWrapped(NamedTuple):
-    """Eth was made weth, or weth eth (``wraps`` False), by ``account``."""
+    """``account`` wrapped eth into weth, or unwrapped weth (``wraps`` False)."""
 
     account: Address
     amount_raw: int
@@ -48,7 +48,7 @@ class EthWrapped(NamedTuple):
 
 
 class ItemMoved(NamedTuple):
-    """Of a collection (ERC-721, ERC-1155) an item changed hands, so many ``pieces`` of it."""
+    """``pieces`` of an item of a collection (ERC-721, ERC-1155) changed hands."""
 
     collection: Address
     sender: Address
@@ -58,16 +58,16 @@ class ItemMoved(NamedTuple):
 
 
 class OperationEnded(NamedTuple):
-    """An entry point says of an account's operation whether it went through."""
+    """An entry point logs whether an account's operation succeeded."""
 
     account: Address
     succeeded: bool
 
 
-Said = Event | AllowanceGiven | CollectionAllowed | EthWrapped | ItemMoved | OperationEnded
+DecodedLog = Event | AllowanceGiven | CollectionAllowed | EthWrapped | ItemMoved | OperationEnded
 
 
-# --- what is made of them ------------------------------------------------------------------------------
+# --- steps --------------------------------------------------------------------------------------------
 
 StepKind = Literal[
     "buy", "sell", "swap", "transfer", "item", "approval", "wrap", "unwrap", "launch", "graduation",
@@ -80,14 +80,14 @@ Kind = Literal[
 
 
 class MovedAsset(NamedTuple):
-    """So much of an asset."""
+    """An amount of an asset."""
 
     asset: Address
     raw: int
 
 
 class KnownMarket(NamedTuple):
-    """A place that is known to be what it says. ``is_money``: the quote is; else neither side is."""
+    """A verified pool or curve. ``is_money``: the quote is eth, weth or usdg; if False, neither side is."""
 
     at: str
     kind: VenueKind
@@ -98,34 +98,33 @@ class KnownMarket(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TransactionStep:
-    """One thing that happened. ``who`` did it, ``to`` whom; ``paid`` and ``got`` as ``who`` sees it. A trade
-    without ``who`` is nobody's that is known; its ``to`` has what it brought, where that is not ``who``.
-    ``said``: the log it was read of, where there is more to tell."""
+    """One thing that happened. ``actor`` did it; ``to`` is the recipient, spender or callee; ``paid`` and
+    ``got`` are from the actor's view. A trade without ``actor`` has an unknown owner. A trade's ``to`` is the
+    recipient of its proceeds, if that is not the actor. ``log``: its log, where that holds more details."""
 
     kind: StepKind
-    who: Address | None = None
+    actor: Address | None = None
     to: Address | None = None
     venue: VenueKind | None = None
     at: str | None = None
     token: Address | None = None
     paid: MovedAsset | None = None
     got: MovedAsset | None = None
-    said: Said | None = None
+    log: DecodedLog | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionFacts:
-    """A transaction that went through. ``said``: what its logs tell, each with its log's index, in order.
-    ``created``: the contract it made. ``machinery``: addresses of the network's own contracts; ``router``: of
-    those the launchpad's, which buys for others; ``hook``: the launchpad's. ``to_has_code``: True where
-    nobody knows."""
+    """A successful transaction. ``logs``: (log index, decoded log), in order. ``created``: the contract that
+    it deployed. ``machinery``: addresses of the network's own contracts; among them ``router`` and ``hook``
+    are the launchpad's, and the router buys for others. ``to_has_code``: True if not known."""
 
     sender: Address
     to: Address | None
     value_wei: int
     has_data: bool
     created: Address | None
-    said: Sequence[tuple[int, Said]]
+    logs: Sequence[tuple[int, DecodedLog]]
     weth: Address
     usdg: Address
     machinery: frozenset[Address] = frozenset()
@@ -137,10 +136,10 @@ class TransactionFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class TransactionAccount:
-    """``accounts``: of the operations in it, each once. ``recipients``: whom it bought for, beside who sent
-    it. ``losers``: beside who sent it, out of whom money went, or a token that was traded.
-    ``strange_swaps``: how many trades were told of by contracts that are no known pools."""
+class TransactionSummary:
+    """What a transaction did. ``accounts``: those of its user operations, each once. ``recipients``: wallets
+    other than the sender that hold what was bought. ``losers``: wallets other than the sender that lost money
+    or a traded token. ``strange_swaps``: number of trades logged by contracts that are no known pools."""
 
     kind: Kind
     steps: tuple[TransactionStep, ...]

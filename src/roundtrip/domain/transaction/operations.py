@@ -1,4 +1,4 @@
-"""Whose operation a log belongs to, where account abstraction's entry points stand between."""
+"""Which ERC-4337 user operation a log belongs to, by the logs of the entry points."""
 
 from bisect import bisect
 from collections.abc import Iterable
@@ -11,36 +11,36 @@ from roundtrip.domain.base.types import Address
 
 
 class UserOperation(NamedTuple):
-    """What ``account`` did: the logs between two of an entry point's own in one transaction, neither of them
-    counted in. Log indexes count the logs of the block."""
+    """An operation of ``account``: the logs strictly between ``after`` and ``before``, two logs of one entry
+    point in one transaction. Log indexes count the logs of the block."""
 
     after: int
     before: int
     account: Address
 
 
-def operations(told: Iterable[tuple[int, int, Event]]) -> list[UserOperation]:
-    """The operations of one block, in the order in which they ended. ``told``: transaction index, log index
-    and event, in order.
+def operations(events: Iterable[tuple[int, int, Event]]) -> list[UserOperation]:
+    """Lists the operations of one block, in the order in which they ended. ``events``: transaction index, log
+    index and event, in order.
 
-    What is logged while operations are validated is of none: whoever puts somebody's signed operation first
-    could trade in that one's name. Each entry point speaks for itself: an operation may call another version
-    of it, which runs operations of its own."""
-    found = []
-    begun: dict[Address, tuple[int, int]] = {}
-    for tx_index, log_index, event in told:
+    Logs of the validation phase belong to no operation: otherwise a bundler could place another account's
+    signed operation first and trade in that account's name. Each entry point is followed separately, because
+    an operation may call another version of the entry point, which runs operations of its own."""
+    ended = []
+    started: dict[Address, tuple[int, int]] = {}
+    for tx_index, log_index, event in events:
         if isinstance(event, OperationsBegin):
-            begun[event.entry_point] = tx_index, log_index
+            started[event.entry_point] = tx_index, log_index
         elif isinstance(event, Operated):
-            since_tx, after = begun.get(event.entry_point, (-1, -1))
-            if since_tx == tx_index:
-                found.append(UserOperation(after, log_index, event.account))
-                begun[event.entry_point] = tx_index, log_index
-    return found
+            start_tx, after = started.get(event.entry_point, (-1, -1))
+            if start_tx == tx_index:
+                ended.append(UserOperation(after, log_index, event.account))
+                started[event.entry_point] = tx_index, log_index
+    return ended
 
 
-def account_at(found: list[UserOperation], log_index: int) -> Address | None:
-    """Whose operation the log belongs to: of several around it the innermost, which ended first; None: it is
-    of none."""
-    first = bisect(found, log_index, key=attrgetter("before"))
-    return next((one.account for one in islice(found, first, None) if one.after < log_index), None)
+def account_at(ended: list[UserOperation], log_index: int) -> Address | None:
+    """The account whose operation the log belongs to, or None. Of nested operations it is the innermost,
+    which ended first."""
+    first = bisect(ended, log_index, key=attrgetter("before"))
+    return next((op.account for op in islice(ended, first, None) if op.after < log_index), None)

@@ -26,7 +26,7 @@ from roundtrip.domain.watch.channels import (
 )
 from roundtrip.jobs.engine.worker import Effect, nothing
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.notifiers import Message, MessageTarget, send, why
+from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.store.accounts import accounts
 from roundtrip.store.delivery import channels, deliveries
@@ -148,7 +148,9 @@ async def _write(
         if reply is None:
             await deliveries.finish_run(connection, one.delivery, "dropped", now)
             continue
-        tried = DeliveryTry(one.at, reply.status, None if reply.ok else why(reply), reply.took_ms)
+        tried = DeliveryTry(
+            one.at, reply.status, None if reply.ok else describe_failure(reply), reply.took_ms
+        )
         if reply.ok:
             if await deliveries.finish_run(connection, one.delivery, "delivered", now, tried):
                 await channels.mark_delivered(connection, channel_id, now)
@@ -231,11 +233,12 @@ async def _record_failure(
     waits = timedelta(seconds=wait_s(delivery.tries + 1, drawn, reply.retry_after_s))
     await deliveries.finish_run(connection, delivery, what, now, tried, None if is_last else now + waits)
     event: Event = "gone" if reply.status == _GONE else failure(channel.state, (now - since).total_seconds())
-    state = await channels.mark_failed(connection, channel_id, event, since, on_end, now + rests, why(reply))
+    why = describe_failure(reply)
+    state = await channels.mark_failed(connection, channel_id, event, since, on_end, now + rests, why)
     if state in ACTIVE:
         return True
     await deliveries.drop(connection, channel_id, now)
-    await _say(connection, channel, _channel_text(channel, event, why(reply)), now)
+    await _say(connection, channel, _channel_text(channel, event, why), now)
     return False
 
 

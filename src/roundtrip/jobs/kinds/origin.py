@@ -4,7 +4,7 @@ begins too late to know."""
 from roundtrip.domain.base.types import parse_address
 from roundtrip.jobs.engine.worker import Effect, NotYet, nothing
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.wallets.origins import search
+from roundtrip.services.wallets.origins import search_archive
 from roundtrip.store.index import origins
 from roundtrip.store.index.cursor import cursor
 from roundtrip.store.server.jobs import Job
@@ -21,7 +21,7 @@ async def origin(ctx: Context, job: Job) -> Effect:
         raise NotYet("the index has not begun")
     if known.start_number == 0:
         return nothing
-    found = await search(ctx.node, wallet, known.start_number)
+    found = await search_archive(ctx.node, wallet, known.start_number)
     if found is None:
         raise NotYet("it could not be found out")
 

@@ -1,4 +1,4 @@
-"""How the chain is, and how well it is followed."""
+"""``chain_vitals``: figures of the chain, and how far the index is behind it."""
 
 from datetime import datetime
 from typing import Annotated
@@ -78,22 +78,22 @@ class ChainVitals(IndexAnswer, frozen=True, rename="camel"):
 
 
 async def chain_vitals(ctx: Context, params: Nothing) -> UseCaseAnswer[ChainVitals]:
-    """The figures. A node that does not answer leaves its own null. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
-        now_s = stands.block.timestamp_s
-        from_s = await vitals.followed_from_s(connection, stands)
-        times = await vitals.newest_times(connection, stands)
+    """The figures. Those from the node are null if it does not answer. Raises ServiceFull."""
+    async with reading(ctx) as (connection, index_cursor):
+        now_s = index_cursor.block.timestamp_s
+        from_s = await vitals.followed_from_s(connection, index_cursor)
+        times = await vitals.newest_times(connection, index_cursor)
         launches = await vitals.launches(connection, now_s - HOUR_S, now_s)
         graduations = await vitals.graduations(connection, now_s - DAY_S, now_s)
         trades = await vitals.trades(connection, now_s - WINDOW_S, now_s)
-    head = _head(ctx)
-    # How far behind, blocks that the node does not know cannot tell.
-    ahead = head if head is not None and not is_node_behind(head.block, stands.block) else None
+    head = _read_head(ctx)
+    # A node that is behind the index cannot tell how far the index is behind the chain.
+    ahead = head if head is not None and not is_node_behind(head.block, index_cursor.block) else None
     price = None if head is None else usd_per_eth(head.market, ctx.policy)
     answer = ChainVitals(
         text="",
         chain_id=ctx.chain_id,
-        block=stands.block.number,
+        block=index_cursor.block.number,
         block_time=when(now_s),
         block_time_ms=block_time_ms(times),
         gas_price_wei=None if head is None else str(head.base_fee_wei),
@@ -102,15 +102,15 @@ async def chain_vitals(ctx: Context, params: Nothing) -> UseCaseAnswer[ChainVita
         launches_last_hour=launches,
         graduations_last_day=graduations,
         trades_per_minute=per_minute(trades, covered_s(WINDOW_S, now_s, from_s)),
-        blocks_behind=None if ahead is None else max(0, ahead.block.number - stands.block.number),
+        blocks_behind=None if ahead is None else max(0, ahead.block.number - index_cursor.block.number),
         seconds_behind=None if ahead is None else max(0, ahead.block.timestamp_s - now_s),
-        followed_from=FollowedSince(stands.start_number, when(from_s)),
+        followed_from=FollowedSince(index_cursor.start_number, when(from_s)),
     )
-    text = _text(answer, head, now_s - from_s, stands.is_whole())
+    text = _describe(answer, head, now_s - from_s, index_cursor.is_whole())
     return UseCaseAnswer(msgspec.structs.replace(answer, text=text), ttl_ms=ctx.policy.answer_ttl_ms)
 
 
-def _head(ctx: Context) -> ChainHead | None:
+def _read_head(ctx: Context) -> ChainHead | None:
     try:
         return ctx.heads.current()
     except RoundtripError:
@@ -120,24 +120,24 @@ def _head(ctx: Context) -> ChainHead | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(vital: ChainVitals, head: ChainHead | None, followed_s: int, is_whole: bool) -> str:
+def _describe(vital: ChainVitals, head: ChainHead | None, followed_s: int, is_whole: bool) -> str:
     parts = [f"The figures are of block {vital.block}, made {vital.block_time:%Y-%m-%d %H:%M:%S} UTC."]
     if vital.block_time_ms is not None:
-        parts.append(f"A block is made every {_duration(vital.block_time_ms)}.")
+        parts.append(f"A block is made every {_format_duration(vital.block_time_ms)}.")
     if vital.gas_price_wei is not None:
         parts.append(f"A unit of gas costs {plain_decimal(int(vital.gas_price_wei), 9)} gwei.")
     if vital.eth_usd is not None:
         parts.append(f"An eth is worth {vital.eth_usd:,.2f} dollars.")
     elif head is not None:
         parts.append("What an eth is worth in dollars could not be found out.")
-    parts.append(f"{_tokens(vital.launches_last_hour)} launched in the last hour.")
-    parts.append(_graduations(vital.graduations_last_day))
+    parts.append(f"{_format_launches(vital.launches_last_hour)} launched in the last hour.")
+    parts.append(_format_graduations(vital.graduations_last_day))
     if vital.trades_per_minute is not None:
         parts.append(f"In the last ten minutes there were {vital.trades_per_minute:g} trades a minute.")
-    return " ".join([*parts, _behind(vital, head), *_young(vital, followed_s, is_whole)])
+    return " ".join([*parts, _describe_lag(vital, head), *_describe_gaps(vital, followed_s, is_whole)])
 
 
-def _behind(vital: ChainVitals, head: ChainHead | None) -> str:
+def _describe_lag(vital: ChainVitals, head: ChainHead | None) -> str:
     if head is None:
         return (
             "The chain's node does not answer just now: what gas costs, what an eth is worth and how far "
@@ -154,31 +154,31 @@ def _behind(vital: ChainVitals, head: ChainHead | None) -> str:
     return f"The service is {blocks} behind the chain, which are {vital.seconds_behind} s."
 
 
-def _young(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[str]:
-    """What of the figures is no sign of a quiet chain."""
+def _describe_gaps(vital: ChainVitals, followed_s: int, is_whole: bool) -> list[str]:
+    """Says which low figures are due to a short index, not to a quiet chain."""
     parts = []
     if followed_s < WINDOW_S:
         parts.append("trades")
     if not is_whole:
-        # What launched before is read later.
+        # Older launches are indexed later.
         parts += ["launches"] if followed_s < HOUR_S else []
         parts += ["graduations"] if followed_s < DAY_S else []
     if not parts:
         return []
     *first, last = parts
-    what = f"{', '.join(first)} and {last}" if first else last
+    missing = f"{', '.join(first)} and {last}" if first else last
     since = f"{vital.followed_from.time:%Y-%m-%d %H:%M:%S}"
-    return [f"The chain is followed only since {since}: there may have been more {what} before that."]
+    return [f"The chain is followed only since {since}: there may have been more {missing} before that."]
 
 
-def _tokens(count: int) -> str:
+def _format_launches(count: int) -> str:
     return "One token was" if count == 1 else f"{count or 'No'} tokens were"
 
 
-def _graduations(count: int) -> str:
+def _format_graduations(count: int) -> str:
     curves = "One token's curve was" if count == 1 else f"{count or 'No'} tokens' curves were"
     return f"{curves} filled and followed by a pool in the last day."
 
 
-def _duration(ms: int) -> str:
+def _format_duration(ms: int) -> str:
     return f"{ms} ms" if ms < 10_000 else f"{ms // 1000} s"

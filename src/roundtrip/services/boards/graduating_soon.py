@@ -28,9 +28,9 @@ from roundtrip.venues.base import Contracts, quote_name
 
 MOST_SHOWN = 20
 MOST_NAMED = 3
-"""So many are named in the sentence; all of them stand in the answer."""
+"""So many are named in the text; the rows hold all of them."""
 TRADED_WITHIN_S = 86_400
-"""Who was not traded for a day does not graduate soon, however full the curve."""
+"""A launch without a trade for a day does not graduate soon, however full its curve is."""
 BUYS_WITHIN_S = 600
 _ETH_DECIMALS, _USDG_DECIMALS = 18, 6
 
@@ -92,45 +92,47 @@ class GraduatingSoon(IndexAnswer, frozen=True, rename="camel"):
 
 async def graduating_soon(ctx: Context, params: Nothing) -> UseCaseAnswer[GraduatingSoon]:
     """The answer. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
-        shown, told = await _curves(connection, stands, ctx.contracts)
+    async with reading(ctx) as (connection, index_cursor):
+        shown, shown_labels = await _read_curves(connection, index_cursor, ctx.contracts)
     answer = GraduatingSoon(
-        text=_text(shown, told, stands),
+        text=_describe(shown, shown_labels, index_cursor),
         chain_id=ctx.chain_id,
-        block=stands.block.number,
-        block_time=when(stands.block.timestamp_s),
+        block=index_cursor.block.number,
+        block_time=when(index_cursor.block.timestamp_s),
         curves=shown,
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-async def _curves(
-    connection: Connection, stands: Cursor, contracts: Contracts
+async def _read_curves(
+    connection: Connection, index_cursor: Cursor, contracts: Contracts
 ) -> tuple[list[CurveFilling], list[Label]]:
-    """What is shown, and the tokens of it as their makers named them."""
-    now_s = stands.block.timestamp_s
-    found = await curves.fullest(connection, now_s - TRADED_WITHIN_S, MOST_SHOWN)
-    buys = await curves.buys_since(connection, {one.pool_id for one in found}, now_s - BUYS_WITHIN_S)
-    records = await deployers.records(connection, {one.deployer_id for one in found})
-    sold = await curves.sold_half(connection, {(one.deployer_id, one.token_id) for one in found})
-    spoken = await labels(connection, {i for one in found for i in (one.token_id, one.quote_id)})
+    """The rows, and their tokens' labels as the deployers wrote them."""
+    now_s = index_cursor.block.timestamp_s
+    fullest = await curves.fullest(connection, now_s - TRADED_WITHIN_S, MOST_SHOWN)
+    buys = await curves.buys_since(connection, {curve.pool_id for curve in fullest}, now_s - BUYS_WITHIN_S)
+    records = await deployers.records(connection, {curve.deployer_id for curve in fullest})
+    sold = await curves.sold_half(connection, {(curve.deployer_id, curve.token_id) for curve in fullest})
+    labels_by_id = await labels(
+        connection, {i for curve in fullest for i in (curve.token_id, curve.quote_id)}
+    )
     wallets = await addresses_of(connection, records)
     shown = [
         _present_filling(
-            one,
-            spoken[one.token_id],
-            _Quote.of(spoken[one.quote_id], contracts),
-            buys.get(one.pool_id, (0, 0)),
-            _deployer(
-                wallets[one.deployer_id],
-                records[one.deployer_id],
-                (one.deployer_id, one.token_id) in sold,
+            curve,
+            labels_by_id[curve.token_id],
+            _Quote.of(labels_by_id[curve.quote_id], contracts),
+            buys.get(curve.pool_id, (0, 0)),
+            _present_deployer(
+                wallets[curve.deployer_id],
+                records[curve.deployer_id],
+                (curve.deployer_id, curve.token_id) in sold,
             ),
             now_s,
         )
-        for one in found
+        for curve in fullest
     ]
-    return shown, [spoken[one.token_id] for one in found]
+    return shown, [labels_by_id[curve.token_id] for curve in fullest]
 
 
 class _Quote(msgspec.Struct, frozen=True):
@@ -141,74 +143,74 @@ class _Quote(msgspec.Struct, frozen=True):
 
     @staticmethod
     def of(label: Label, contracts: Contracts) -> "_Quote":
-        """Eth, weth and usdg are known; of others what they say."""
+        """The quote; decimals of eth, weth and usdg are fixed, those of others come from the label."""
         name = quote_name(label.address, contracts)
         known = {"eth": _ETH_DECIMALS, "weth": _ETH_DECIMALS, "usdg": _USDG_DECIMALS}
         return _Quote(name, known.get(name, label.decimals))
 
     def plain(self, raw: int) -> str | None:
-        """So much of it in whole units."""
+        """A raw amount in whole units, as a plain decimal; None if the decimals are not known."""
         return None if self.decimals is None else plain_decimal(raw, self.decimals)
 
 
 def _present_filling(
-    one: CurveProgress,
+    curve: CurveProgress,
     token: Label,
     quote: _Quote,
     buys: tuple[int, int],
     deployer: LaunchDeployer,
     now_s: int,
 ) -> CurveFilling:
-    was_traded = one.raised_raw != 0 or one.last_s != one.launched_s
+    was_traded = curve.raised_raw != 0 or curve.last_s != curve.launched_s
     return CurveFilling(
         token=present_token(token),
-        curve=one.curve,
+        curve=curve.curve,
         quote=quote.name,
-        fill_bps=raised_bps(one.raised_raw, one.threshold_raw),
-        raised=quote.plain(one.raised_raw),
-        threshold=quote.plain(one.threshold_raw),
-        raised_raw=str(one.raised_raw),
-        threshold_raw=str(one.threshold_raw),
+        fill_bps=raised_bps(curve.raised_raw, curve.threshold_raw),
+        raised=quote.plain(curve.raised_raw),
+        threshold=quote.plain(curve.threshold_raw),
+        raised_raw=str(curve.raised_raw),
+        threshold_raw=str(curve.threshold_raw),
         buys=buys[0],
         buyers=buys[1],
-        launched_at=when(one.launched_s),
-        age_s=now_s - one.launched_s,
-        last_trade_at=when(one.last_s) if was_traded else None,
+        launched_at=when(curve.launched_s),
+        age_s=now_s - curve.launched_s,
+        last_trade_at=when(curve.last_s) if was_traded else None,
         deployer=deployer,
     )
 
 
-def _deployer(address: Address, record: DeployerLaunches, sold: bool) -> LaunchDeployer:
+def _present_deployer(address: Address, record: DeployerLaunches, sold: bool) -> LaunchDeployer:
     return LaunchDeployer(address, record.launches, record.graduated, record.sold_own, sold)
 
 
-def _text(shown: list[CurveFilling], told: list[Label], stands: Cursor) -> str:
-    said = []
+def _describe(shown: list[CurveFilling], shown_labels: list[Label], index_cursor: Cursor) -> str:
+    sentences = []
     if not shown:
-        said.append("No launch on a curve was launched or traded within the last day.")
+        sentences.append("No launch on a curve was launched or traded within the last day.")
     else:
-        pairs = list(zip(shown, told, strict=True))
-        full = [quote_token(label) for one, label in pairs if one.fill_bps >= BPS]
+        pairs = list(zip(shown, shown_labels, strict=True))
+        full = [quote_token(label) for curve, label in pairs if curve.fill_bps >= BPS]
         filling = [
-            f"{quote_token(label)}, {_percent(one.fill_bps)} full"
-            for one, label in pairs
-            if one.fill_bps < BPS
+            f"{quote_token(label)}, {_format_percent(curve.fill_bps)} full"
+            for curve, label in pairs
+            if curve.fill_bps < BPS
         ]
         if filling:
-            said.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")
+            sentences.append(f"Closest to filling their curve: {'; '.join(filling[:MOST_NAMED])}.")
         if full:
-            more = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
-            said.append(
-                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{more}."
+            rest = f" and {len(full) - MOST_NAMED} more" if len(full) > MOST_NAMED else ""
+            sentences.append(
+                f"Already full, with a pool that is yet to open: {'; '.join(full[:MOST_NAMED])}{rest}."
             )
-        said.append(
+        sentences.append(
             "A full curve is closed and then becomes a pool; until that is open the token cannot be traded. "
             "A full curve is no sign that a token can be sold later: check it."
         )
-    if stands.start_number > 0:
-        said.append(f"Launches from before block {stands.start_number} are not counted.")
-    return " ".join(said)
+    if index_cursor.start_number > 0:
+        sentences.append(f"Launches from before block {index_cursor.start_number} are not counted.")
+    return " ".join(sentences)
 
 
-def _percent(bps: int) -> str:
+def _format_percent(bps: int) -> str:
     return f"{bps / 100:.2f} %"

@@ -1,4 +1,4 @@
-"""Where money and wallets go in just now."""
+"""``moving_now``: the tokens with the most money coming in over the last ten minutes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -37,7 +37,7 @@ from roundtrip.store.index import vitals
 from roundtrip.store.index.tokens import Label, labels
 
 _NAMED = 3
-"""So many tokens of a sort are named in the text: all of them stand in the rows."""
+"""Tokens of each sort that the text names; the rows hold all of them."""
 
 
 class TokenCheck(msgspec.Struct, frozen=True, rename="camel"):
@@ -102,31 +102,31 @@ class MovingNow(IndexAnswer, frozen=True, rename="camel"):
 
 async def moving_now(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingNow]:
     """The board. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
+    async with reading(ctx) as (connection, index_cursor):
         now_s = ctx.now_s()
-        window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
-        found = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        wallets = await moving.purses_of(connection, {buyer for flow in found for buyer in flow.buyers})
-        told = board(found, wallets, window[0], now_s)
-        names = await labels(connection, [flow.token_id for flow in told.rows])
-        followed_s = await vitals.followed_from_s(connection, stands)
+        window = index_cursor.block.timestamp_s - WINDOW_S, index_cursor.block.timestamp_s
+        counted = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
+        wallets = await moving.purses_of(connection, {buyer for flow in counted for buyer in flow.buyers})
+        moving_board = board(counted, wallets, window[0], now_s)
+        names = await labels(connection, [flow.token_id for flow in moving_board.rows])
+        followed_s = await vitals.followed_from_s(connection, index_cursor)
     answer = MovingNow(
-        text=_text(told, names, now_s, window, followed_s),
+        text=_describe(moving_board, names, now_s, window, followed_s),
         chain_id=ctx.chain_id,
-        block=stands.block.number,
+        block=index_cursor.block.number,
         block_time=when(window[1]),
         since=when(window[0]),
         tokens=[
-            _row(flow, names[flow.token_id], crowd(flow.buyers, wallets, window[0]), now_s)
-            for flow in told.rows
+            _present_row(flow, names[flow.token_id], crowd(flow.buyers, wallets, window[0]), now_s)
+            for flow in moving_board.rows
         ],
-        unproven=told.unproven,
-        traps=told.traps,
+        unproven=moving_board.unproven,
+        traps=moving_board.traps,
     )
     return UseCaseAnswer(answer, ttl_ms=ctx.policy.answer_ttl_ms)
 
 
-def _row(flow: MoneyFlow, label: Label, people: int, now_s: float) -> Moving:
+def _present_row(flow: MoneyFlow, label: Label, people: int, now_s: float) -> Moving:
     return Moving(
         token=present_token(label),
         launchpad=flow.is_launchpads(),
@@ -142,11 +142,11 @@ def _row(flow: MoneyFlow, label: Label, people: int, now_s: float) -> Moving:
         crowd=people,
         launched_at=None if flow.launched_s is None else when(flow.launched_s),
         opened_at=when(flow.opened_s),
-        check=_check(flow.fresh(now_s), now_s),
+        check=_present_check(flow.fresh(now_s), now_s),
     )
 
 
-def _check(checked: CheckedLevel | None, now_s: float) -> TokenCheck | None:
+def _present_check(checked: CheckedLevel | None, now_s: float) -> TokenCheck | None:
     if checked is None or (age_s := checked.age_s(now_s)) is None:
         return None
     return TokenCheck(checked.code, checked.level, when(int(checked.at_s)), age_s)
@@ -155,11 +155,15 @@ def _check(checked: CheckedLevel | None, now_s: float) -> TokenCheck | None:
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(
-    told: MovingBoard, names: Mapping[int, Label], now_s: float, window: tuple[int, int], followed_s: int
+def _describe(
+    moving_board: MovingBoard,
+    names: Mapping[int, Label],
+    now_s: float,
+    window: tuple[int, int],
+    followed_s: int,
 ) -> str:
     span = f"In the ten minutes up to {when(window[1]):%Y-%m-%d %H:%M:%S} UTC"
-    parts = [_most(told, names, span)]
+    parts = [_describe_first(moving_board, names, span)]
     if followed_s > window[0]:
         parts.append(
             f"The chain is followed only since {when(followed_s):%H:%M:%S}, so there may have been more."
@@ -169,41 +173,43 @@ def _text(
             "The chain is followed for less than a day, so no wallet is known to be old, and "
             f"{SHARED_PURSE} new ones count as one person."
         )
-    parts += _cautions(told, names, now_s)
-    parts += _held_back(told)
+    parts += _describe_cautions(moving_board, names, now_s)
+    parts += _describe_left_out(moving_board)
     return " ".join(parts)
 
 
-def _most(told: MovingBoard, names: Mapping[int, Label], span: str) -> str:
+def _describe_first(moving_board: MovingBoard, names: Mapping[int, Label], span: str) -> str:
     people = f"at least {CROWD} different people, as far as can be told by who paid for their wallets"
-    if not told.rows:
+    if not moving_board.rows:
         return f"{span} there was no token to list that took in more eth than came out, bought by {people}."
     listed = "; ".join(
         f"{quote_token(names[flow.token_id])} with {eth_text(flow.net_wei())} more"
         f" from {len(flow.buyers)} buyers"
-        for flow in told.rows[:_NAMED]
+        for flow in moving_board.rows[:_NAMED]
     )
-    if len(told.rows) == 1:
+    if len(moving_board.rows) == 1:
         return f"{span} one token took in more eth than came out, bought by {people}. It is {listed}."
-    tokens = f"{len(told.rows)} tokens took in more eth than came out, each bought by {people}"
+    tokens = f"{len(moving_board.rows)} tokens took in more eth than came out, each bought by {people}"
     return f"{span} {tokens}. The first of them: {listed}."
 
 
-def _cautions(told: MovingBoard, names: Mapping[int, Label], now_s: float) -> list[str]:
-    """What the checks of listed tokens say, and what a listing without one is worth."""
+def _describe_cautions(moving_board: MovingBoard, names: Mapping[int, Label], now_s: float) -> list[str]:
+    """Warnings from the checks of listed tokens, and on tokens that are listed without a check."""
     by_level: dict[str, list[MoneyFlow]] = {"danger": [], "unknown": []}
     unchecked = 0
-    for flow in told.rows:
+    for flow in moving_board.rows:
         fresh = flow.fresh(now_s)
         unchecked += fresh is None
         if fresh is not None and fresh.level in by_level:
             by_level[fresh.level].append(flow)
     parts = []
     if by_level["danger"]:
-        parts.append(f"Whoever buys and sells loses half or more of {_some(by_level['danger'], names)}.")
+        parts.append(
+            f"Whoever buys and sells loses half or more of {_name_tokens(by_level['danger'], names)}."
+        )
     if by_level["unknown"]:
-        some = _some(by_level["unknown"], names)
-        parts.append(f"Whether it can be sold could not be found out of {some}: treat that as a no.")
+        tokens = _name_tokens(by_level["unknown"], names)
+        parts.append(f"Whether it can be sold could not be found out of {tokens}: treat that as a no.")
     if unchecked:
         tokens = (
             "One token of the launchpad was"
@@ -214,27 +220,29 @@ def _cautions(told: MovingBoard, names: Mapping[int, Label], now_s: float) -> li
     return parts
 
 
-def _some(flows: list[MoneyFlow], names: Mapping[int, Label]) -> str:
-    more = f" and {len(flows) - _NAMED} more" if len(flows) > _NAMED else ""
-    return ", ".join(quote_token(names[flow.token_id]) for flow in flows[:_NAMED]) + more
+def _name_tokens(flows: list[MoneyFlow], names: Mapping[int, Label]) -> str:
+    rest = f" and {len(flows) - _NAMED} more" if len(flows) > _NAMED else ""
+    return ", ".join(quote_token(names[flow.token_id]) for flow in flows[:_NAMED]) + rest
 
 
-def _held_back(told: MovingBoard) -> list[str]:
+def _describe_left_out(moving_board: MovingBoard) -> list[str]:
     parts = []
-    if told.unproven:
+    if moving_board.unproven:
         parts.append(
             "One token was left out because no sell of it is proven yet."
-            if told.unproven == 1
-            else f"{_count(told.unproven)} tokens were left out because no sell of them is proven yet."
+            if moving_board.unproven == 1
+            else f"{_format_count(moving_board.unproven)} tokens were left out because no sell of them is "
+            "proven yet."
         )
-    if told.traps:
+    if moving_board.traps:
         parts.append(
             "One token was left out because a check found that it cannot be sold."
-            if told.traps == 1
-            else f"{_count(told.traps)} tokens were left out because a check found that they cannot be sold."
+            if moving_board.traps == 1
+            else f"{_format_count(moving_board.traps)} tokens were left out because a check found that they "
+            "cannot be sold."
         )
     return parts
 
 
-def _count(count: int) -> str:
+def _format_count(count: int) -> str:
     return f"{count} or more" if count >= MOST_OF_A_SORT else str(count)

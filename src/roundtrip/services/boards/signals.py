@@ -1,4 +1,4 @@
-"""``signals``: odd things in the last hour on launchpad launches."""
+"""``signals``: suspicious events of the last hour on launchpad launches."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -55,7 +55,7 @@ from roundtrip.venues.base import Contracts
 WITHIN_S = 3600
 MOST_SHOWN = 50
 MOST_SAID = 3
-"""So many sentences stand in the text; each row has its own."""
+"""Sentences in the text; each row has its own."""
 
 Kind = Literal["insider_sold", "insider_moved", "liquidity_left", "serial_launcher", "large_burn"]
 _DEEDS: Mapping[str, Kind] = {"sold": "insider_sold", "moved": "insider_moved", "burned": "large_burn"}
@@ -110,14 +110,14 @@ class Signals(IndexAnswer, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class _PossibleSignal:
-    """One thing that may be odd. ``launches``: how often the wallet launched within the hour. ``evidence``
-    None: it is looked up where it is shown, as ``recipients``, ``most_id`` and ``most_raw``: to how many its
-    tokens went, to whom most of them."""
+    """An event that may be suspicious. ``launches``: the wallet's launches within the hour. ``evidence`` is
+    None until the signal is shown; then it is traced, together with ``recipients`` (how many got the tokens),
+    ``most_id`` and ``most_raw`` (the largest recipient and its amount)."""
 
     kind: Kind
     token_id: int
     wallet_id: int
-    seen: SignalFacts
+    facts: SignalFacts
     evidence: ChainSpot | None = None
     launches: int = 0
     recipients: int = 0
@@ -127,254 +127,293 @@ class _PossibleSignal:
 
 async def signals(ctx: Context, params: Nothing) -> UseCaseAnswer[Signals]:
     """The answer. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
-        now_s = stands.block.timestamp_s
-        odd, untold = await _odd(connection, stands, ctx)
-        foremost = await _evident(connection, now_s, _foremost(odd))
-        shown = await _present_signals(connection, foremost)
-        followed_s = await vitals.followed_from_s(connection, stands)
-    is_young = stands.start_number > 0 and followed_s > now_s - WITHIN_S
+    async with reading(ctx) as (connection, index_cursor):
+        now_s = index_cursor.block.timestamp_s
+        odd_signals, unmeasured = await _find_signals(connection, index_cursor, ctx)
+        traced = await _add_evidence(connection, now_s, _select_foremost(odd_signals))
+        shown = await _present_signals(connection, traced)
+        followed_s = await vitals.followed_from_s(connection, index_cursor)
+    is_young = index_cursor.start_number > 0 and followed_s > now_s - WITHIN_S
     answer = Signals(
-        text=_text(shown, len(odd), untold, followed_s if is_young else None),
+        text=_describe(shown, len(odd_signals), unmeasured, followed_s if is_young else None),
         chain_id=ctx.chain_id,
-        block=stands.block.number,
+        block=index_cursor.block.number,
         block_time=when(now_s),
         signals=shown,
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-async def _odd(connection: Connection, stands: Cursor, ctx: Context) -> tuple[list[_PossibleSignal], int]:
-    """All that is odd; and of how many it cannot be told."""
+async def _find_signals(
+    connection: Connection, index_cursor: Cursor, ctx: Context
+) -> tuple[list[_PossibleSignal], int]:
+    """The suspicious events, and the number of events that could not be judged."""
     await store.plan(connection)
-    now_s = stands.block.timestamp_s
+    now_s = index_cursor.block.timestamp_s
     after_s = now_s - WITHIN_S
-    done = await store.deeds(connection, after_s, SUPPLY_BPS, SOLD_WEI)
-    again = await store.launchers(connection, after_s)
-    careers = await deployers.graduations(connection, [one.deployer_id for one in again])
-    found = [_of_deed(one) for one in done]
-    found += [_of_launch(one, *careers[one.deployer_id]) for one in again]
-    odd, untold = _judge_signals(found, ctx.policy)
-    left, left_untold = await _read_withdrawals(connection, stands, ctx)
-    return odd + left, untold + left_untold
+    deeds = await store.deeds(connection, after_s, SUPPLY_BPS, SOLD_WEI)
+    relaunches = await store.launchers(connection, after_s)
+    careers = await deployers.graduations(connection, [row.deployer_id for row in relaunches])
+    possible = [_from_deed(row) for row in deeds]
+    possible += [_from_launch(row, *careers[row.deployer_id]) for row in relaunches]
+    odd_signals, unmeasured = _judge_signals(possible, ctx.policy)
+    withdrawals, withdrawals_unmeasured = await _read_withdrawals(connection, index_cursor, ctx)
+    return odd_signals + withdrawals, unmeasured + withdrawals_unmeasured
 
 
-def _judge_signals(found: Iterable[_PossibleSignal], policy: Policy) -> tuple[list[_PossibleSignal], int]:
-    """Those that are odd; and of how many it cannot be told."""
-    said = [(one, SIGNALS[one.kind](one.seen, policy)) for one in found]
-    return [one for one, is_odd in said if is_odd], sum(is_odd is None for _, is_odd in said)
+def _judge_signals(possible: Iterable[_PossibleSignal], policy: Policy) -> tuple[list[_PossibleSignal], int]:
+    """Those that are suspicious, and the number of those that could not be judged."""
+    judged = [(signal, SIGNALS[signal.kind](signal.facts, policy)) for signal in possible]
+    return [signal for signal, is_odd in judged if is_odd], sum(is_odd is None for _, is_odd in judged)
 
 
 async def _read_withdrawals(
-    connection: Connection, stands: Cursor, ctx: Context
+    connection: Connection, index_cursor: Cursor, ctx: Context
 ) -> tuple[list[_PossibleSignal], int]:
-    """The same of liquidity, in pools that matter: the launch's own, and where a good part of its trades is
-    made. Of one token and wallet the largest."""
-    now_s, start = stands.block.timestamp_s, stands.start_number
+    """The same for liquidity that left pools that matter: the launch's own pool, and pools with a good part
+    of its trades. Keeps the largest for each token and wallet."""
+    now_s, start = index_cursor.block.timestamp_s, index_cursor.start_number
     prices = await newest_prices(connection)
-    quotes = await ids_of(connection, {ZERO_ADDRESS, ctx.contracts.weth, ctx.contracts.usdg, *prices})
-    each = {one: _worth(quote, WEI_PER_ETH, prices, ctx.contracts) for quote, one in quotes.items()}
-    wei_each = {one: wei / WEI_PER_ETH for one, wei in each.items() if wei is not None}
-    left = await store.liquidity_left(connection, now_s - WITHIN_S, now_s, start, NARROW_TICKS, wei_each)
-    if not left:
-        return [], 0
-    known = await labels(connection, {i for one in left for i in (one.token_id, one.quote_id)})
-    found: dict[int, list[_PossibleSignal]] = {}
-    for one in left:
-        wei = _worth(known[one.quote_id].address, one.quote_raw, prices, ctx.contracts)
-        found.setdefault(one.pool_id, []).append(_of_left(one, wei, known[one.token_id].supply_raw))
-    # Weighed is only what would be told of.
-    asked = {
-        (one.token_id, one.pool_id)
-        for one in left
-        if not one.is_own
-        and any(SIGNALS[each.kind](each.seen, ctx.policy) is not False for each in found[one.pool_id])
+    quote_ids = await ids_of(connection, {ZERO_ADDRESS, ctx.contracts.weth, ctx.contracts.usdg, *prices})
+    unit_wei = {
+        quote_id: _convert_to_wei(quote, WEI_PER_ETH, prices, ctx.contracts)
+        for quote, quote_id in quote_ids.items()
     }
-    in_eth = [one for quote, one in quotes.items() if quote in (ZERO_ADDRESS, ctx.contracts.weth)]
-    traded = await store.turnovers(connection, asked, now_s, in_eth)
-    matter = {one.pool_id for one in left if one.is_own}
-    matter |= {pool for token, pool in asked if is_traded_in(traded[token][pool], traded[token].values())}
-    odd, untold = _judge_signals([one for pool in matter for one in found[pool]], ctx.policy)
+    wei_each = {quote_id: wei / WEI_PER_ETH for quote_id, wei in unit_wei.items() if wei is not None}
+    withdrawals = await store.liquidity_left(
+        connection, now_s - WITHIN_S, now_s, start, NARROW_TICKS, wei_each
+    )
+    if not withdrawals:
+        return [], 0
+    labels_by_id = await labels(connection, {i for row in withdrawals for i in (row.token_id, row.quote_id)})
+    by_pool: dict[int, list[_PossibleSignal]] = {}
+    for row in withdrawals:
+        wei = _convert_to_wei(labels_by_id[row.quote_id].address, row.quote_raw, prices, ctx.contracts)
+        signal = _from_withdrawal(row, wei, labels_by_id[row.token_id].supply_raw)
+        by_pool.setdefault(row.pool_id, []).append(signal)
+    # Only pools whose withdrawals may be shown need their turnover.
+    token_pools = {
+        (row.token_id, row.pool_id)
+        for row in withdrawals
+        if not row.is_own
+        and any(
+            SIGNALS[signal.kind](signal.facts, ctx.policy) is not False for signal in by_pool[row.pool_id]
+        )
+    }
+    eth_ids = [
+        quote_id for quote, quote_id in quote_ids.items() if quote in (ZERO_ADDRESS, ctx.contracts.weth)
+    ]
+    turnovers = await store.turnovers(connection, token_pools, now_s, eth_ids)
+    relevant = {row.pool_id for row in withdrawals if row.is_own}
+    relevant |= {
+        pool for token, pool in token_pools if is_traded_in(turnovers[token][pool], turnovers[token].values())
+    }
+    odd_signals, unmeasured = _judge_signals(
+        [signal for pool in relevant for signal in by_pool[pool]], ctx.policy
+    )
     largest: dict[tuple[int, int], _PossibleSignal] = {}
-    for each_one in sorted(odd, key=_order):
-        largest[each_one.token_id, each_one.wallet_id] = each_one
-    return list(largest.values()), untold
+    for signal in sorted(odd_signals, key=_sort_key):
+        largest[signal.token_id, signal.wallet_id] = signal
+    return list(largest.values()), unmeasured
 
 
-def _of_deed(one: DeedSum) -> _PossibleSignal:
-    seen = SignalFacts(one.token_raw, one.supply_raw, one.eth_wei)
-    return _PossibleSignal(_DEEDS[one.doing.what], one.doing.token_id, one.doing.wallet_id, seen)
+def _from_deed(deed: DeedSum) -> _PossibleSignal:
+    facts = SignalFacts(deed.token_raw, deed.supply_raw, deed.eth_wei)
+    return _PossibleSignal(_DEEDS[deed.doing.what], deed.doing.token_id, deed.doing.wallet_id, facts)
 
 
-def _of_launch(one: LaunchedAgain, launches: int, graduated: int) -> _PossibleSignal:
-    seen = SignalFacts(launches=launches, graduated=graduated)
-    return _PossibleSignal("serial_launcher", one.token_id, one.deployer_id, seen, one.evidence, one.launches)
+def _from_launch(launch: LaunchedAgain, launches: int, graduated: int) -> _PossibleSignal:
+    facts = SignalFacts(launches=launches, graduated=graduated)
+    return _PossibleSignal(
+        "serial_launcher", launch.token_id, launch.deployer_id, facts, launch.evidence, launch.launches
+    )
 
 
-def _of_left(one: PoolWithdrawal, eth_wei: int | None, supply_raw: int | None) -> _PossibleSignal:
-    whole = one.before if one.before is not None and one.before > 0 else None
-    share = share_bps(one.weight, whole)
-    seen = SignalFacts(one.token_raw, supply_raw, eth_wei, None if share is None else min(BPS, share))
-    return _PossibleSignal("liquidity_left", one.token_id, one.wallet_id, seen, one.evidence)
+def _from_withdrawal(
+    withdrawal: PoolWithdrawal, eth_wei: int | None, supply_raw: int | None
+) -> _PossibleSignal:
+    before = withdrawal.before if withdrawal.before is not None and withdrawal.before > 0 else None
+    share = share_bps(withdrawal.weight, before)
+    facts = SignalFacts(withdrawal.token_raw, supply_raw, eth_wei, None if share is None else min(BPS, share))
+    return _PossibleSignal(
+        "liquidity_left", withdrawal.token_id, withdrawal.wallet_id, facts, withdrawal.evidence
+    )
 
 
-def _worth(
+def _convert_to_wei(
     quote: Address, quote_raw: int | None, prices: Mapping[Address, Price], contracts: Contracts
 ) -> int | None:
-    """So much of a quote in wei, at the newest prices; None: not known."""
+    """An amount of a quote in wei, at the newest prices; None: not known."""
     if quote_raw is None or quote in (ZERO_ADDRESS, contracts.weth):
         return quote_raw
-    of_eth, own = prices.get(contracts.weth), prices.get(quote)
-    if of_eth is None or not of_eth.usdg_raw or not of_eth.depth_raw:
+    eth_price, quote_price = prices.get(contracts.weth), prices.get(quote)
+    if eth_price is None or not eth_price.usdg_raw or not eth_price.depth_raw:
         return None
     if quote == contracts.usdg:
-        return worth_wei(quote_raw, of_eth.usdg_raw)
-    if own is None or not own.depth_raw:
+        return worth_wei(quote_raw, eth_price.usdg_raw)
+    if quote_price is None or not quote_price.depth_raw:
         return None
-    return worth_wei(worth_usdg(quote_raw, own.usdg_raw), of_eth.usdg_raw)
+    return worth_wei(worth_usdg(quote_raw, quote_price.usdg_raw), eth_price.usdg_raw)
 
 
 # --- which are shown -------------------------------------------------------------------------------
 
 
-def _order(one: _PossibleSignal) -> tuple[int, int, int, int, int]:
-    """The larger one is greater; of those alike, the newer."""
-    at = (one.evidence.block_number, one.evidence.log_index) if one.evidence else (0, 0)
-    return (*size(one.seen), *at, one.token_id)
+def _sort_key(signal: _PossibleSignal) -> tuple[int, int, int, int, int]:
+    """Sort key: the larger signal is greater; of equal ones, the newer."""
+    at = (signal.evidence.block_number, signal.evidence.log_index) if signal.evidence else (0, 0)
+    return (*size(signal.facts), *at, signal.token_id)
 
 
-def _foremost(odd: Iterable[_PossibleSignal]) -> list[_PossibleSignal]:
+def _select_foremost(odd_signals: Iterable[_PossibleSignal]) -> list[_PossibleSignal]:
     by_kind: dict[Kind, list[_PossibleSignal]] = {}
-    for one in sorted(odd, key=_order, reverse=True):
-        by_kind.setdefault(one.kind, []).append(one)
+    for signal in sorted(odd_signals, key=_sort_key, reverse=True):
+        by_kind.setdefault(signal.kind, []).append(signal)
     return interleave(by_kind.values(), MOST_SHOWN)
 
 
-async def _evident(connection: Connection, now_s: int, found: list[_PossibleSignal]) -> list[_PossibleSignal]:
-    """The same with their evidence, the newest first."""
-    doings = {_doing(one): one for one in found if one.evidence is None}
-    traced = await store.trace_doings(connection, now_s - WITHIN_S, doings)
-    evident = [one for one in found if one.evidence is not None]
-    for doing, one in doings.items():
-        at = traced[doing]
+async def _add_evidence(
+    connection: Connection, now_s: int, shown: list[_PossibleSignal]
+) -> list[_PossibleSignal]:
+    """The same signals with their evidence, the newest first."""
+    deeds = {_to_deed(signal): signal for signal in shown if signal.evidence is None}
+    traced = await store.trace_doings(connection, now_s - WITHIN_S, deeds)
+    evident = [signal for signal in shown if signal.evidence is not None]
+    for deed, signal in deeds.items():
+        trace = traced[deed]
         evident.append(
             replace(
-                one,
-                evidence=at.evidence,
-                recipients=at.recipients,
-                most_id=at.most_id,
-                most_raw=at.most_raw,
+                signal,
+                evidence=trace.evidence,
+                recipients=trace.recipients,
+                most_id=trace.most_id,
+                most_raw=trace.most_raw,
             )
         )
-    return sorted(evident, key=_place, reverse=True)
+    return sorted(evident, key=_block_position, reverse=True)
 
 
-def _doing(one: _PossibleSignal) -> SignalDeed:
-    return SignalDeed(_WHAT[one.kind], one.token_id, one.wallet_id)
+def _to_deed(signal: _PossibleSignal) -> SignalDeed:
+    return SignalDeed(_WHAT[signal.kind], signal.token_id, signal.wallet_id)
 
 
-def _place(one: _PossibleSignal) -> tuple[int, int]:
-    assert one.evidence is not None
-    return one.evidence.block_number, one.evidence.log_index
+def _block_position(signal: _PossibleSignal) -> tuple[int, int]:
+    assert signal.evidence is not None
+    return signal.evidence.block_number, signal.evidence.log_index
 
 
-async def _present_signals(connection: Connection, odd: list[_PossibleSignal]) -> list[Signal]:
-    known = await labels(connection, {one.token_id for one in odd})
-    wallets = {one.wallet_id for one in odd} | {one.most_id for one in odd if one.most_id is not None}
+async def _present_signals(connection: Connection, shown: list[_PossibleSignal]) -> list[Signal]:
+    labels_by_id = await labels(connection, {signal.token_id for signal in shown})
+    wallets = {signal.wallet_id for signal in shown} | {
+        signal.most_id for signal in shown if signal.most_id is not None
+    }
     addresses = await addresses_of(connection, wallets)
     return [
-        _signal(
-            one,
-            known[one.token_id],
-            addresses[one.wallet_id],
-            addresses[one.most_id] if one.most_id is not None and one.kind == "insider_moved" else None,
+        _present_signal(
+            signal,
+            labels_by_id[signal.token_id],
+            addresses[signal.wallet_id],
+            addresses[signal.most_id]
+            if signal.most_id is not None and signal.kind == "insider_moved"
+            else None,
         )
-        for one in odd
+        for signal in shown
     ]
 
 
-def _signal(one: _PossibleSignal, token: Label, wallet: Address, most: Address | None) -> Signal:
-    """``most``: who got most of it, where somebody was given it."""
-    seen, evidence = one.seen, one.evidence
+def _present_signal(
+    signal: _PossibleSignal, token: Label, wallet: Address, top_recipient: Address | None
+) -> Signal:
+    """``top_recipient``: the address that got most of the tokens, if any were sent."""
+    facts, evidence = signal.facts, signal.evidence
     assert evidence is not None
     amount = None
-    if seen.token_raw is not None and token.decimals is not None:
-        amount = plain_decimal(seen.token_raw, token.decimals)
+    if facts.token_raw is not None and token.decimals is not None:
+        amount = plain_decimal(facts.token_raw, token.decimals)
     return Signal(
-        kind=one.kind,
+        kind=signal.kind,
         token=present_token(token),
         wallet=wallet,
-        other=most if one.recipients == 1 else None,
-        recipients=None if most is None else one.recipients,
+        other=top_recipient if signal.recipients == 1 else None,
+        recipients=None if top_recipient is None else signal.recipients,
         size=SignalSize(
             amount=amount,
-            supply_bps=seen.supply_bps(),
-            pool_bps=seen.pool_bps,
-            eth=None if seen.eth_wei is None else eth(seen.eth_wei),
+            supply_bps=facts.supply_bps(),
+            pool_bps=facts.pool_bps,
+            eth=None if facts.eth_wei is None else eth(facts.eth_wei),
         ),
         tx=evidence.tx_hash,
         block=evidence.block_number,
         time=when(evidence.at_s),
-        text=_sentence(one, quote_token(token), wallet, most),
+        text=_describe_signal(signal, quote_token(token), wallet, top_recipient),
     )
 
 
-def _sentence(one: _PossibleSignal, token: str, wallet: Address, most: Address | None) -> str:
-    seen = one.seen
-    supply, worth = seen.supply_bps(), seen.eth_wei
-    much = "some" if supply is None else f"{_percent(supply)} of the supply"
+def _describe_signal(
+    signal: _PossibleSignal, token: str, wallet: Address, top_recipient: Address | None
+) -> str:
+    facts = signal.facts
+    supply, worth = facts.supply_bps(), facts.eth_wei
+    much = "some" if supply is None else f"{_format_percent(supply)} of the supply"
     brought = "" if worth is None else f" for {eth_text(worth)}"
-    match one.kind:
+    match signal.kind:
         case "insider_sold":
             return f"{wallet}, who is behind {token}, sold {much} of it{brought}."
         case "insider_moved":
-            return f"{wallet}, who is behind {token}, moved {much} of it to {_recipients(one, most)}."
+            recipients = _describe_recipients(signal, top_recipient)
+            return f"{wallet}, who is behind {token}, moved {much} of it to {recipients}."
         case "large_burn":
             return f"{wallet} burned {much} of {token}."
         case "liquidity_left":
-            part = "liquidity" if seen.pool_bps is None else f"{_percent(seen.pool_bps)} of the liquidity"
+            part = (
+                "liquidity"
+                if facts.pool_bps is None
+                else f"{_format_percent(facts.pool_bps)} of the liquidity"
+            )
             with_eth = "" if worth is None else f", {eth_text(worth)} of its money side"
             return f"{wallet} took {part} out of a pool of {token}{with_eth}."
         case "serial_launcher":
-            times = "" if one.launches < 2 else f", the last of {one.launches} within the hour"
+            times = "" if signal.launches < 2 else f", the last of {signal.launches} within the hour"
             return (
-                f"{wallet} launched {token}{times}; of its {seen.launches} launches {seen.graduated} became "
-                "a pool."
+                f"{wallet} launched {token}{times}; of its {facts.launches} launches {facts.graduated} "
+                "became a pool."
             )
 
 
-def _recipients(one: _PossibleSignal, most: Address | None) -> str:
-    if one.recipients <= 1:
-        return str(most)
-    share = share_bps(one.most_raw, one.seen.supply_raw)
-    of_supply = "" if share is None else f" ({_percent(share)})"
-    return f"{one.recipients:,} addresses, the most to {most}{of_supply}"
+def _describe_recipients(signal: _PossibleSignal, top_recipient: Address | None) -> str:
+    if signal.recipients <= 1:
+        return str(top_recipient)
+    share = share_bps(signal.most_raw, signal.facts.supply_raw)
+    of_supply = "" if share is None else f" ({_format_percent(share)})"
+    return f"{signal.recipients:,} addresses, the most to {top_recipient}{of_supply}"
 
 
-def _text(shown: list[Signal], odd: int, untold: int, followed_s: int | None) -> str:
-    """``followed_s``: since when the chain is followed, where that is less than the hour."""
+def _describe(shown: list[Signal], odd: int, unmeasured: int, followed_s: int | None) -> str:
+    """``followed_s``: since when the chain is followed, if that is within the hour."""
     if shown:
-        counts = Counter(one.kind for one in shown)
+        counts = Counter(signal.kind for signal in shown)
         parts = ", ".join(f"{_NAMES[kind]} ({count})" for kind, count in counts.most_common())
-        said = [f"Odd things on launches within the last hour: {parts}."]
-        said += ["The newest:", *(one.text for one in shown[:MOST_SAID])]
+        sentences = [f"Odd things on launches within the last hour: {parts}."]
+        sentences += ["The newest:", *(signal.text for signal in shown[:MOST_SAID])]
         if odd > len(shown):
-            said.append(f"{odd - len(shown)} smaller ones are left out.")
+            sentences.append(f"{odd - len(shown)} smaller ones are left out.")
     elif followed_s is None:
-        said = ["Nothing odd happened on launches within the last hour."]
+        sentences = ["Nothing odd happened on launches within the last hour."]
     else:
-        said = ["Nothing odd was seen on launches."]
+        sentences = ["Nothing odd was seen on launches."]
     if followed_s is not None:
         since = f"{when(followed_s):%Y-%m-%d %H:%M:%S}"
-        said.append(f"The chain is followed only since {since} UTC: there may have been more before that.")
-    if untold:
-        least = "At least " if untold >= MOST_DEEDS else ""
-        said.append(
-            f"{least}{untold} more could not be measured, since the token's supply or the pool's liquidity "
-            "is not known yet."
+        sentences.append(
+            f"The chain is followed only since {since} UTC: there may have been more before that."
         )
-    return " ".join(said)
+    if unmeasured:
+        at_least = "At least " if unmeasured >= MOST_DEEDS else ""
+        sentences.append(
+            f"{at_least}{unmeasured} more could not be measured, since the token's supply or the pool's "
+            "liquidity is not known yet."
+        )
+    return " ".join(sentences)
 
 
-def _percent(bps: int) -> str:
+def _format_percent(bps: int) -> str:
     return f"{bps / 100:.2f} %"

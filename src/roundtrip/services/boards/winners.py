@@ -1,4 +1,4 @@
-"""Who closed the most profit in the last day."""
+"""``winners``: the wallets that closed the most profit in the last day."""
 
 from datetime import datetime
 from typing import Annotated
@@ -27,10 +27,11 @@ from roundtrip.store.server.rows import Connection
 SPAN = "24h"
 SHOWN = 50
 OLDEST_S = 600
-"""Twenty times as old as a board gets while jobs are done: then nobody does them, and it is counted now."""
-_SAID = 3
+"""Twenty times the age a board reaches while workers run jobs. An older board means that no worker runs them,
+so the request counts it now."""
+_DESCRIBED = 3
 _LIVE_S = 20.0
-"""How long the database may take where the board is counted now: everyone shares the answer."""
+"""Database timeout when a request counts the board: all callers share the answer."""
 _DAY_S = 86_400
 _PEOPLE = f"{FAIRNESS.least_buyers} different people, as far as can be told by who paid for their wallets"
 _TOKENS = f"A token counts once it is a day old and was bought by at least {_PEOPLE}."
@@ -77,9 +78,9 @@ class Winners(IndexAnswer, frozen=True, rename="camel"):
 
 
 async def winners(ctx: Context, params: Nothing) -> UseCaseAnswer[Winners]:
-    """The board as it was last counted; where nobody counts, it is counted now. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
-        newest = stands.block
+    """The board as last counted; counts it now if no worker does. Raises ServiceFull."""
+    async with reading(ctx) as (connection, index_cursor):
+        newest = index_cursor.block
         board = await boards.load_board(connection, SPAN, SHOWN)
         if board is None or newest.timestamp_s - board.at_s > OLDEST_S:
             board = await boards.count_board(connection, SPAN, newest, timeout_s=_LIVE_S)
@@ -87,26 +88,26 @@ async def winners(ctx: Context, params: Nothing) -> UseCaseAnswer[Winners]:
         tokens = await labels(connection, [row.best_token_id for row in rows])
         age_s = newest.timestamp_s - board.at_s
         answer = Winners(
-            text=_board_text(board, rows, tokens, age_s)
+            text=_describe_board(board, rows, tokens, age_s)
             if rows
-            else await _nobody(connection, board, newest),
+            else await _describe_empty(connection, board, newest),
             chain_id=ctx.chain_id,
             block=board.block_number,
             block_time=when(board.at_s),
             age_s=age_s,
-            rows=[_winner(rank, row, tokens[row.best_token_id]) for rank, row in enumerate(rows, 1)],
+            rows=[_present_winner(rank, row, tokens[row.best_token_id]) for rank, row in enumerate(rows, 1)],
         )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-def _winner(rank: int, row: RankedClosings, best: Label) -> WinnerRow:
+def _present_winner(rank: int, row: RankedClosings, best: Label) -> WinnerRow:
     best_profit_wei = row.best_got_wei - row.best_spent_wei
     return WinnerRow(
         rank=rank,
         wallet=row.wallet,
         profit_eth=eth(row.profit_wei),
         spent_eth=eth(row.spent_wei),
-        return_multiple=_multiple(row.profit_wei, row.spent_wei),
+        return_multiple=_compute_multiple(row.profit_wei, row.spent_wei),
         closed=row.closed,
         won=row.won,
         win_rate=row.won / row.closed,
@@ -114,34 +115,35 @@ def _winner(rank: int, row: RankedClosings, best: Label) -> WinnerRow:
             token=present_token(best),
             profit_eth=eth(best_profit_wei),
             spent_eth=eth(row.best_spent_wei),
-            multiple=_multiple(best_profit_wei, row.best_spent_wei),
+            multiple=_compute_multiple(best_profit_wei, row.best_spent_wei),
             closed_at=when(row.best_s),
         ),
     )
 
 
-def _multiple(profit_wei: int, spent_wei: int) -> float | None:
+def _compute_multiple(profit_wei: int, spent_wei: int) -> float | None:
     return (profit_wei + spent_wei) / spent_wei if spent_wei else None
 
 
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _board_text(
+def _describe_board(
     board: WinnersBoard, rows: tuple[RankedClosings, ...], tokens: dict[int, Label], age_s: int
 ) -> str:
     first = " ".join(
-        f"{rank}. {_line(row, tokens[row.best_token_id])}" for rank, row in enumerate(rows[:_SAID], 1)
+        f"{rank}. {_describe_row(row, tokens[row.best_token_id])}"
+        for rank, row in enumerate(rows[:_DESCRIBED], 1)
     )
-    more = f" {len(rows) - _SAID} more are in the rows." if len(rows) > _SAID else ""
+    rest = f" {len(rows) - _DESCRIBED} more are in the rows." if len(rows) > _DESCRIBED else ""
     since = f", {age_s} seconds before the newest block" if age_s else ""
     return (
         f"Who closed the most profit in the 24 hours up to block {board.block_number}{since}: "
-        f"{first}{more} {_TOKENS} {_WALLETS}"
+        f"{first}{rest} {_TOKENS} {_WALLETS}"
     )
 
 
-def _line(row: RankedClosings, best: Label) -> str:
+def _describe_row(row: RankedClosings, best: Label) -> str:
     times = "once" if row.closed == 1 else f"{row.closed} times"
     won = "" if row.closed == 1 else f", {row.won} of them with a profit"
     return (
@@ -151,28 +153,28 @@ def _line(row: RankedClosings, best: Label) -> str:
     )
 
 
-async def _nobody(connection: Connection, board: WinnersBoard, newest: BlockRef) -> str:
-    """Why there is nobody on a board."""
-    found = await boards.closings(connection, SPAN, board.at_s)
+async def _describe_empty(connection: Connection, board: WinnersBoard, newest: BlockRef) -> str:
+    """Says why a board is empty."""
+    totals = await boards.closings(connection, SPAN, board.at_s)
     span = f"the 24 hours up to block {board.block_number}"
-    said = f"Nobody is on the board of {span}. {_why(found, board)}"
-    if found.first_s is not None and found.first_s > board.at_s - _DAY_S:
-        said += f" The index itself began only at {when(found.first_s):%Y-%m-%d %H:%M} UTC."
-    return said
+    text = f"Nobody is on the board of {span}. {_explain_empty(totals, board)}"
+    if totals.first_s is not None and totals.first_s > board.at_s - _DAY_S:
+        text += f" The index itself began only at {when(totals.first_s):%Y-%m-%d %H:%M} UTC."
+    return text
 
 
-def _why(found: ClosingTotals, board: WinnersBoard) -> str:
-    if not found.closings:
+def _explain_empty(totals: ClosingTotals, board: WinnersBoard) -> str:
+    if not totals.closings:
         return f"No wallet sold out of a token in that time. {_TOKENS}"
-    times = "once" if found.closings == 1 else f"{found.closings:,} times"
-    said = f"Wallets sold out of a token {times}"
-    # What was found to be fair just now is kept by whoever does the jobs.
-    if found.fair or board.found:
-        return f"{said}, and nobody who counts made a profit of it. {_WALLETS}"
-    if found.young == found.tokens:
-        return f"{said}, all of tokens younger than a day, which do not count."
+    times = "once" if totals.closings == 1 else f"{totals.closings:,} times"
+    text = f"Wallets sold out of a token {times}"
+    # A worker that runs jobs stores the tokens that it found fair just now.
+    if totals.fair or board.found:
+        return f"{text}, and nobody who counts made a profit of it. {_WALLETS}"
+    if totals.young == totals.tokens:
+        return f"{text}, all of tokens younger than a day, which do not count."
     few = f"bought by fewer than {_PEOPLE}"
-    if found.young:
-        young = f"{found.young:,} of the {found.tokens:,} tokens are younger than a day"
-        return f"{said}, but no token of them counts: {young}, the others were {few}."
-    return f"{said}, but no token of them counts: all were {few}."
+    if totals.young:
+        young = f"{totals.young:,} of the {totals.tokens:,} tokens are younger than a day"
+        return f"{text}, but no token of them counts: {young}, the others were {few}."
+    return f"{text}, but no token of them counts: all were {few}."

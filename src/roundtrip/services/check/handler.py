@@ -19,7 +19,7 @@ from roundtrip.domain.check.owner_calls import node_kept_back
 from roundtrip.domain.check.verdict import Judgement, judge
 from roundtrip.domain.check.verdict_text import snipe_left_s
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import MOST_AHEAD, head_of_index, not_there_yet
+from roundtrip.services.runtime.newest_block import MOST_AHEAD, block_missing_error, head_of_index
 from roundtrip.services.wallets.names import scam_text
 from roundtrip.store.check import evidence as evidence_store
 from roundtrip.store.community import public_names
@@ -52,7 +52,7 @@ async def run_check(ctx: Context, params: CheckParams, requested: bool = True) -
         # The token may have been launched since the head was read.
         answer = await _check_at(ctx, newest, params, requested, meter)
     if answer.is_absence and answer.block < indexed_block <= answer.block + MOST_AHEAD:
-        raise not_there_yet(indexed_block)
+        raise block_missing_error(indexed_block)
     return answer
 
 

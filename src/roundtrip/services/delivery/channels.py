@@ -19,7 +19,7 @@ from roundtrip.domain.watch.channels import HOST_ROWS, host_of
 from roundtrip.services.accounts.database import accounts
 from roundtrip.services.delivery.telegram_link import link_code
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.notifiers import Message, MessageTarget, send, why
+from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
 from roundtrip.services.watch.alert_rows import rows
@@ -299,7 +299,8 @@ async def send_test(ctx: Context, account: Account, new: NewChannel) -> NewChann
         raise ServiceFull("busy", "Nothing can be sent just now.", 5) from None
     if not reply.ok:
         raise CallerFault(
-            "bad_input", f"The test did not arrive, and nothing is saved: {why(reply)}; 2xx is expected."
+            "bad_input",
+            f"The test did not arrive, and nothing is saved: {describe_failure(reply)}; 2xx is expected.",
         )
     return replace(new, proven=message.is_echoed(reply), took_ms=reply.took_ms)
 

@@ -130,7 +130,7 @@ def _place(
     """One of the places for reading, where there is much to read. Raises ServiceFull (holders_busy)."""
     if opened is not None and _is_near(found, opened):
         return contextlib.nullcontext()
-    return ctx.books.a_place()
+    return ctx.books.take_place()
 
 
 def _is_near(found: TokenSource, opened: OpenBook) -> bool:

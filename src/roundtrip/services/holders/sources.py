@@ -28,7 +28,7 @@ from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.session import bought_raw, choose_venues
 from roundtrip.services.runtime.book_cache import reading_budget
 from roundtrip.services.runtime.context import Context
-from roundtrip.services.runtime.newest_block import refused_at_newest
+from roundtrip.services.runtime.newest_block import retry_at_newest
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.index import cursor, deployers
 from roundtrip.store.index.deployers import LaunchSpot
@@ -81,7 +81,7 @@ class TokenSource:
 async def source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     """Trip 1 of a check, and what the index knows. Raises CallerFault (not_a_token), NodeFault,
     ServiceFull."""
-    return await refused_at_newest(ctx, lambda: _source(ctx, token, meter))
+    return await retry_at_newest(ctx, lambda: _source(ctx, token, meter))
 
 
 async def _source(ctx: Context, token: Address, meter: Meter) -> TokenSource:

@@ -1,4 +1,4 @@
-"""What a transaction did, in plain words: any transaction, whether the index knows of it or not."""
+"""What a transaction did, in plain words: any transaction, indexed or not."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,26 +24,32 @@ from roundtrip.domain.base.errors import CallerFault
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef, TxHash
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.transaction.account import (
+    DecodedLog,
     Kind,
     MovedAsset,
-    Said,
     StepKind,
-    TransactionAccount,
     TransactionFacts,
     TransactionStep,
+    TransactionSummary,
 )
-from roundtrip.domain.transaction.reader import account as account_of
-from roundtrip.domain.transaction.sums import Nets, nets, tells_all_eth, told_eth, wrapped_once
-from roundtrip.services.lookup.entities import KnownEntities, from_index, from_itself, questions
+from roundtrip.domain.transaction.reader import interpret_transaction
+from roundtrip.domain.transaction.sums import (
+    NetChanges,
+    logs_all_eth,
+    merge_wraps,
+    sum_logged_eth,
+    sum_net_changes,
+)
+from roundtrip.services.lookup.entities import KnownEntities, add_from_logs, build_questions, load_from_index
 from roundtrip.services.lookup.explain_text import (
     EthBy,
     StepsText,
     WalletEffect,
-    call_text,
-    fee_text,
-    known_call,
-    sentences,
-    upper,
+    capitalize,
+    describe_call,
+    describe_fee,
+    describe_transaction,
+    find_known_call,
 )
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, TokenNamed, eth, present_token, when
@@ -158,100 +164,99 @@ _NOT_FOUND = (
 
 
 @dataclass(frozen=True, slots=True)
-class _ExplainFacts:
-    """All that was found out."""
+class _TransactionRecord:
+    """What was read of the transaction. ``index_block``: the newest block that the answer knows of."""
 
     sent: SentTransaction
     mined: MinedTransaction | None
     around: BlockAround | None
-    said: list[tuple[int, Said]]
-    known: KnownEntities
-    words: StepsText
-    stands: BlockRef
+    logs: list[tuple[int, DecodedLog]]
+    entities: KnownEntities
+    texts: StepsText
+    index_block: BlockRef
     to_has_code: bool
 
 
 async def explain(ctx: Context, params: ExplainParams) -> UseCaseAnswer[Explanation]:
-    """The account of one transaction. Raises CallerFault (not_found), and NodeFault where the chain gave no
-    answer, or one that contradicts itself."""
+    """Explains one transaction. Raises CallerFault (not_found), and NodeFault when the node gives no answer,
+    or one that contradicts itself."""
     meter = Meter()
-    found = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
-    if found is None:
+    sent_and_mined = await read_transaction(ctx.node, params.tx_hash(), ctx.chain_id, meter)
+    if sent_and_mined is None:
         raise CallerFault("not_found", _NOT_FOUND)
-    sent, mined = found
-    said = await _decode_logs(ctx, mined)
-    known = await from_index(ctx, said)
-    from_itself(said, known, ctx.contracts)
-    around, to_has_code = await _ask(ctx, sent, mined, said, known, meter)
-    stands = known.stands or ctx.heads.current().block
-    if around is not None and around.ref.number > stands.number:
-        stands = around.ref
-    words = StepsText(ctx.contracts, known)
-    told = _ExplainFacts(sent, mined, around, said, known, words, stands, to_has_code)
+    sent, mined = sent_and_mined
+    logs = await _decode_logs(ctx, mined)
+    entities = await load_from_index(ctx, logs)
+    add_from_logs(logs, entities, ctx.contracts)
+    around, to_has_code = await _read_entities(ctx, sent, mined, logs, entities, meter)
+    index_block = entities.index_block or ctx.heads.current().block
+    if around is not None and around.ref.number > index_block.number:
+        index_block = around.ref
+    texts = StepsText(ctx.contracts, entities)
+    transaction = _TransactionRecord(sent, mined, around, logs, entities, texts, index_block, to_has_code)
     if mined is None or around is None:
-        answer = _pending(ctx, told)
+        answer = _explain_pending(ctx, transaction)
     elif not mined.succeeded:
-        answer = _explain_failed(ctx, told, mined, await read_reason(ctx.node, sent, around, meter))
+        answer = _explain_failed(ctx, transaction, mined, await read_reason(ctx.node, sent, around, meter))
     else:
-        answer = await _explain_mined(ctx, told, mined, around, meter)
-    # What is in no block yet is in one in a moment.
+        answer = await _explain_mined(ctx, transaction, mined, around, meter)
+    # A pending transaction may be in a block a moment later.
     ttl_ms = ctx.policy.node_fault_ttl_ms if mined is None else ctx.policy.answer_ttl_ms
     return UseCaseAnswer(answer, ttl_ms=ttl_ms, meter=meter)
 
 
-async def _decode_logs(ctx: Context, mined: MinedTransaction | None) -> list[tuple[int, Said]]:
-    """What its logs tell, in order."""
+async def _decode_logs(ctx: Context, mined: MinedTransaction | None) -> list[tuple[int, DecodedLog]]:
+    """Its decoded logs, in order."""
     decode, beside = Decoder(ctx.contracts), AccountEventReader(ctx.contracts)
-    found: list[tuple[int, Said]] = []
+    logs: list[tuple[int, DecodedLog]] = []
     for place, (index, log) in enumerate(mined.logs if mined is not None else ()):
         if place % _LOGS_IN_A_ROW == 0:
             await asyncio.sleep(0)
-        found += [(index, one) for one in (decode(log), beside(log)) if one is not None]
-    return wrapped_once(found, ctx.contracts.weth)
+        logs += [(index, decoded) for decoded in (decode(log), beside(log)) if decoded is not None]
+    return merge_wraps(logs, ctx.contracts.weth)
 
 
-async def _ask(
+async def _read_entities(
     ctx: Context,
     sent: SentTransaction,
     mined: MinedTransaction | None,
-    said: list[tuple[int, Said]],
-    known: KnownEntities,
+    logs: list[tuple[int, DecodedLog]],
+    entities: KnownEntities,
     meter: Meter,
 ) -> tuple[BlockAround | None, bool]:
-    """The block it is in, whether eth was sent to something that has code, and whatever the index does not
-    know, in one trip."""
+    """Reads in one batch: its block, whether its target has code, and the entities that are not indexed."""
     if mined is None:
         return None, True
     assert sent.block is not None
     number, block_hash, _ = sent.block
     head = ctx.heads.current().block
-    # What is older than the newest block that is known of may have lost its state; what is newer is there.
+    # The node may have pruned the state of a block before the head; a newer block's state is there.
     pinned = head if head.number >= number else BlockRef(number, block_hash, head.timestamp_s)
-    asked = questions(ctx, said, sent.sender, known, pinned)
+    questions = build_questions(ctx, logs, sent.sender, entities, pinned)
     code_call = RpcCall("eth_getCode", [sent.to or sent.sender, {"blockHash": pinned.hash}])
-    calls = [block_call(sent), code_call, *(call for one in asked for call in one.calls)]
+    calls = [block_call(sent), code_call, *(call for question in questions for call in question.calls)]
     block, code, *answers = await ctx.node.batch(calls, meter)
-    for one in asked:
-        one.read(answers[: len(one.calls)])
-        answers = answers[len(one.calls) :]
-    # Without an answer nobody knows.
+    for question in questions:
+        question.read(answers[: len(question.calls)])
+        answers = answers[len(question.calls) :]
+    # Without an answer it counts as having code.
     return read_block(block, sent), isinstance(code, RpcError) or hex_bytes(code) != b""
 
 
-# --- what went through -----------------------------------------------------------------------------
+# --- a successful transaction ----------------------------------------------------------------------
 
 
 async def _explain_mined(
-    ctx: Context, told: _ExplainFacts, mined: MinedTransaction, around: BlockAround, meter: Meter
+    ctx: Context, transaction: _TransactionRecord, mined: MinedTransaction, around: BlockAround, meter: Meter
 ) -> Explanation:
-    sent, contracts = told.sent, ctx.contracts
-    doing = TransactionFacts(
+    sent, contracts = transaction.sent, ctx.contracts
+    facts = TransactionFacts(
         sender=sent.sender,
         to=sent.to,
         value_wei=sent.value_wei,
         has_data=bool(sent.data),
         created=mined.created,
-        said=told.said,
+        logs=transaction.logs,
         weth=contracts.weth,
         usdg=contracts.usdg,
         machinery=contracts.all_addresses(),
@@ -259,110 +264,116 @@ async def _explain_mined(
         router=contracts.launchpad_router,
         hook=contracts.launchpad_hook,
         entry_points=ENTRY_POINTS,
-        to_has_code=told.to_has_code,
+        to_has_code=transaction.to_has_code,
     )
-    # Of thousands of logs it takes long: others have their turn meanwhile.
-    account = await asyncio.to_thread(account_of, doing, told.known.markets)
-    whose = _whose(sent, account)
-    came = nets(doing.said, contracts.weth)
-    moved, eth_by = await _eth_moves(ctx, told, doing, account, whose, came, mined, around, meter)
+    # Thousands of logs take long: a thread keeps the event loop free.
+    summary = await asyncio.to_thread(interpret_transaction, facts, transaction.entities.markets)
+    wallet = _find_wallet(sent, summary)
+    changes = sum_net_changes(facts.logs, contracts.weth)
+    moved, eth_by = await _net_with_eth(
+        ctx, transaction, facts, summary, wallet, changes, mined, around, meter
+    )
     others = [
-        _wallet_moves(ctx, told, wallet, _with_eth(doing, account, wallet, came))
-        for wallet in dict.fromkeys([*account.accounts, *account.losers, *account.recipients])
-        if wallet != whose
+        _present_moves(ctx, transaction, other, _add_logged_eth(facts, summary, other, changes))
+        for other in dict.fromkeys([*summary.accounts, *summary.losers, *summary.recipients])
+        if other != wallet
     ][:MOST_OTHERS]
-    incomplete = eth_by == "events" and not (whose == doing.sender and tells_all_eth(doing, account))
-    actors = frozenset({sent.sender, *account.accounts, *([] if sent.to is None else [sent.to])})
-    told = replace(told, words=replace(told.words, actors=actors))
-    comes_to = WalletEffect(whose, moved, eth_by, incomplete)
-    text = sentences(told.words, told.sent, account, comes_to, mined, around)
-    return _answer(
+    incomplete = eth_by == "events" and not (wallet == facts.sender and logs_all_eth(facts, summary))
+    actors = frozenset({sent.sender, *summary.accounts, *([] if sent.to is None else [sent.to])})
+    transaction = replace(transaction, texts=replace(transaction.texts, actors=actors))
+    effect = WalletEffect(wallet, moved, eth_by, incomplete)
+    text = describe_transaction(transaction.texts, transaction.sent, summary, effect, mined, around)
+    return _build_answer(
         ctx,
-        told,
-        account.kind,
+        transaction,
+        summary.kind,
         text,
-        whose=whose,
+        wallet=wallet,
         moved=moved,
         eth_by=eth_by,
         incomplete=incomplete,
         others=others,
-        steps=account.steps,
+        steps=summary.steps,
     )
 
 
-def _whose(sent: SentTransaction, account: TransactionAccount) -> Address | None:
-    """The sender, or the one account whose operation it carried."""
-    if not account.accounts:
+def _find_wallet(sent: SentTransaction, summary: TransactionSummary) -> Address | None:
+    """The sender, or the one account whose operation it carried; None: there are several."""
+    if not summary.accounts:
         return sent.sender
-    return account.accounts[0] if len(account.accounts) == 1 else None
+    return summary.accounts[0] if len(summary.accounts) == 1 else None
 
 
-async def _eth_moves(
+async def _net_with_eth(
     ctx: Context,
-    told: _ExplainFacts,
-    doing: TransactionFacts,
-    account: TransactionAccount,
-    whose: Address | None,
-    came: Nets,
+    transaction: _TransactionRecord,
+    facts: TransactionFacts,
+    summary: TransactionSummary,
+    wallet: Address | None,
+    changes: NetChanges,
     mined: MinedTransaction,
     around: BlockAround,
     meter: Meter,
 ) -> tuple[dict[Address, int], EthBy]:
-    """What came to the wallet and left it, and how its eth is known."""
-    if whose is None:
+    """The wallet's net changes by asset, and how its eth is known."""
+    if wallet is None:
         return {}, "events"
-    moved = came.get(whose, {})
-    is_sender = whose == doing.sender
+    moved = changes.get(wallet, {})
+    is_sender = wallet == facts.sender
     alone = around.by_sender == 0 if is_sender else around.others == 0
-    own = told.sent.is_the_chains_own()
-    if alone and not own and whose != around.miner:
-        least_wei = doing.value_wei + mined.fee_wei() if is_sender else 0
-        change = await read_change(ctx.node, whose, least_wei, around, meter)
+    is_chains_own = transaction.sent.is_the_chains_own()
+    if alone and not is_chains_own and wallet != around.miner:
+        least_wei = facts.value_wei + mined.fee_wei() if is_sender else 0
+        change = await read_change(ctx.node, wallet, least_wei, around, meter)
         if change is not None:
             wei = change + (mined.fee_wei() if is_sender else 0)
-            return _put(moved, wei), "balance"
-    return _put(moved, told_eth(doing, account, whose)), "events"
+            return _add_eth(moved, wei), "balance"
+    return _add_eth(moved, sum_logged_eth(facts, summary, wallet)), "events"
 
 
-def _put(moved: Mapping[Address, int], wei: int) -> dict[Address, int]:
+def _add_eth(moved: Mapping[Address, int], wei: int) -> dict[Address, int]:
     return {**({ZERO_ADDRESS: wei} if wei else {}), **moved}
 
 
-def _with_eth(
-    doing: TransactionFacts, account: TransactionAccount, wallet: Address, came: Nets
+def _add_logged_eth(
+    facts: TransactionFacts, summary: TransactionSummary, wallet: Address, changes: NetChanges
 ) -> dict[Address, int]:
-    return _put(came.get(wallet, {}), told_eth(doing, account, wallet))
+    return _add_eth(changes.get(wallet, {}), sum_logged_eth(facts, summary, wallet))
 
 
-def _wallet_moves(
-    ctx: Context, told: _ExplainFacts, wallet: Address, moved: dict[Address, int]
+def _present_moves(
+    ctx: Context, transaction: _TransactionRecord, wallet: Address, moved: dict[Address, int]
 ) -> WalletMoves:
-    return WalletMoves(wallet, *_sides(ctx, told, moved))
+    return WalletMoves(wallet, *_split_moves(ctx, transaction, moved))
 
 
-def _sides(
-    ctx: Context, told: _ExplainFacts, moved: dict[Address, int]
+def _split_moves(
+    ctx: Context, transaction: _TransactionRecord, moved: dict[Address, int]
 ) -> tuple[list[AssetAmount], list[AssetAmount]]:
-    paid = [_amount(ctx, told, MovedAsset(asset, -raw)) for asset, raw in moved.items() if raw < 0]
-    got = [_amount(ctx, told, MovedAsset(asset, raw)) for asset, raw in moved.items() if raw > 0]
+    paid = [
+        _present_amount(ctx, transaction, MovedAsset(asset, -raw)) for asset, raw in moved.items() if raw < 0
+    ]
+    got = [
+        _present_amount(ctx, transaction, MovedAsset(asset, raw)) for asset, raw in moved.items() if raw > 0
+    ]
     return paid[:MOST_STEPS], got[:MOST_STEPS]
 
 
-def _amount(ctx: Context, told: _ExplainFacts, moved: MovedAsset) -> AssetAmount:
-    label = told.known.label(moved.asset)
+def _present_amount(ctx: Context, transaction: _TransactionRecord, moved: MovedAsset) -> AssetAmount:
+    label = transaction.entities.label(moved.asset)
     return amount(moved.raw, moved.asset, label.decimals, present_token(label).symbol, ctx.contracts)
 
 
-# --- what failed, and what is in no block ----------------------------------------------------------
+# --- failed and pending transactions ---------------------------------------------------------------
 
 
 def _explain_failed(
-    ctx: Context, told: _ExplainFacts, mined: MinedTransaction, reason: str | None
+    ctx: Context, transaction: _TransactionRecord, mined: MinedTransaction, reason: str | None
 ) -> Explanation:
-    sent, around = told.sent, told.around
+    sent, around = transaction.sent, transaction.around
     assert around is not None
-    tried = call_text(told.words, sent, "tried")
-    fee = fee_text(sent, mined, around)
+    tried = describe_call(transaction.texts, sent, "tried")
+    fee = describe_fee(sent, mined, around)
     if reason == OUT_OF_GAS and mined.gas_used >= sent.gas_limit:
         why = "It used all the gas it was given: it ran out of it."
     elif reason:
@@ -376,34 +387,34 @@ def _explain_failed(
     else:
         why = "Why cannot be told: on the state before its block it does not fail, or cannot be run."
     text = f"It failed: nothing moved but its fee. {tried} {why} {fee}"
-    return _answer(ctx, told, _kind_of_call(sent), text, reverts=reason)
+    return _build_answer(ctx, transaction, _classify_call(sent), text, reverts=reason)
 
 
-def _pending(ctx: Context, told: _ExplainFacts) -> Explanation:
-    wants = call_text(told.words, told.sent, "wants")
+def _explain_pending(ctx: Context, transaction: _TransactionRecord) -> Explanation:
+    wants = describe_call(transaction.texts, transaction.sent, "wants")
     text = f"It is in no block yet: it may go through, fail, or be dropped. {wants}"
-    return _answer(ctx, told, _kind_of_call(told.sent), text)
+    return _build_answer(ctx, transaction, _classify_call(transaction.sent), text)
 
 
-def _kind_of_call(sent: SentTransaction) -> Kind:
-    """What a transaction without logs was about, by what it calls."""
+def _classify_call(sent: SentTransaction) -> Kind:
+    """The kind of a transaction without logs, by its call."""
     if sent.to is None:
         return "contract_made"
     if not sent.data:
         return "transfer"
-    known = known_call(sent)
+    known = find_known_call(sent)
     return "call" if known is None else known.kind
 
 
 # --- the answer ------------------------------------------------------------------------------------
 
 
-def _answer(
+def _build_answer(
     ctx: Context,
-    told: _ExplainFacts,
+    transaction: _TransactionRecord,
     kind: Kind,
     text: str,
-    whose: Address | None = None,
+    wallet: Address | None = None,
     moved: dict[Address, int] | None = None,
     eth_by: EthBy = "events",
     incomplete: bool = False,
@@ -411,14 +422,14 @@ def _answer(
     steps: Sequence[TransactionStep] = (),
     reverts: str | None = None,
 ) -> Explanation:
-    sent, mined, around = told.sent, told.mined, told.around
+    sent, mined, around = transaction.sent, transaction.mined, transaction.around
     is_over = mined is not None and mined.succeeded
-    paid, got = _sides(ctx, told, moved or {})
+    paid, got = _split_moves(ctx, transaction, moved or {})
     return Explanation(
         text=text,
         chain_id=ctx.chain_id,
-        block=told.stands.number,
-        block_time=when(told.stands.timestamp_s),
+        block=transaction.index_block.number,
+        block_time=when(transaction.index_block.timestamp_s),
         hash=sent.hash,
         status="pending" if mined is None else "success" if is_over else "failed",
         kind=kind,
@@ -426,28 +437,28 @@ def _answer(
         tx_time=None if around is None else when(around.ref.timestamp_s),
         sender=sent.sender,
         to=sent.to,
-        whose=whose if is_over else sent.sender,
+        whose=wallet if is_over else sent.sender,
         paid=paid,
         got=got,
         eth_by=eth_by,
         incomplete=incomplete,
         fee_eth=None if mined is None else eth(mined.fee_wei()),
         others=list(others),
-        steps=[_step(ctx, told, step) for step in steps[:MOST_STEPS]],
+        steps=[_present_step(ctx, transaction, step) for step in steps[:MOST_STEPS]],
         more_steps=max(0, len(steps) - MOST_STEPS),
         reverts=reverts,
     )
 
 
-def _step(ctx: Context, told: _ExplainFacts, step: TransactionStep) -> ExplainedStep:
+def _present_step(ctx: Context, transaction: _TransactionRecord, step: TransactionStep) -> ExplainedStep:
     return ExplainedStep(
         kind=step.kind,
-        text=f"{upper(told.words.step(step))}.",
-        who=step.who,
+        text=f"{capitalize(transaction.texts.describe(step))}.",
+        who=step.actor,
         to=step.to,
         venue=step.venue,
         at=step.at,
-        token=None if step.token is None else present_token(told.known.label(step.token)),
-        paid=None if step.paid is None else _amount(ctx, told, step.paid),
-        got=None if step.got is None else _amount(ctx, told, step.got),
+        token=None if step.token is None else present_token(transaction.entities.label(step.token)),
+        paid=None if step.paid is None else _present_amount(ctx, transaction, step.paid),
+        got=None if step.got is None else _present_amount(ctx, transaction, step.got),
     )

@@ -1,4 +1,4 @@
-"""Works out what a word is: a symbol, an address, a transaction's hash, a pool's id."""
+"""Finds out what a query is: a symbol, an address, a transaction's hash, a pool's id."""
 
 import re
 
@@ -10,15 +10,15 @@ from roundtrip.domain.base.errors import CallerFault, ServiceFull
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import looking, present_token, quote_token, reading, when
-from roundtrip.services.wallets.names import called_so, scam_text
+from roundtrip.services.wallets.names import find_wallets_named, scam_text
 from roundtrip.store.community import public_names
 from roundtrip.store.community.public_names import Bearer
 from roundtrip.store.index import cursor, deployers, tokens
 from roundtrip.store.wallets import look_up
 
-from .entities import KnownEntities, Question, pool_question, token_question
+from .entities import KnownEntities, Question, build_pool_question, build_token_question
 from .explain import ExplainParams, explain
-from .look_up_address import what_address
+from .look_up_address import identify_address
 from .look_up_answer import (
     BY_ADDRESS,
     MOST_CHARACTERS,
@@ -26,12 +26,12 @@ from .look_up_answer import (
     LookUpAnswer,
     LookUpParams,
     TransactionAnswer,
-    label_of,
-    launch_part,
-    launch_text,
-    look_up_answer,
-    on_day,
-    pool_found,
+    answer_pool,
+    build_answer,
+    describe_launch,
+    format_time,
+    present_launch,
+    read_label,
 )
 
 _WRITTEN = re.compile(r"(?:ethereum:)?(?:0x)?(?P<digits>[0-9a-f]{40}|[0-9a-f]{64})[.,;:]*", re.IGNORECASE)
@@ -43,141 +43,152 @@ _STRANGERS = "That is what strangers call it, and no proof of whose it is."
 
 
 async def find(ctx: Context, params: LookUpParams) -> UseCaseAnswer[LookUpAnswer]:
-    """What the query is; of kind ``nothing`` where it is nothing that is known. Raises CallerFault
-    (bad_input) where nothing visible was asked, NodeFault and ServiceFull where it could not be found out."""
+    """Finds what the query is; kind ``nothing`` if it is unknown. Raises CallerFault (bad_input) when the
+    query has no visible characters, and NodeFault or ServiceFull when the answer cannot be read."""
     query = names.clean(params.query, MOST_CHARACTERS)
     if not query:
         raise CallerFault("bad_input", "The query has nothing in it that can be seen.")
     meter = Meter()
-    ttl_ms, written = ctx.policy.answer_ttl_ms, _WRITTEN.fullmatch(query)
-    word = "" if written is None else "0x" + written["digits"].lower()
-    if len(word) == len(ZERO_ADDRESS):
-        found = await what_address(ctx, query, Address(word), meter)
-    elif word:
-        found, ttl_ms = await _word(ctx, query, word, meter)
+    ttl_ms, match = ctx.policy.answer_ttl_ms, _WRITTEN.fullmatch(query)
+    hex_word = "" if match is None else "0x" + match["digits"].lower()
+    if len(hex_word) == len(ZERO_ADDRESS):
+        answer = await identify_address(ctx, query, Address(hex_word), meter)
+    elif hex_word:
+        answer, ttl_ms = await _look_up_word(ctx, query, hex_word, meter)
     else:
-        found = await _symbol(ctx, query)
-    found = await _with_marks(ctx, found)
-    return UseCaseAnswer(found, ttl_ms=ttl_ms, meter=meter)
+        answer = await _look_up_symbol(ctx, query)
+    answer = await _add_scam_marks(ctx, answer)
+    return UseCaseAnswer(answer, ttl_ms=ttl_ms, meter=meter)
 
 
-async def _with_marks(ctx: Context, found: LookUpAnswer) -> LookUpAnswer:
-    """With what enough people say of the wallets that it names. Raises ServiceFull."""
-    named = {found.address: "It", found.launch and found.launch.deployer: "Its deployer"}
-    wallets = {Address(one): who for one, who in named.items() if one}
+async def _add_scam_marks(ctx: Context, answer: LookUpAnswer) -> LookUpAnswer:
+    """Adds the scam marks of the wallets that the answer names. Raises ServiceFull."""
+    subjects = {answer.address: "It", answer.launch and answer.launch.deployer: "Its deployer"}
+    wallets = {Address(address): subject for address, subject in subjects.items() if address}
     if not wallets:
-        return found
+        return answer
     async with looking(ctx) as (connection, _):
         marked = await public_names.scams(connection, wallets)
-    said = [scam_text(wallets[one], people) for one, people in marked.items()]
-    return msgspec.structs.replace(found, text=" ".join([found.text, *said]))
+    sentences = [scam_text(wallets[wallet], people) for wallet, people in marked.items()]
+    return msgspec.structs.replace(answer, text=" ".join([answer.text, *sentences]))
 
 
 def shared_as(params: LookUpParams) -> str:
-    """What makes two queries the same. Capitals stay: the answer repeats the query."""
+    """The key under which equal queries share an answer. Case matters: the answer repeats the query."""
     return names.clean(params.query, MOST_CHARACTERS)
 
 
 # --- a symbol --------------------------------------------------------------------------------------
 
 
-async def _symbol(ctx: Context, query: str) -> LookUpAnswer:
-    async with reading(ctx) as (connection, stands):
-        at = stands.block
-        # A symbol is kept cut: of a longer word nobody knows who bears it.
+async def _look_up_symbol(ctx: Context, query: str) -> LookUpAnswer:
+    async with reading(ctx) as (connection, index_cursor):
+        block = index_cursor.block
+        # Symbols are stored cut, so a longer query cannot be looked up.
         key = (names.symbol_key(query) or "") if len(query) <= names.SYMBOL_LENGTH else ""
-        borne = await look_up.bearers(connection, key)
-        if not borne.launched and key.startswith("$"):
+        symbol_bearers = await look_up.bearers(connection, key)
+        if not symbol_bearers.launched and key.startswith("$"):
             key = key[1:]
-            borne = await look_up.bearers(connection, key)
+            symbol_bearers = await look_up.bearers(connection, key)
         unread = _UNREAD if await look_up.has_unread(connection) else ""
-        if borne.newest_id is None or borne.oldest_id is None:
-            is_own = bool(_HEX.fullmatch(query) or _money_text(ctx, key))
-            wallets = [] if is_own else await called_so(connection, query)
+        if symbol_bearers.newest_id is None or symbol_bearers.oldest_id is None:
+            is_other = bool(_HEX.fullmatch(query) or _describe_money(ctx, key))
+            wallets = [] if is_other else await find_wallets_named(connection, query)
             if wallets:
-                said = _wallet_said(query, wallets, borne.strangers)
-                return look_up_answer(ctx, at, query, "wallet", said, wallets[0].wallet)
-            strangers = await tokens.strangers_with(connection, key) if borne.strangers else []
-            return _no_symbol(ctx, query, at, key, borne.strangers, strangers, unread)
-        ids = {borne.newest_id, borne.oldest_id}
+                sentences = _describe_named_wallet(query, wallets, symbol_bearers.strangers)
+                return build_answer(ctx, block, query, "wallet", sentences, wallets[0].wallet)
+            strangers = await tokens.strangers_with(connection, key) if symbol_bearers.strangers else []
+            return _answer_no_symbol(ctx, query, block, key, symbol_bearers.strangers, strangers, unread)
+        ids = {symbol_bearers.newest_id, symbol_bearers.oldest_id}
         labels = await tokens.labels(connection, ids)
         launches = await look_up.launches_of(connection, ids)
-        newest, oldest = launches[borne.newest_id], launches[borne.oldest_id]
+        newest, oldest = launches[symbol_bearers.newest_id], launches[symbol_bearers.oldest_id]
         record = (await deployers.records(connection, [newest.deployer_id]))[newest.deployer_id]
-    label, first = labels[borne.newest_id], labels[borne.oldest_id]
-    others = borne.launched - 1
-    said = [f"{quote_token(label)} is the token from the launchpad with that symbol that was launched last."]
+    label, oldest_label = labels[symbol_bearers.newest_id], labels[symbol_bearers.oldest_id]
+    others = symbol_bearers.launched - 1
+    sentences = [
+        f"{quote_token(label)} is the token from the launchpad with that symbol that was launched last."
+    ]
     if others:
-        bear = "other from the launchpad bears" if others == 1 else "others from the launchpad bear"
-        said.append(f"{others:,} {bear} it; the oldest is {first.address}, launched {on_day(oldest.at_s)}.")
-    if borne.strangers:
-        bear = "token from elsewhere bears" if borne.strangers == 1 else "tokens from elsewhere bear"
-        said.append(f"{borne.strangers:,} {bear} it, too.")
-    said += [launch_text(newest, record), unread, _money_text(ctx, key), BY_ADDRESS]
-    bearers = BearersAnswer(others, borne.strangers, present_token(first), when(oldest.at_s))
-    return look_up_answer(
+        verb = "other from the launchpad bears" if others == 1 else "others from the launchpad bear"
+        launched = format_time(oldest.at_s)
+        sentences.append(f"{others:,} {verb} it; the oldest is {oldest_label.address}, launched {launched}.")
+    if symbol_bearers.strangers:
+        verb = "token from elsewhere bears" if symbol_bearers.strangers == 1 else "tokens from elsewhere bear"
+        sentences.append(f"{symbol_bearers.strangers:,} {verb} it, too.")
+    sentences += [describe_launch(newest, record), unread, _describe_money(ctx, key), BY_ADDRESS]
+    bearers = BearersAnswer(others, symbol_bearers.strangers, present_token(oldest_label), when(oldest.at_s))
+    return build_answer(
         ctx,
-        at,
+        block,
         query,
         "token",
-        said,
+        sentences,
         label.address,
         token=present_token(label),
-        launch=launch_part(ctx, newest, record),
+        launch=present_launch(ctx, newest, record),
         bearers=bearers,
     )
 
 
-def _wallet_said(query: str, wallets: list[Bearer], strangers: int) -> list[str]:
+def _describe_named_wallet(query: str, wallets: list[Bearer], strangers: int) -> list[str]:
     first, others = wallets[0], len(wallets) - 1
-    said = [f'{first.people} people call the wallet {first.wallet} "{names.reason(query)}".', _STRANGERS]
+    sentences = [
+        f'{first.people} people call the wallet {first.wallet} "{names.reason(query)}".',
+        _STRANGERS,
+    ]
     if others:
-        said.append(f"{others} more {'is' if others == 1 else 'are'} called so by enough people.")
+        sentences.append(f"{others} more {'is' if others == 1 else 'are'} called so by enough people.")
     if strangers:
-        said.append(f"{strangers:,} {'token bears' if strangers == 1 else 'tokens bear'} it as a symbol.")
-    return said
+        sentences.append(
+            f"{strangers:,} {'token bears' if strangers == 1 else 'tokens bear'} it as a symbol."
+        )
+    return sentences
 
 
-def _no_symbol(
-    ctx: Context, query: str, at: BlockRef, key: str, count: int, strangers: list[Address], unread: str
+def _answer_no_symbol(
+    ctx: Context, query: str, block: BlockRef, key: str, count: int, strangers: list[Address], unread: str
 ) -> LookUpAnswer:
     shown = f'"{names.reason(query)}"'
     if _HEX.fullmatch(query):
         digits = len(query) - 2
-        said = [f"{shown} has {digits} hex digits: an address has 40, a hash or a pool's id 64."]
-        return look_up_answer(ctx, at, query, "nothing", said)
-    said = [f"No token from the launchpad that we have read bears the symbol {shown}.", unread]
+        sentences = [f"{shown} has {digits} hex digits: an address has 40, a hash or a pool's id 64."]
+        return build_answer(ctx, block, query, "nothing", sentences)
+    sentences = [f"No token from the launchpad that we have read bears the symbol {shown}.", unread]
     if len(query) > names.SYMBOL_LENGTH:
-        said = [f"{shown} is longer than the {names.SYMBOL_LENGTH} characters that are kept of a symbol."]
+        sentences = [
+            f"{shown} is longer than the {names.SYMBOL_LENGTH} characters that are kept of a symbol."
+        ]
     if count == 1:
-        said.append(f"One token from elsewhere bears it: {strangers[0]}.")
+        sentences.append(f"One token from elsewhere bears it: {strangers[0]}.")
     elif count:
-        said.append(f"{count:,} tokens from elsewhere bear it, such as {', '.join(strangers)}.")
-    said.append(_money_text(ctx, key))
-    said += [_LOOKED_FOR, BY_ADDRESS]
-    return look_up_answer(ctx, at, query, "nothing", said)
+        sentences.append(f"{count:,} tokens from elsewhere bear it, such as {', '.join(strangers)}.")
+    sentences.append(_describe_money(ctx, key))
+    sentences += [_LOOKED_FOR, BY_ADDRESS]
+    return build_answer(ctx, block, query, "nothing", sentences)
 
 
-def _money_text(ctx: Context, key: str) -> str:
-    """Whoever asks for the money by its name is not to take a stranger's token for it."""
+def _describe_money(ctx: Context, key: str) -> str:
+    """Names the real eth, weth or usdg, so that a query for it does not end at an impostor token."""
     if key == "eth":
         return "Eth itself is the chain's own money and has no address."
-    own = {"weth": ctx.contracts.weth, "usdg": ctx.contracts.usdg}
-    return f"The {key} that is money here is {own[key]}." if key in own else ""
+    money = {"weth": ctx.contracts.weth, "usdg": ctx.contracts.usdg}
+    return f"The {key} that is money here is {money[key]}." if key in money else ""
 
 
 # --- thirty-two bytes ------------------------------------------------------------------------------
 
 
-async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[LookUpAnswer, int]:
-    """A pool of the index; a transaction; a pool that the chain knows. With how long that holds, in ms."""
+async def _look_up_word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[LookUpAnswer, int]:
+    """Looks up 32 bytes: an indexed pool, else a transaction, else a v4 pool on the chain. Returns the answer
+    and its lifetime in ms."""
     ttl_ms = ctx.policy.answer_ttl_ms
     try:
-        async with reading(ctx) as (connection, stands):
+        async with reading(ctx) as (connection, index_cursor):
             pools = await cursor.pools_at(connection, [word], cursor.Ids())
             if word in pools:
-                label = await label_of(connection, pools[word].token)
-                return pool_found(ctx, stands.block, query, pools[word], label), ttl_ms
+                label = await read_label(connection, pools[word].token)
+                return answer_pool(ctx, index_cursor.block, query, pools[word], label), ttl_ms
     except ServiceFull as full:
         if full.code != "busy":
             raise
@@ -187,25 +198,25 @@ async def _word(ctx: Context, query: str, word: str, meter: Meter) -> tuple[Look
         if fault.code != "not_found":
             raise
     else:
-        one = explained.answer
-        short = TransactionAnswer(one.hash, one.status, one.kind, one.text)
-        text = f"It is a transaction. {one.text}"
-        at = BlockRef(one.block, "", round(one.block_time.timestamp()))
-        return look_up_answer(ctx, at, query, "transaction", [text], transaction=short), explained.ttl_ms
+        explanation = explained.answer
+        short = TransactionAnswer(explanation.hash, explanation.status, explanation.kind, explanation.text)
+        text = f"It is a transaction. {explanation.text}"
+        block = BlockRef(explanation.block, "", round(explanation.block_time.timestamp()))
+        return build_answer(ctx, block, query, "transaction", [text], transaction=short), explained.ttl_ms
     head = ctx.heads.current().block
-    known, limit = KnownEntities(), ctx.policy.read_gas_limit
-    await _put(ctx, [pool_question(word, "v4", known, ctx.contracts, head, limit)], meter)
-    market = known.markets.get(word)
+    entities, limit = KnownEntities(), ctx.policy.read_gas_limit
+    await _ask(ctx, [build_pool_question(word, "v4", entities, ctx.contracts, head, limit)], meter)
+    market = entities.markets.get(word)
     if market is None:
-        said = ["No transaction of that hash is known, and no v4 pool of that id."]
-        # It may be on its way to the node.
-        return look_up_answer(ctx, head, query, "nothing", said), ctx.policy.node_fault_ttl_ms
-    await _put(ctx, [token_question(market.token, known, head, limit)], meter)
-    return pool_found(ctx, head, query, market, known.label(market.token)), ttl_ms
+        sentences = ["No transaction of that hash is known, and no v4 pool of that id."]
+        # The transaction may reach the node a moment later.
+        return build_answer(ctx, head, query, "nothing", sentences), ctx.policy.node_fault_ttl_ms
+    await _ask(ctx, [build_token_question(market.token, entities, head, limit)], meter)
+    return answer_pool(ctx, head, query, market, entities.label(market.token)), ttl_ms
 
 
-async def _put(ctx: Context, asked: list[Question], meter: Meter) -> None:
-    answers = await ctx.node.batch([call for one in asked for call in one.calls], meter)
-    for one in asked:
-        one.read(answers[: len(one.calls)])
-        answers = answers[len(one.calls) :]
+async def _ask(ctx: Context, questions: list[Question], meter: Meter) -> None:
+    answers = await ctx.node.batch([call for question in questions for call in question.calls], meter)
+    for question in questions:
+        question.read(answers[: len(question.calls)])
+        answers = answers[len(question.calls) :]

@@ -1,4 +1,4 @@
-"""What is said of what a word is: of pools, launches and tokens."""
+"""The answer to a lookup: its schema, and its text on pools, launches and tokens."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -18,7 +18,7 @@ from roundtrip.store.index.deployers import DeployerLaunches
 from roundtrip.store.index.tokens import Label
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.wallets.look_up import LaunchFound
-from roundtrip.venues.base import Contracts, quote_name
+from roundtrip.venues.base import quote_name
 
 FoundKind = Literal["token", "wallet", "contract", "pool", "transaction", "nothing"]
 LaunchStands = Literal["curve", "graduating", "graduated", "rescued", "pool"]
@@ -131,96 +131,97 @@ _ENDED: dict[LaunchStands, str] = {
     "graduated": "Nothing trades there any more: its token has graduated to a pool.",
     "rescued": "Nothing trades there any more: the launchpad's owner took what lay in it.",
 }
-"""Of a curve that is over."""
+"""Said of a curve that has ended."""
 _PARTS = ("token", "launch", "bearers", "pool", "wallet", "transaction")
-"""Of an answer: those are there that say something."""
+"""Optional parts of an answer."""
 
 
-def pool_found(
+def answer_pool(
     ctx: Context,
-    at: BlockRef,
+    block: BlockRef,
     query: str,
     pool: PoolPlace | KnownMarket,
     label: Label,
     launch: LaunchFound | None = None,
     record: DeployerLaunches = deployers.NOTHING,
 ) -> LookUpAnswer:
-    """A place where a token trades, or traded: a curve's end is its launch's."""
+    """The answer for a pool or curve where a token trades, or traded. The launch says whether a curve
+    ended."""
     opened = when(pool.spot.at_s) if isinstance(pool, PoolPlace) else None
-    quote = quote_of(ctx.contracts, pool.quote)
+    quote = quote_name(pool.quote, ctx.contracts)
     answer = PoolAnswer(pool.kind, pool.at, present_token(label), quote, opened)
-    since = f", opened {on_day(pool.spot.at_s)}" if isinstance(pool, PoolPlace) else ""
-    said = [f"It is {TRAITS[pool.kind].described} of {asset_text(ctx, label)}, against {quote}{since}."]
-    own = launch if launch is not None and launch.at == pool.at else None
-    if own is not None:
-        said.append(_ENDED.get(stands_as(own), ""))
-    part = None if own is None else launch_part(ctx, own, record)
+    since = f", opened {format_time(pool.spot.at_s)}" if isinstance(pool, PoolPlace) else ""
+    sentences = [
+        f"It is {TRAITS[pool.kind].described} of {describe_asset(ctx, label)}, against {quote}{since}."
+    ]
+    own_launch = launch if launch is not None and launch.at == pool.at else None
+    if own_launch is not None:
+        sentences.append(_ENDED.get(find_launch_state(own_launch), ""))
+    part = None if own_launch is None else present_launch(ctx, own_launch, record)
     address = pool.at if len(pool.at) == len(ZERO_ADDRESS) else None
-    return look_up_answer(
-        ctx, at, query, "pool", said, address, token=present_token(label), pool=answer, launch=part
+    return build_answer(
+        ctx, block, query, "pool", sentences, address, token=present_token(label), pool=answer, launch=part
     )
 
 
-def launch_part(ctx: Context, found: LaunchFound, record: DeployerLaunches) -> LaunchAnswer:
+def present_launch(ctx: Context, launch: LaunchFound, record: DeployerLaunches) -> LaunchAnswer:
     return LaunchAnswer(
-        deployer=found.deployer,
-        launched_at=when(found.at_s),
-        launched_block=found.block_number,
-        stands=stands_as(found),
-        at=found.at,
-        quote=quote_of(ctx.contracts, found.quote),
+        deployer=launch.deployer,
+        launched_at=when(launch.at_s),
+        launched_block=launch.block_number,
+        stands=find_launch_state(launch),
+        at=launch.at,
+        quote=quote_name(launch.quote, ctx.contracts),
         deployer_launches=record.launches,
         deployer_graduated=record.graduated,
     )
 
 
-def stands_as(found: LaunchFound) -> LaunchStands:
-    return "pool" if found.generation == 1 else _STANDS[found.stands]
+def find_launch_state(launch: LaunchFound) -> LaunchStands:
+    return "pool" if launch.generation == 1 else _STANDS[launch.stands]
 
 
-def launch_text(found: LaunchFound, record: DeployerLaunches) -> str:
-    stands = stands_as(found)
-    at = "" if stands in ("graduated", "graduating") else f" ({found.at})"
-    text = f"{found.deployer} launched it {on_day(found.at_s)}. {_STANDS_TEXT[stands]}{at}."
+def describe_launch(launch: LaunchFound, record: DeployerLaunches) -> str:
+    state = find_launch_state(launch)
+    at = "" if state in ("graduated", "graduating") else f" ({launch.at})"
+    text = f"{launch.deployer} launched it {format_time(launch.at_s)}. {_STANDS_TEXT[state]}{at}."
     if record.launches > 1:
-        launches = count_text(record.launches, "token")
+        launches = format_count(record.launches, "token")
         text += f" That deployer launched {launches}; {record.graduated:,} graduated."
     return text
 
 
-def count_text(number: int, what: str) -> str:
-    more = "or more " if number >= deployers.MOST_LAUNCHES else ""
-    return f"{number:,} {more}{what}{'' if number == 1 else 's'}"
+def format_count(number: int, what: str) -> str:
+    open_end = "or more " if number >= deployers.MOST_LAUNCHES else ""
+    return f"{number:,} {open_end}{what}{'' if number == 1 else 's'}"
 
 
-def on_day(at_s: int) -> str:
+def format_time(at_s: int) -> str:
     return f"on {when(at_s):%Y-%m-%d} at {when(at_s):%H:%M} UTC"
 
 
-def quote_of(contracts: Contracts, quote: Address) -> str:
-    return quote_name(quote, contracts)
-
-
-def asset_text(ctx: Context, label: Label) -> str:
+def describe_asset(ctx: Context, label: Label) -> str:
     name = quote_name(label.address, ctx.contracts)
     return quote_token(label) if name == label.address else name
 
 
-def look_up_answer(
+def build_answer(
     ctx: Context,
-    at: BlockRef,
+    block: BlockRef,
     query: str,
     kind: FoundKind,
-    said: list[str],
+    sentences: list[str],
     address: str | None = None,
-    **more: Any,
+    **parts: Any,
 ) -> LookUpAnswer:
-    text = " ".join(one for one in said if one)
-    shown = {**dict.fromkeys(_PARTS), **more}
-    return LookUpAnswer(text, ctx.chain_id, at.number, when(at.timestamp_s), query, kind, address, **shown)
+    text = " ".join(sentence for sentence in sentences if sentence)
+    shown = {**dict.fromkeys(_PARTS), **parts}
+    return LookUpAnswer(
+        text, ctx.chain_id, block.number, when(block.timestamp_s), query, kind, address, **shown
+    )
 
 
-async def label_of(connection: Connection, token: Address) -> Label:
+async def read_label(connection: Connection, token: Address) -> Label:
     token_id = await addresses.id_of(connection, token)
-    known = {} if token_id is None else await tokens.labels(connection, [token_id])
-    return known.get(token_id or 0) or Label(token, None, None, None, None)
+    labels = {} if token_id is None else await tokens.labels(connection, [token_id])
+    return labels.get(token_id or 0) or Label(token, None, None, None, None)

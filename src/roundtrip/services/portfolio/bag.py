@@ -1,4 +1,4 @@
-"""What the key's wallet holds: what it would bring now, what it cost, and what has changed since."""
+"""``my_bag``: the tokens of the key's wallet, their worth now, their cost, and what changed since."""
 
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
@@ -167,26 +167,27 @@ class MyBag(IndexAnswer, frozen=True, rename="camel"):
 
 
 MOST_SAID = 3
-"""So many tokens stand in the text; each has its own row."""
+"""Tokens in the text; each has its own row."""
 
 
 @dataclass(frozen=True, slots=True)
 class BagRecord:
-    """By the index. ``is_part``: there is more. By token: ``then``, ``now``: checks that are kept."""
+    """The wallet's tokens by the index. ``is_part``: there are more. By token id: ``sales`` by the deployer,
+    ``withdrawals`` of liquidity, and the stored checks at the first buy (``then``) and ``now``."""
 
-    stands: Cursor
+    index_cursor: Cursor
     held: Sequence[BagToken]
     is_part: bool
     labels: Mapping[int, Label]
-    sold: Mapping[int, DeployerSold]
-    left: Mapping[int, LiquidityLeft]
+    sales: Mapping[int, DeployerSold]
+    withdrawals: Mapping[int, LiquidityLeft]
     then: Mapping[int, StoredCheck]
     now: Mapping[int, StoredCheck]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeValues:
-    """By the node; ``head`` None: it did not answer. ``values``: by token, of those it holds some of."""
+    """What the node answered; ``head`` None: it did not. ``values``: by id of the tokens with a balance."""
 
     head: ChainHead | None
     views: WalletViews
@@ -194,7 +195,7 @@ class NodeValues:
 
 
 @dataclass(frozen=True, slots=True)
-class _TokenSum:
+class _TokenValue:
     """One token in wei; None: not known."""
 
     worth_wei: int | None
@@ -202,176 +203,186 @@ class _TokenSum:
     gain_wei: int | None
 
 
-def present(chain_id: int, wallet: Address, known: BagRecord, read: NodeValues, policy: Policy) -> MyBag:
+def present(chain_id: int, wallet: Address, bag: BagRecord, node_values: NodeValues, policy: Policy) -> MyBag:
     """Every field of the answer."""
     rows, sums, gone = [], [], 0
-    for one in known.held:
-        label = known.labels[one.token_id]
-        seen = read.views.tokens.get(label.address, WalletToken())
-        if seen.amount_raw == 0:
+    for holding in bag.held:
+        label = bag.labels[holding.token_id]
+        view = node_values.views.tokens.get(label.address, WalletToken())
+        if view.amount_raw == 0:
             gone += 1
             continue
-        own = _sum(one, seen.amount_raw, read.values.get(one.token_id))
-        rows.append(_row(one, known, label, seen, read.values.get(one.token_id), own, policy))
-        sums.append(own)
-    worths = [own.worth_wei for own in sums if own.worth_wei is not None]
-    gains = [own.gain_wei for own in sums if own.gain_wei is not None]
-    block = known.stands.block
+        token_value = _value_token(holding, view.amount_raw, node_values.values.get(holding.token_id))
+        rows.append(
+            _present_row(
+                holding, bag, label, view, node_values.values.get(holding.token_id), token_value, policy
+            )
+        )
+        sums.append(token_value)
+    worths = [token_value.worth_wei for token_value in sums if token_value.worth_wei is not None]
+    gains = [token_value.gain_wei for token_value in sums if token_value.gain_wei is not None]
+    block = bag.index_cursor.block
     answer = MyBag(
         text="",
         chain_id=chain_id,
         block=block.number,
         block_time=when(block.timestamp_s),
         wallet=wallet,
-        at_block=None if read.head is None else read.head.block.number,
-        worth_eth=_eth(sum(worths)) if worths else None,
-        gain_eth=_eth(sum(gains)) if gains else None,
+        at_block=None if node_values.head is None else node_values.head.block.number,
+        worth_eth=_format_eth(sum(worths)) if worths else None,
+        gain_eth=_format_eth(sum(gains)) if gains else None,
         unvalued=sum(row.sells == "unknown" for row in rows),
         gone=gone,
-        at_least=known.is_part,
+        at_least=bag.is_part,
         holdings=rows,
     )
-    text = _text(answer, sum(worths), sum(gains), known)
+    text = _describe(answer, sum(worths), sum(gains), bag)
     return msgspec.structs.replace(answer, text=text)
 
 
-def _sum(one: BagToken, amount_raw: int | None, valued: Valued | None) -> _TokenSum:
+def _value_token(holding: BagToken, amount_raw: int | None, valued: Valued | None) -> _TokenValue:
     worth_wei = (
         valued.wei if isinstance(valued, SellValue) else 0 if isinstance(valued, RefusedCall) else None
     )
-    if one.cost_wei is None or not one.held_raw or amount_raw is None:
-        return _TokenSum(worth_wei, None, None)
-    # What it gave away is neither held nor lost; what it was given cost it nothing that is known.
-    own_raw = min(one.held_raw, amount_raw)
-    cost_wei = one.cost_wei * own_raw // one.held_raw
-    gain_wei = None if worth_wei is None else worth_wei * own_raw // amount_raw - cost_wei
-    return _TokenSum(worth_wei, cost_wei, gain_wei)
+    if holding.cost_wei is None or not holding.held_raw or amount_raw is None:
+        return _TokenValue(worth_wei, None, None)
+    # Tokens given away are neither held nor lost; tokens received as a gift have no known cost.
+    kept_raw = min(holding.held_raw, amount_raw)
+    cost_wei = holding.cost_wei * kept_raw // holding.held_raw
+    gain_wei = None if worth_wei is None else worth_wei * kept_raw // amount_raw - cost_wei
+    return _TokenValue(worth_wei, cost_wei, gain_wei)
 
 
-def _row(
-    one: BagToken,
-    known: BagRecord,
+def _present_row(
+    holding: BagToken,
+    bag: BagRecord,
     label: Label,
-    seen: WalletToken,
+    view: WalletToken,
     valued: Valued | None,
-    own: _TokenSum,
+    token_value: _TokenValue,
     policy: Policy,
 ) -> BagRow:
-    decimals = seen.decimals if label.decimals is None else label.decimals
-    amount = seen.amount_raw
+    decimals = view.decimals if label.decimals is None else label.decimals
+    amount = view.amount_raw
     refused = isinstance(valued, RefusedCall)
     sells: Sells = "yes" if isinstance(valued, SellValue) else "refused" if refused else "unknown"
-    gain_bps = own.gain_wei * BPS // own.cost_wei if own.gain_wei is not None and own.cost_wei else None
+    gain_bps = (
+        token_value.gain_wei * BPS // token_value.cost_wei
+        if token_value.gain_wei is not None and token_value.cost_wei
+        else None
+    )
     return BagRow(
         token=present_token(label),
         amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
         amount_raw=None if amount is None else str(amount),
-        bought_raw=str(one.held_raw),
+        bought_raw=str(holding.held_raw),
         sells=sells,
         reverts=names.reason(valued.reason or "") or None if isinstance(valued, RefusedCall) else None,
-        worth_eth=_eth(own.worth_wei),
+        worth_eth=_format_eth(token_value.worth_wei),
         venue=valued.venue.kind if isinstance(valued, SellValue) else None,
-        cost_eth=_eth(own.cost_wei),
-        gain_eth=_eth(own.gain_wei),
+        cost_eth=_format_eth(token_value.cost_wei),
+        gain_eth=_format_eth(token_value.gain_wei),
         gain_bps=gain_bps,
-        realised_eth=_eth(one.realised_wei),
-        since=when(one.at_s),
-        changes=_changes(one, known, policy),
+        realised_eth=_format_eth(holding.realised_wei),
+        since=when(holding.at_s),
+        changes=_present_changes(holding, bag, policy),
     )
 
 
-def _changes(one: BagToken, known: BagRecord, policy: Policy) -> Changes:
-    token_id = one.token_id
-    sold, left = known.sold.get(token_id), known.left.get(token_id)
+def _present_changes(holding: BagToken, bag: BagRecord, policy: Policy) -> Changes:
+    token_id = holding.token_id
+    sale, withdrawal = bag.sales.get(token_id), bag.withdrawals.get(token_id)
     deployer = None
-    if sold is not None:
-        bps = share_bps(sold.sold_raw, sold.had_raw) or 0
-        deployer = DeployerChange(sold.deployer, str(sold.sold_raw), bps)
+    if sale is not None:
+        bps = share_bps(sale.sold_raw, sale.had_raw) or 0
+        deployer = DeployerChange(sale.deployer, str(sale.sold_raw), bps)
     return Changes(
         deployer=deployer,
-        liquidity_left_bps=None if left is None else share_bps(left.gone, left.before),
-        then=_check(known.then.get(token_id), policy),
-        now=_check(known.now.get(token_id), policy),
+        liquidity_left_bps=None if withdrawal is None else share_bps(withdrawal.gone, withdrawal.before),
+        then=_present_check(bag.then.get(token_id), policy),
+        now=_present_check(bag.now.get(token_id), policy),
     )
 
 
-def _check(kept: StoredCheck | None, policy: Policy) -> CheckKept | None:
-    if kept is None:
+def _present_check(stored: StoredCheck | None, policy: Policy) -> CheckKept | None:
+    if stored is None:
         return None
     fees_bps = buy_bps = sell_bps = None
     try:
-        evidence = canonical_json.load(Evidence, kept.document)
-        found = checked(evidence, judge(evidence, policy), policy, kept.checked_at.timestamp())
+        evidence = canonical_json.load(Evidence, stored.document)
+        judged = checked(evidence, judge(evidence, policy), policy, stored.checked_at.timestamp())
     except ValueError:
-        # Kept by a version that wrote it otherwise.
-        found = None
-    if found is not None:
-        fees_bps = None if found.trade is None else found.trade.fees_bps
-        if found.launchpad is not None:
-            buy_bps, sell_bps = found.launchpad.buy_tax_bps, found.launchpad.sell_tax_bps
-    level, code = kept.level, kept.code
-    return CheckKept(code, level, kept.checked_at, kept.block_number, fees_bps, buy_bps, sell_bps)  # type: ignore[arg-type]
+        # An older version stored it in another format.
+        judged = None
+    if judged is not None:
+        fees_bps = None if judged.trade is None else judged.trade.fees_bps
+        if judged.launchpad is not None:
+            buy_bps, sell_bps = judged.launchpad.buy_tax_bps, judged.launchpad.sell_tax_bps
+    level, code = stored.level, stored.code
+    return CheckKept(code, level, stored.checked_at, stored.block_number, fees_bps, buy_bps, sell_bps)  # type: ignore[arg-type]
 
 
-def _eth(wei: int | None) -> str | None:
+def _format_eth(wei: int | None) -> str | None:
     return None if wei is None else plain_decimal(wei, ETH_DECIMALS)
 
 
 # --- in words --------------------------------------------------------------------------------------
 
 
-def _text(answer: MyBag, worth_wei: int, gain_wei: int, known: BagRecord) -> str:
+def _describe(answer: MyBag, worth_wei: int, gain_wei: int, bag: BagRecord) -> str:
     rows = answer.holdings
-    if not known.held:
+    if not bag.held:
         return "By the index this wallet holds no token. What it never traded may not be known."
     count = "1 token" if len(rows) == 1 else f"{len(rows)} tokens"
-    said = [f"This wallet holds {count} that the index knows{' at least' if answer.at_least else ''}."]
+    sentences = [f"This wallet holds {count} that the index knows{' at least' if answer.at_least else ''}."]
     if answer.at_block is None:
-        said.append(
+        sentences.append(
             "The chain did not answer: what it really holds and what that would bring could not be found out."
         )
     elif answer.worth_eth is not None:
         at = f"as simulated at block {answer.at_block}"
-        said.append(f"Sold now, each alone, they bring {eth_text(worth_wei)}, {at}.")
+        sentences.append(f"Sold now, each alone, they bring {eth_text(worth_wei)}, {at}.")
     if answer.gain_eth is not None:
         gain = "a gain" if gain_wei >= 0 else "a loss"
-        said.append(f"Against what they cost that is {gain} of {eth_text(abs(gain_wei))}.")
+        sentences.append(f"Against what they cost that is {gain} of {eth_text(abs(gain_wei))}.")
     if answer.unvalued and answer.at_block is not None:
-        said.append(f"Of {answer.unvalued} it could not be found out what they bring: that is no yes.")
+        sentences.append(f"Of {answer.unvalued} it could not be found out what they bring: that is no yes.")
     if answer.gone:
-        said.append(f"{answer.gone} that it bought it holds no more.")
-    labels = {label.address: label for label in known.labels.values()}
-    worse = [line for row in rows if (line := _worse(row, quote_token(labels[row.token.address])))]  # type: ignore[index]
-    said += worse[:MOST_SAID]
+        sentences.append(f"{answer.gone} that it bought it holds no more.")
+    labels = {label.address: label for label in bag.labels.values()}
+    worse = [line for row in rows if (line := _describe_worse(row, quote_token(labels[row.token.address])))]  # type: ignore[index]
+    sentences += worse[:MOST_SAID]
     if len(worse) > MOST_SAID:
-        said.append(f"Of {len(worse) - MOST_SAID} more something is worse, too.")
-    return " ".join(said)
+        sentences.append(f"Of {len(worse) - MOST_SAID} more something is worse, too.")
+    return " ".join(sentences)
 
 
 _RANK = {"ok": 0, "warn": 1, "unknown": 2, "danger": 3}
 
 
-def _worse(row: BagRow, name: str) -> str:
-    """What of a token is worse than when it was bought; empty: nothing that is known."""
-    changes, found = row.changes, list[str]()
+def _describe_worse(row: BagRow, name: str) -> str:
+    """Says what got worse since the token was bought; empty: nothing that is known."""
+    changes, worse = row.changes, list[str]()
     if row.sells == "refused":
-        found.append("it cannot be sold now")
+        worse.append("it cannot be sold now")
     then, now = changes.then, changes.now
     if now is not None and (then is None or _RANK[now.level] > _RANK[then.level]) and now.level != "ok":
-        was = "" if then is None else f", and was {then.level} ({then.code}) when it was bought"
-        found.append(f"its newest check says {now.level} ({now.code}){was}")
+        note = "" if then is None else f", and was {then.level} ({then.code}) when it was bought"
+        worse.append(f"its newest check says {now.level} ({now.code}){note}")
     if changes.deployer is not None and changes.deployer.sold_bps:
-        found.append(f"its deployer sold {_percent(changes.deployer.sold_bps)} of what he had")
+        worse.append(f"its deployer sold {_format_percent(changes.deployer.sold_bps)} of what he had")
     if changes.liquidity_left_bps:
-        found.append(f"{_percent(changes.liquidity_left_bps)} of its liquidity left")
-    was_bps = None if then is None else then.fees_bps
-    is_bps = None if now is None else now.fees_bps
-    if was_bps is not None and is_bps is not None and is_bps > was_bps + BPS // 100:
-        found.append(f"fees of a round trip were {_percent(was_bps)} and are {_percent(is_bps)}")
-    return f"Of {name}: {'; '.join(found)}." if found else ""
+        worse.append(f"{_format_percent(changes.liquidity_left_bps)} of its liquidity left")
+    old_bps = None if then is None else then.fees_bps
+    new_bps = None if now is None else now.fees_bps
+    if old_bps is not None and new_bps is not None and new_bps > old_bps + BPS // 100:
+        worse.append(
+            f"fees of a round trip were {_format_percent(old_bps)} and are {_format_percent(new_bps)}"
+        )
+    return f"Of {name}: {'; '.join(worse)}." if worse else ""
 
 
-def _percent(bps: int) -> str:
+def _format_percent(bps: int) -> str:
     return f"{plain_decimal(bps, 2)}%"
 
 
@@ -379,7 +390,7 @@ MOST_HELD = GUARD.most_held
 
 
 class BagValuation(Protocol):
-    """As ``worth``."""
+    """The signature of ``worth``."""
 
     def __call__(
         self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
@@ -387,85 +398,85 @@ class BagValuation(Protocol):
 
 
 async def my_bag(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyBag]:
-    """Everything the account's wallet holds by the index. What the node does not tell stands as null, and the
-    text says so. Raises ServiceFull (busy)."""
+    """The tokens that the account's wallet holds by the index. Fields that the node does not answer are null,
+    and the text says so. Raises ServiceFull (busy)."""
     return await bag_of(ctx, account.wallet, worth)
 
 
 async def bag_of(ctx: Context, wallet: Address, values: BagValuation) -> UseCaseAnswer[MyBag]:
-    """The same of a wallet. Raises ServiceFull (busy)."""
+    """The same for any wallet. Raises ServiceFull (busy)."""
     meter = Meter()
-    async with reading(ctx) as (connection, stands):
-        known = await _read_bag(connection, wallet, stands)
-    read = await _read(ctx, wallet, known, values, meter)
-    answer = present(ctx.chain_id, wallet, known, read, ctx.policy)
-    return UseCaseAnswer(answer, counted=read.head is not None or not known.held, meter=meter)
+    async with reading(ctx) as (connection, index_cursor):
+        bag = await _read_bag(connection, wallet, index_cursor)
+    node_values = await _read_node(ctx, wallet, bag, values, meter)
+    answer = present(ctx.chain_id, wallet, bag, node_values, ctx.policy)
+    return UseCaseAnswer(answer, counted=node_values.head is not None or not bag.held, meter=meter)
 
 
-async def _read_bag(connection: Connection, wallet: Address, stands: Cursor) -> BagRecord:
-    # Who stands in no fact has a number that nobody has.
+async def _read_bag(connection: Connection, wallet: Address, index_cursor: Cursor) -> BagRecord:
+    # 0 is the id of no address: a wallet in no indexed fact gets empty results.
     wallet_id = await addresses.id_of(connection, wallet) or 0
     held = await bag_changes.list_held(connection, wallet_id, MOST_HELD + 1)
-    some = held[:MOST_HELD]
-    then, now = await bag_changes.checks(connection, some)
-    now_s = stands.block.timestamp_s
+    shown = held[:MOST_HELD]
+    then, now = await bag_changes.checks(connection, shown)
+    now_s = index_cursor.block.timestamp_s
     return BagRecord(
-        stands=stands,
-        held=some,
+        index_cursor=index_cursor,
+        held=shown,
         is_part=len(held) > MOST_HELD,
-        labels=await tokens.labels(connection, [one.token_id for one in some]),
-        sold=await bag_changes.deployers_sold(connection, some),
-        left=await bag_changes.liquidity_left(connection, some, stands.start_number, now_s),
+        labels=await tokens.labels(connection, [holding.token_id for holding in shown]),
+        sales=await bag_changes.deployers_sold(connection, shown),
+        withdrawals=await bag_changes.liquidity_left(connection, shown, index_cursor.start_number, now_s),
         then=then,
         now=now,
     )
 
 
-async def _read(
-    ctx: Context, wallet: Address, known: BagRecord, values: BagValuation, meter: Meter
+async def _read_node(
+    ctx: Context, wallet: Address, bag: BagRecord, values: BagValuation, meter: Meter
 ) -> NodeValues:
-    """What the node says at the head; nothing where it does not answer."""
-    if not known.held:
+    """Reads balances and values at the head; empty if the node does not answer."""
+    if not bag.held:
         return NodeValues(None, UNREAD, {})
     try:
         head = ctx.heads.current()
-        views = await _views(ctx, wallet, known, head, meter)
+        views = await _read_views(ctx, wallet, bag, head, meter)
     except (NodeFault, ServiceFull):
         return NodeValues(None, UNREAD, {})
-    asked = [one for one in known.held if views.tokens[known.labels[one.token_id].address].amount_raw]
-    return NodeValues(head, views, await _values(ctx, wallet, known, views, head, asked, values, meter))
+    held = [holding for holding in bag.held if views.tokens[bag.labels[holding.token_id].address].amount_raw]
+    return NodeValues(head, views, await _value_holdings(ctx, wallet, bag, views, head, held, values, meter))
 
 
-async def _views(
-    ctx: Context, wallet: Address, known: BagRecord, head: ChainHead, meter: Meter
+async def _read_views(
+    ctx: Context, wallet: Address, bag: BagRecord, head: ChainHead, meter: Meter
 ) -> WalletViews:
-    labels = [known.labels[one.token_id] for one in known.held]
-    held = [label.address for label in labels]
+    labels = [bag.labels[holding.token_id] for holding in bag.held]
+    token_addresses = [label.address for label in labels]
     unread = {label.address for label in labels if label.decimals is None or label.supply_raw is None}
-    calls = view_calls(wallet, held, unread, ctx.contracts, head.block, ctx.policy.read_gas_limit)
-    return read_views(await ctx.node.batch(calls, meter=meter), held, unread, ctx.chain_id)
+    calls = view_calls(wallet, token_addresses, unread, ctx.contracts, head.block, ctx.policy.read_gas_limit)
+    return read_views(await ctx.node.batch(calls, meter=meter), token_addresses, unread, ctx.chain_id)
 
 
-async def _values(
+async def _value_holdings(
     ctx: Context,
     wallet: Address,
-    known: BagRecord,
+    bag: BagRecord,
     views: WalletViews,
     head: ChainHead,
-    asked: Sequence[BagToken],
+    held: Sequence[BagToken],
     values: BagValuation,
     meter: Meter,
 ) -> dict[int, Valued]:
     holdings = []
-    for one in asked:
-        token = known.labels[one.token_id].address
+    for holding in held:
+        token = bag.labels[holding.token_id].address
         amount_raw = views.tokens[token].amount_raw
         assert amount_raw is not None
         holdings.append(HoldingToSell(token, amount_raw, seller=wallet))
     if not holdings:
         return {}
     try:
-        found = await values(ctx, head, holdings, meter)
+        results = await values(ctx, head, holdings, meter)
     except (NodeFault, ServiceFull) as error:
-        found = [Missing("node", str(error))] * len(holdings)
-    return {one.token_id: valued for one, valued in zip(asked, found, strict=True)}
+        results = [Missing("node", str(error))] * len(holdings)
+    return {holding.token_id: valued for holding, valued in zip(held, results, strict=True)}

@@ -1,4 +1,4 @@
-"""What a use case is given instead of reaching for it: tests pass their own and patch nothing."""
+"""The dependencies that a use case receives as an argument; tests pass their own and patch nothing."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from roundtrip.venues.base import Contracts
 from .book_cache import BookCache
 from .holder_tier import IsHolder, nobody_holds
 from .notifiers import CLOSED, Notifiers
-from .replay_slots import Replays
+from .replay_slots import ReplaySlots
 
 A = TypeVar("A")
 
@@ -29,8 +29,7 @@ _ALLOWANCES = Allowances(CallAllowance(10), CallAllowance(60, 20_000), CallAllow
 
 @dataclass(frozen=True, slots=True)
 class CheckContext:
-    """What a check is made with, its beginning apart: as much of a context as has to be had again to make the
-    same check once more."""
+    """The dependencies of a check, apart from its head: what it takes to run the same check again."""
 
     chain_id: int
     contracts: Contracts
@@ -41,15 +40,15 @@ class CheckContext:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """``now_s``: seconds since 1970. ``entropy``: 32 bytes nobody can foresee. ``lacks``: what of the node
-    and the network did not work when it was last looked at. ``books``: who holds what, as far as this process
-    has read it. ``public_url``: where people reach this service; whose name they sign for. ``allowances``:
-    how often callers may ask. ``is_holder``: who has the holders' limits; each of them holds ``holder_min``
-    whole tokens of the service's own, once it has one. ``payments``: how calls past the day's limit are paid
-    for; None: they are not. ``service_id``: of the database that it stands on, the same for all processes of
-    a service and no other's. ``outward``: what talks to the servers of people who are told something.
-    ``measures``: how long things took in this process. ``bulkhead``: shares the node's time between
-    callers. ``address``: from which a request came, None where its accounts are not bounded."""
+    """``now_s``: seconds since 1970. ``entropy``: 32 unpredictable bytes. ``lacks``: what of the node and the
+    network did not work when last checked. ``books``: holder books that this process has read.
+    ``public_url``: the service's URL for users, and the name that they sign in to. ``allowances``: callers'
+    rate limits. ``is_holder``: whether a wallet gets the holders' limits; it needs ``holder_min`` whole
+    tokens of the service's own token, once there is one. ``payments``: how calls past the day's limit are
+    paid for; None: they cannot be. ``service_id``: id of the database, shared by all processes of a service
+    and unique to it. ``outward``: sends messages to users' channels. ``measures``: durations in this process.
+    ``bulkhead``: shares the node's time between callers. ``address``: the request's client address; None: its
+    accounts are not limited."""
 
     chain_id: int
     contracts: Contracts
@@ -62,7 +61,7 @@ class Context:
     entropy: Callable[[], bytes]
     lacks: Callable[[], tuple[Finding, ...]] = tuple
     books: BookCache = field(default_factory=BookCache)
-    replays: Replays = field(default_factory=Replays)
+    replays: ReplaySlots = field(default_factory=ReplaySlots)
     public_url: str = "http://127.0.0.1:8463"
     allowances: Allowances = _ALLOWANCES
     is_holder: IsHolder = nobody_holds
@@ -78,21 +77,21 @@ class Context:
     def for_caller(
         self, caller: str, lane: Lane, token: str | None = None, address: str | None = None
     ) -> "Context":
-        """The context for one request of ``caller``, whose node has places of ``lane`` only. ``token``: what
-        the request is about."""
+        """The context for one request of ``caller``, whose node calls are limited to ``lane``. ``token``: the
+        token that the request is about."""
         node = BoundedNode.of(self.node, self.bulkhead, lane, caller, token)
         return replace(self, node=node, address=address)
 
     def means(self, node: RpcNode | None = None) -> CheckContext:
-        """What its checks are made with; ``node``: who stands before the node."""
+        """The dependencies of its checks; ``node``: replaces the context's own."""
         return CheckContext(self.chain_id, self.contracts, node or self.node, self.policy, self.rates)
 
 
 @dataclass(frozen=True, slots=True)
 class UseCaseAnswer(Generic[A]):
-    """An answer, how long everyone may share it, and whether it counts against the caller's limit.
-    ``block``: the one that it is of, where that matters to who shares it. ``is_absence``: it says that
-    something is not there yet, and is shared no longer than that block is the newest."""
+    """An answer, how long it may be shared with other callers, and whether it counts against the caller's
+    limit. ``block``: the block of the answer, where sharing depends on it. ``is_absence``: the answer says
+    that something does not exist yet, so it is shared only while that block is the newest."""
 
     answer: A
     ttl_ms: int = 0

@@ -1,4 +1,4 @@
-"""Whose wallet holds enough of the service's own token: asked of the token itself, once a minute at most."""
+"""Which wallets hold enough of the service's own token: read from the token, at most once a minute each."""
 
 import asyncio
 from collections import OrderedDict
@@ -16,7 +16,7 @@ from roundtrip.venues import abi, erc20
 
 READ_EVERY_S = 60.0
 BELIEVED_S = 300.0
-"""So long a node that fails leaves what was known."""
+"""How long an answer is valid while the node fails."""
 FIRST_WAIT_S = 0.3
 _MOST_WALLETS = 50_000
 _MOST_READS = 16
@@ -28,22 +28,22 @@ IsHolder = Callable[[Address], Awaitable[bool]]
 
 
 async def nobody_holds(wallet: Address) -> bool:
-    """Of a service without a token of its own."""
+    """For a service without a token of its own."""
     return False
 
 
 @dataclass(slots=True)
 class _TierWallet:
-    """``begun_s``: when it was last asked for. ``told_s``: when that was last answered."""
+    """``asked_s``: time of the last read. ``answered_s``: time of the last answer."""
 
-    begun_s: float
+    asked_s: float
     holds: bool = False
-    told_s: float | None = None
+    answered_s: float | None = None
 
 
 @dataclass(slots=True)
 class HolderTier:
-    """``min_whole``: whole tokens that are enough. ``clock``: seconds, of any beginning."""
+    """``min_whole``: whole tokens that are enough. ``clock``: seconds from an arbitrary start."""
 
     token: Address
     min_whole: int
@@ -56,61 +56,64 @@ class HolderTier:
     _reads: dict[Address, asyncio.Task[None]] = field(default_factory=dict)
 
     async def is_holder(self, wallet: Address) -> bool:
-        """Never raises. What is known is told at once and asked again beside; of a wallet nobody knows of yet
-        the answer is waited for a moment, and without one it holds nothing until it comes."""
-        known = self._wallets.get(wallet)
-        if (known is None or self.clock() - known.begun_s >= READ_EVERY_S) and len(self._reads) < _MOST_READS:
-            self._begin(wallet, known)
+        """Whether the wallet holds enough. Never raises. A known answer is returned at once and refreshed in
+        the background; for an unknown wallet this waits ``first_wait_s``, then answers no until the read
+        completes."""
+        stored = self._wallets.get(wallet)
+        if (stored is None or self.clock() - stored.asked_s >= READ_EVERY_S) and len(
+            self._reads
+        ) < _MOST_READS:
+            self._start_read(wallet, stored)
         reading = self._reads.get(wallet)
-        if reading is not None and self._known_holder(wallet) is None:
+        if reading is not None and self._stored_answer(wallet) is None:
             await asyncio.wait({reading}, timeout=self.first_wait_s)
-        return self._known_holder(wallet) or False
+        return self._stored_answer(wallet) or False
 
-    async def settle(self) -> None:
-        """Waits for what is under way."""
+    async def wait_for_reads(self) -> None:
+        """Waits for the reads that are running."""
         await asyncio.gather(*self._reads.values())
 
-    def _known_holder(self, wallet: Address) -> bool | None:
-        known = self._wallets.get(wallet)
-        if known is None or known.told_s is None or self.clock() - known.told_s >= BELIEVED_S:
+    def _stored_answer(self, wallet: Address) -> bool | None:
+        stored = self._wallets.get(wallet)
+        if stored is None or stored.answered_s is None or self.clock() - stored.answered_s >= BELIEVED_S:
             return None
-        return known.holds
+        return stored.holds
 
-    def _begin(self, wallet: Address, known: _TierWallet | None) -> None:
+    def _start_read(self, wallet: Address, stored: _TierWallet | None) -> None:
         if wallet in self._reads:
             return
-        if known is None:
-            known = self._wallets[wallet] = _TierWallet(self.clock())
+        if stored is None:
+            stored = self._wallets[wallet] = _TierWallet(self.clock())
             if len(self._wallets) > _MOST_WALLETS:
                 self._wallets.popitem(last=False)
-        known.begun_s = self.clock()
+        stored.asked_s = self.clock()
         self._wallets.move_to_end(wallet)
-        self._reads[wallet] = asyncio.create_task(self._read(wallet, known), name="own token")
+        self._reads[wallet] = asyncio.create_task(self._read(wallet, stored), name="own token")
 
-    async def _read(self, wallet: Address, known: _TierWallet) -> None:
+    async def _read(self, wallet: Address, stored: _TierWallet) -> None:
         try:
             pinned = self.heads.current().block
             calls = holding_calls(self.token, wallet, pinned, self.gas_limit)
-            known.holds = holds(await self.node.batch(calls), self.min_whole)
-            known.told_s = self.clock()
+            stored.holds = holds(await self.node.batch(calls), self.min_whole)
+            stored.answered_s = self.clock()
         except RoundtripError:
-            pass  # What was known holds for a while.
+            pass  # The last answer stays valid for BELIEVED_S.
         finally:
             del self._reads[wallet]
 
 
 def holding_calls(token: Address, wallet: Address, pinned: BlockRef, gas_limit: int) -> list[RpcCall]:
-    """The reads, at the pinned block."""
-    heads = (abi.call(erc20.BALANCE_OF, wallet), erc20.DECIMALS)
+    """The calls for balance and decimals, at the pinned block."""
+    call_data = (abi.call(erc20.BALANCE_OF, wallet), erc20.DECIMALS)
     return [
         RpcCall("eth_call", [{"to": token, "data": data, "gas": hex(gas_limit)}, {"blockHash": pinned.hash}])
-        for data in heads
+        for data in call_data
     ]
 
 
 def holds(answers: list[msgspec.Raw | RpcError], min_whole: int) -> bool:
-    """Whether ``min_whole`` tokens are held. A token that does not tell: no. Raises NodeFault when the node,
-    not the token, left it open."""
+    """Whether at least ``min_whole`` tokens are held; no if the token does not answer. Raises NodeFault when
+    the node, not the token, failed."""
     balance, decimals = (abi.uint_at(bytes_or_empty(answer), 0) for answer in answers)
     if balance is None or decimals is None or decimals > _MOST_DECIMALS:
         return False

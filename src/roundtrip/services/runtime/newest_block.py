@@ -1,5 +1,5 @@
-"""Answers that are not older than they may be: than what the index told already, than a block that the caller
-has seen, and, where something is said not to be there, than the node's newest block."""
+"""Keeps answers from being too old: older than the index, older than a block that the caller has seen, or,
+for an answer that something does not exist, older than the node's newest block."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,34 +15,33 @@ from .context import Context
 A = TypeVar("A")
 
 REACH_S = 2.0
-"""So long a request waits for a block that the node has not got yet."""
+"""How long a request waits for a block that the node does not have yet."""
 MOST_AHEAD = 100
-"""No node is further behind another one and there within that time."""
+"""A node that is further behind does not catch up within that time."""
 _EVERY_S = 0.05
 _PATIENCE_S = 0.5
 
 
 async def head_of_index(ctx: Context) -> tuple[ChainHead, int]:
-    """The head, asked for again where the index has a newer block: whoever was alerted of something that
-    happened there is not answered from before; and which block that is, 0 where it is not known. Raises
-    NodeFault."""
+    """The head, refreshed if the index has a newer block, so that a user who was alerted of an event gets no
+    answer from before it; and the newest indexed block, 0 if not known. Raises NodeFault."""
     head = ctx.heads.current()
     try:
         async with asyncio.timeout(_PATIENCE_S), ctx.pool.acquire() as connection:
-            followed = await cursor.newest_number(connection) or 0
+            indexed = await cursor.newest_number(connection) or 0
     except DATABASE_FAULTS:
         return head, 0
-    return (head if followed <= head.block.number else await ctx.heads.refresh()), followed
+    return (head if indexed <= head.block.number else await ctx.heads.refresh()), indexed
 
 
-def not_there_yet(number: int) -> ServiceFull:
-    """The node is behind that block."""
+def block_missing_error(number: int) -> ServiceFull:
+    """The error for a node that is behind that block."""
     return ServiceFull("busy", f"The chain's node has not got block {number} yet.", 1)
 
 
-async def reach(ctx: Context, number: int) -> None:
-    """The head is of that block or a later one afterwards. Raises ServiceFull (busy) where it is not in time,
-    and NodeFault where there is no head at all."""
+async def wait_for_block(ctx: Context, number: int) -> None:
+    """Waits until the head is that block or a later one. Raises ServiceFull (busy) on timeout, and NodeFault
+    when there is no head at all."""
     head = ctx.heads.current()
     if head.block.number >= number:
         return
@@ -55,12 +54,12 @@ async def reach(ctx: Context, number: int) -> None:
     except (TimeoutError, NodeFault):
         pass
     if head.block.number < number:
-        raise not_there_yet(number)
+        raise block_missing_error(number)
 
 
-async def refused_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
-    """What it comes to. What is refused because of the chain's state, a balance or a pool that is not there,
-    is refused at the node's newest block. Raises as ``run``, and NodeFault."""
+async def retry_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
+    """Returns the result of ``run``. If it fails because of the chain's state, such as a missing balance or
+    pool, it runs again at the node's newest block. Raises as ``run``, and NodeFault."""
     head = ctx.heads.current()
     try:
         return await run()
@@ -71,7 +70,7 @@ async def refused_at_newest(ctx: Context, run: Callable[[], Awaitable[A]]) -> A:
 
 
 async def is_newest(ctx: Context, number: int) -> bool:
-    """Whether the chain has no block after this one, by what its node says now; False where it is silent."""
+    """Whether the node has no block after this one; False if the node does not answer."""
     try:
         return (await ctx.heads.refresh()).block.number == number
     except NodeFault:

@@ -1,4 +1,4 @@
-"""What talks to the servers of people who are told something: handed to whoever sends."""
+"""Sends messages to users' channels: webhooks, Discord and Telegram."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,11 +48,11 @@ class ChatUpdates(Protocol):
 
 
 SILENT_S = 60.0
-"""So long a bot that did not say what it is called is not asked again."""
+"""Delay before a bot that did not return its name is asked again."""
 
 
 class Bot:
-    """A Telegram bot, which is asked once what it is called."""
+    """A Telegram bot; its name is read once."""
 
     def __init__(self, telegram: ChatUpdates) -> None:
         self.telegram = telegram
@@ -60,9 +60,9 @@ class Bot:
         self._not_before_s = 0.0
 
     async def name(self, now_s: float) -> str | None:
-        """None: it did not say."""
+        """The bot's name; None: not known yet."""
         if self._name is None and now_s >= self._not_before_s:
-            # Set first: of many who ask while it is silent one waits for it.
+            # Set before the request, so that only one of several concurrent callers waits for it.
             self._not_before_s = now_s + SILENT_S
             self._name = await self.telegram.name()
         return self._name
@@ -79,9 +79,9 @@ def _no_key() -> Seals:
 
 @dataclass(frozen=True, slots=True)
 class Notifiers:
-    """``seal``: made when it is needed first. ``bot``: None where none is configured. ``loopback``: as in
-    ``channels.targets.target``. ``public_url``: where people reach this service; None: that is not set, and
-    nothing that is sent has a link."""
+    """The clients that send messages. ``seal``: created on first use. ``bot``: None if none is configured.
+    ``loopback``: as in ``channels.targets.target``. ``public_url``: the service's URL for users; None: not
+    set, and messages have no links."""
 
     poster: MessagePoster
     seal: Callable[[], Seals]
@@ -96,7 +96,7 @@ CLOSED = Notifiers(_NoPoster(), _no_key)
 
 @dataclass(frozen=True, slots=True)
 class MessageTarget:
-    """Where one message goes. ``target``, ``secret``: as the channel has them."""
+    """Where one message goes. ``target``, ``secret``: as stored with the channel."""
 
     kind: ChannelKind
     target: bytes
@@ -105,8 +105,8 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. ``account``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
-    ``webhook.message`` has it."""
+    """One message. ``account``: the account's name. ``rows``: from ``alert_rows``. ``challenge``: as in
+    ``webhook.message``."""
 
     webhook_id: str
     account: str
@@ -115,62 +115,63 @@ class Message:
     challenge: str | None = None
 
     def is_echoed(self, reply: PostReply) -> bool:
-        """Whether that proves the target it was sent to."""
+        """Whether the reply echoes the challenge, which proves the target."""
         return self.challenge is not None and webhook.is_echo(reply, self.challenge)
 
 
-async def send(outward: Notifiers, to: MessageTarget, message: Message, now_s: int) -> PostReply:
-    """One try. Never raises for what the other side does; raises NotTried for what is ours."""
+async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message, now_s: int) -> PostReply:
+    """Tries once to send the message. Failures of the receiver are in the reply; raises PostNotTried when
+    this service's own configuration prevents sending."""
     try:
-        if to.kind == "telegram":
-            return await _to_telegram(outward, to, message)
-        aim = target(outward.seal().unseal(to.target), outward.loopback)
-        if to.kind == "discord":
+        if recipient.kind == "telegram":
+            return await _to_telegram(notifiers, recipient, message)
+        parsed_target = target(notifiers.seal().unseal(recipient.target), notifiers.loopback)
+        if recipient.kind == "discord":
             body, headers = discord.message(*_chat_rows(message))
         else:
-            assert to.secret is not None
+            assert recipient.secret is not None
             body, headers = webhook.message(
-                outward.seal().unseal(to.secret), message.webhook_id, now_s, message.account, message.kind,
-                message.rows, message.challenge,
+                notifiers.seal().unseal(recipient.secret), message.webhook_id, now_s, message.account,
+                message.kind, message.rows, message.challenge,
             )  # fmt: skip
     except Unsealable:
         raise PostNotTried("a channel's secret cannot be read with the key that is set") from None
     except BadTarget as error:
         return PostReply(None, str(error), None, 0)
-    reply = await outward.poster.post(aim, body, headers)
-    return discord.read_discord_reply(reply) if to.kind == "discord" else reply
+    reply = await notifiers.poster.post(parsed_target, body, headers)
+    return discord.read_discord_reply(reply) if recipient.kind == "discord" else reply
 
 
-async def _to_telegram(outward: Notifiers, to: MessageTarget, message: Message) -> PostReply:
-    if outward.bot is None:
+async def _to_telegram(notifiers: Notifiers, recipient: MessageTarget, message: Message) -> PostReply:
+    if notifiers.bot is None:
         raise PostNotTried("no Telegram bot is configured")
-    return await outward.bot.telegram.tell(int(to.target), *_chat_rows(message))
+    return await notifiers.bot.telegram.tell(int(recipient.target), *_chat_rows(message))
 
 
 def _chat_rows(message: Message) -> tuple[list[str], list[str | None]]:
-    """The rows as chats show them: texts and links."""
+    """The texts and the links of the rows."""
     return [row.text for row in message.rows], [row.link for row in message.rows]
 
 
-def why(reply: PostReply) -> str:
-    """What went wrong, in words of ours."""
+def describe_failure(reply: PostReply) -> str:
+    """The reason of a failed reply, without text by the receiver."""
     if reply.status is not None:
         return f"answered {reply.status}"
     return reply.error or "no answer"
 
 
 class OtherKey(CannotRun):
-    """Channels are kept that were sealed with another key."""
+    """The stored channels were sealed with another key."""
 
 
-async def check_key(pool: asyncpg.Pool, out: Notifiers) -> None:
-    """Before anything is sent: with another key nothing that is kept could be. Raises OtherKey; OSError and
-    ValueError where there is no good key."""
+async def check_key(pool: asyncpg.Pool, notifiers: Notifiers) -> None:
+    """Checks at start that the key can open the stored channels. Raises OtherKey; OSError or ValueError when
+    there is no valid key."""
     async with pool.acquire() as connection:
-        # Where nothing is sealed no key is needed, nor made.
+        # Without sealed channels no key is needed, and none is created.
         if not await channels.has_sealed(connection):
             return
-        if not await channels.is_key(connection, out.seal().fingerprint):
+        if not await channels.is_key(connection, notifiers.seal().fingerprint):
             raise OtherKey(
                 "ROUNDTRIP_SECRET_KEY, or the file secret.key, is not the key that the channels in this "
                 "database were sealed with: set that one, or remove the channels"

@@ -1,4 +1,4 @@
-"""How many rules are replayed at once: each keeps the database busy for seconds."""
+"""Limits how many rules are replayed at once: each replay keeps the database busy for seconds."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,26 +6,27 @@ from collections.abc import Iterator
 from roundtrip.domain.base.errors import ServiceFull
 
 MOST_AT_ONCE = 2
-"""In one process. Of one account one."""
+"""Limit in one process. One account gets one slot."""
 _AGAIN_S = 3
 
 
-class Replays:
-    """Those that are under way."""
+class ReplaySlots:
+    """The slots, by account id."""
 
     def __init__(self, most: int = MOST_AT_ONCE) -> None:
         self._most = most
-        self._whose: set[int] = set()
+        self._account_ids: set[int] = set()
 
     @contextlib.contextmanager
-    def one(self, account_id: int) -> Iterator[None]:
-        """Raises ServiceFull (busy) at once where there is no room: nobody waits with a connection."""
-        if account_id in self._whose:
+    def hold_slot(self, account_id: int) -> Iterator[None]:
+        """Holds a slot for the block. Raises ServiceFull (busy) at once when none is free, so that no caller
+        waits while it holds a connection."""
+        if account_id in self._account_ids:
             raise ServiceFull("busy", "Another rule of yours is being tried just now.", _AGAIN_S)
-        if len(self._whose) >= self._most:
+        if len(self._account_ids) >= self._most:
             raise ServiceFull("busy", "Others try their rules just now.", _AGAIN_S)
-        self._whose.add(account_id)
+        self._account_ids.add(account_id)
         try:
             yield
         finally:
-            self._whose.discard(account_id)
+            self._account_ids.discard(account_id)

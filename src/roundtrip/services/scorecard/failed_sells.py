@@ -17,7 +17,7 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check.evidence import Missing
 from roundtrip.domain.scorecard.scorecard import FailedSell, VerdictClaim
-from roundtrip.services.lookup.explain_text import known_call
+from roundtrip.services.lookup.explain_text import find_known_call
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holding_sells import NO_PLACE
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
@@ -63,7 +63,7 @@ class FailedTransaction:
 
 async def names_sell(connection: Connection, ctx: Context, token: Token, sent: SentTransaction) -> bool:
     """Whether it calls a known router with the token's address in it, or the token's own curve or pool."""
-    called = known_call(sent)
+    called = find_known_call(sent)
     if sent.to is None or called is None or not (called.kind in _TRADES or called.name in _WRAPPERS):
         return False
     if sent.to in ctx.contracts.all_addresses():

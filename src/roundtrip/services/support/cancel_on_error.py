@@ -1,4 +1,4 @@
-"""Several waits at once, none of which goes on when another one failed."""
+"""Runs coroutines concurrently; when one fails, the others are cancelled."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -6,8 +6,8 @@ from typing import Any
 
 
 async def at_once(*waits: Coroutine[Any, Any, Any]) -> list[Any]:
-    """Their results in order. Raises the first failure, once all the others are over: what is no longer
-    wanted costs the node nothing."""
+    """Returns the results in order. Raises the first failure after all others are cancelled and done, so that
+    abandoned work costs the node nothing."""
     tasks = [asyncio.create_task(wait) for wait in waits]
     try:
         return list(await asyncio.gather(*tasks))

@@ -1,4 +1,4 @@
-"""What every answer out of the index has: the block it was read at, and what it says in plain sentences."""
+"""Reads the index, and what all answers from it share: the block, and helpers for their text."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -44,24 +44,24 @@ class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @contextlib.asynccontextmanager
 async def reading(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor]]:
-    """A connection that sees one state of the index, however long it is read, and where that stands. Raises
-    ServiceFull (busy) where there is no index, or no database that answers."""
-    async with looking(ctx) as (connection, stands):
-        if stands is None:
+    """Yields a connection with a snapshot of the index, and the index's cursor. Raises ServiceFull (busy)
+    when there is no index or the database is unavailable."""
+    async with looking(ctx) as (connection, index_cursor):
+        if index_cursor is None:
             raise ServiceFull("busy", "The chain has not been followed yet: nothing is known of it.", 30)
-        yield connection, stands
+        yield connection, index_cursor
 
 
 @contextlib.asynccontextmanager
 async def looking(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor | None]]:
-    """The same for whoever goes without an index where there is none (None). Raises ServiceFull (busy) where
-    no database answers."""
+    """The same, but yields None as the cursor if there is no index. Raises ServiceFull (busy) when the
+    database is unavailable."""
     try:
         async with (
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            # A plan for anybody would read all that a bot ever did: 114 ms in place of 41.
+            # A generic plan would read everything that a bot ever did: 114 ms instead of 41.
             await connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
             yield connection, await cursor(connection)
     except DATABASE_FAULTS as error:
@@ -69,12 +69,12 @@ async def looking(ctx: Context) -> AsyncIterator[tuple[Connection, Cursor | None
 
 
 def when(at_s: int) -> datetime:
-    """Seconds since 1970 as a time of UTC."""
+    """Seconds since 1970 as a UTC time."""
     return datetime.fromtimestamp(at_s, UTC)
 
 
 def present_token(label: Label) -> TokenNamed:
-    """A token fit to show."""
+    """A token with its symbol and name cleaned for display."""
     return TokenNamed(
         label.address,
         None if label.symbol is None else names.symbol(label.symbol),
@@ -83,28 +83,28 @@ def present_token(label: Label) -> TokenNamed:
 
 
 def quote_token(label: Label) -> str:
-    """A token in a sentence: its symbol in quotes, which it cannot end, and its address."""
-    said = names.reason(label.symbol or "")[: names.SYMBOL_LENGTH].rstrip()
-    return f'"{said}" ({label.address})' if said else label.address
+    """A token in a sentence: its symbol in quotes, cleaned so that it cannot end them, and its address."""
+    symbol = names.reason(label.symbol or "")[: names.SYMBOL_LENGTH].rstrip()
+    return f'"{symbol}" ({label.address})' if symbol else label.address
 
 
 def called_by(token: TokenNamed) -> str:
-    """The same of one that is fit to show already."""
+    """The same for a token that is already cleaned for display."""
     return quote_token(Label(Address(token.address), token.symbol, None, None, None))
 
 
 def eth(wei: int) -> float:
-    """Wei as a number of eth: the edge, nothing is computed from it."""
+    """Wei as a float of eth, for display only."""
     return wei / WEI_PER_ETH
 
 
 def eth_text(wei: int) -> str:
-    """Wei as eth in a sentence: four significant digits."""
+    """Wei as eth in a sentence, with four significant digits."""
     if abs(wei) >= 1000 * WEI_PER_ETH:
         return f"{wei // WEI_PER_ETH:,} eth"
     return f"{float(f'{wei / WEI_PER_ETH:.4g}'):f}".rstrip("0").rstrip(".") + " eth"
 
 
 def share_bps(part: int, whole: int | None) -> int | None:
-    """A part of a whole in hundredths of a percent; None where the whole is not known or nothing."""
+    """A part of a whole in hundredths of a percent; None if the whole is zero or not known."""
     return part * BPS // whole if whole else None

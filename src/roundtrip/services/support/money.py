@@ -1,4 +1,4 @@
-"""Amounts as people write them, and as answers show them."""
+"""Parses amounts that users write, and formats amounts for answers."""
 
 import re
 from typing import Annotated
@@ -31,25 +31,25 @@ class AssetAmount(msgspec.Struct, frozen=True):
 def amount(
     raw: int, asset: Address, decimals: int | None, symbol: str | None, contracts: Contracts
 ) -> AssetAmount:
-    """``raw`` base units of an asset; the zero address is eth. A token that tells no decimals has none."""
-    name = quote_name(asset, contracts)
-    own = {"eth": (ETH_DECIMALS, "ETH"), "weth": (ETH_DECIMALS, "WETH"), "usdg": (USDG_DECIMALS, "USDG")}
-    places, shown = own.get(name, (decimals or 0, symbol))
-    return AssetAmount(plain_decimal(raw, places), str(raw), name, shown)
+    """Presents ``raw`` base units of an asset; the zero address is eth. Unknown decimals count as 0."""
+    asset_name = quote_name(asset, contracts)
+    money = {"eth": (ETH_DECIMALS, "ETH"), "weth": (ETH_DECIMALS, "WETH"), "usdg": (USDG_DECIMALS, "USDG")}
+    places, shown = money.get(asset_name, (decimals or 0, symbol))
+    return AssetAmount(plain_decimal(raw, places), str(raw), asset_name, shown)
 
 
 def symbol_of(data: bytes | None) -> str | None:
-    """A token's answer to symbol(), fit to show."""
+    """A token's answer to symbol(), cleaned for display."""
     return names.symbol(names.text_in(data) or "") if data is not None else None
 
 
-def parse_amount(text: str, decimals: int, what: str) -> int:
-    """Base units of a plain decimal number above zero. Raises CallerFault (bad_input)."""
+def parse_amount(text: str, decimals: int, unit: str) -> int:
+    """Parses a plain decimal number above zero into base units. Raises CallerFault (bad_input)."""
     if not _DECIMAL.fullmatch(text):
-        raise CallerFault("bad_input", f"The amount is no plain decimal number of {what}, such as 0.1.")
+        raise CallerFault("bad_input", f"The amount is no plain decimal number of {unit}, such as 0.1.")
     whole, _, fraction = text.partition(".")
     if len(fraction.rstrip("0")) > decimals:
-        raise CallerFault("bad_input", f"The amount has more than the {decimals} decimals of {what}.")
+        raise CallerFault("bad_input", f"The amount has more than the {decimals} decimals of {unit}.")
     raw = int(whole + fraction[:decimals].ljust(decimals, "0"))
     if raw == 0:
         raise CallerFault("bad_input", "The amount is zero.")
@@ -59,7 +59,7 @@ def parse_amount(text: str, decimals: int, what: str) -> int:
 
 
 def money_wei(raw: int, asset: Address, contracts: Contracts, market: MarketRates) -> int | None:
-    """What an amount of money is worth at the market's prices; None where it has none."""
+    """An amount of money in wei at the market's prices; None if it has no price."""
     return quote_in_wei(raw, quote_name(asset, contracts), market) if raw else 0
 
 

@@ -1,6 +1,6 @@
-"""Fields of answers that hold text by strangers, described so in every schema.
+"""Types of answer fields that hold untrusted text, so that every schema describes them as such.
 
-``tests/unit/api/documents/test_strangers_text.py`` has the closed list of them.
+``tests/unit/api/documents/test_strangers_text.py`` has the closed list of these fields.
 """
 
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Which wallet: what both questions about one are asked with."""
+"""Parameters of the tools that take one wallet."""
 
 from typing import Annotated
 

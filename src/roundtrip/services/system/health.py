@@ -1,4 +1,4 @@
-"""Is the service keeping up with the chain, and what does it have to do without."""
+"""``health``: whether the service keeps up with the chain, and which parts do not work."""
 
 import asyncio
 import contextlib
@@ -49,37 +49,40 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def health(ctx: Context, params: HealthParams) -> UseCaseAnswer[Health]:
-    """Never fails: a chain that does not answer makes ``ok`` false."""
-    index = await _index(ctx)
+    """Never fails: a node that does not answer makes ``ok`` false."""
+    index = await _read_index(ctx)
     lacks = [Lack(row.what, row.costs) for row in ctx.lacks()]
     lacks += [index] if isinstance(index, Lack) else []
     try:
         head = ctx.heads.current()
     except RoundtripError:
         number = ctx.heads.last_number()
-        return UseCaseAnswer(Health(False, number, _behind(number, index), None, [*lacks, _NO_NODE]))
-    behind = _lags(head.block, index)
+        return UseCaseAnswer(Health(False, number, _count_behind(number, index), None, [*lacks, _NO_NODE]))
+    lagging = _find_lagging(head.block, index)
     price = usd_per_eth(head.market, ctx.policy)
-    needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
+    missing_needed = any(row.what in NEEDED and row.state == "missing" for row in ctx.lacks())
     return UseCaseAnswer(
         Health(
-            ok=not isinstance(index, Lack) and not behind and not needed and head.dialect is not None,
+            ok=not isinstance(index, Lack)
+            and not lagging
+            and not missing_needed
+            and head.dialect is not None,
             head=head.block.number,
-            blocks_behind=_behind(head.block.number, index),
+            blocks_behind=_count_behind(head.block.number, index),
             eth_usd=None if price is None else float(price),
-            lacks=[*lacks, *behind, *([_NO_DIALECT] if head.dialect is None else [])],
+            lacks=[*lacks, *lagging, *([_NO_DIALECT] if head.dialect is None else [])],
         )
     )
 
 
-def _behind(number: int, index: BlockRef | Lack | None) -> int:
+def _count_behind(number: int, index: BlockRef | Lack | None) -> int:
     if index is None:
         return 0
     return max(0, number - index.number) if isinstance(index, BlockRef) else number
 
 
-def _lags(head: BlockRef, index: BlockRef | Lack | None) -> list[Lack]:
-    """Who of the two is far behind the other."""
+def _find_lagging(head: BlockRef, index: BlockRef | Lack | None) -> list[Lack]:
+    """Whether the node or the index is far behind the other."""
     if not isinstance(index, BlockRef):
         return []
     if is_node_behind(head, index):
@@ -87,9 +90,9 @@ def _lags(head: BlockRef, index: BlockRef | Lack | None) -> list[Lack]:
     return [_INDEX_BEHIND] if head.timestamp_s - index.timestamp_s > BEHIND_S else []
 
 
-async def _index(ctx: Context) -> BlockRef | Lack | None:
-    """The block up to which the chain was followed; what is missing where it was not. None: every connection
-    to the database is at work, so that cannot be told just now, and the database is well."""
+async def _read_index(ctx: Context) -> BlockRef | Lack | None:
+    """The newest indexed block, or what is missing if there is none. None: all database connections are in
+    use, so it is not known now, and the database is well."""
     try:
         connection = await ctx.pool.acquire(timeout=_DATABASE_S)
     except TimeoutError:
@@ -98,10 +101,10 @@ async def _index(ctx: Context) -> BlockRef | Lack | None:
         return _NO_DATABASE
     try:
         async with asyncio.timeout(_DATABASE_S):
-            stands = await cursor(connection)
+            index_cursor = await cursor(connection)
     except DATABASE_FAULTS:
         return _NO_DATABASE
     finally:
         with contextlib.suppress(*DATABASE_FAULTS):
             await ctx.pool.release(connection, timeout=_DATABASE_S)
-    return _NO_INDEX if stands is None else stands.block
+    return _NO_INDEX if index_cursor is None else index_cursor.block

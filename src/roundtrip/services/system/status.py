@@ -1,4 +1,4 @@
-"""How the service is, for people who look: what it follows and undid, how long it takes, what waits."""
+"""``service_status``: state of node and index, durations, and backlog, for operators."""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -19,7 +19,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.rows import Connection
 
 SLOW_JOBS_S = 300
-"""Work that is due for longer is late."""
+"""A job that is due for longer is late."""
 SHOWN = ("check_token", "token_holders", "simulate_transaction", "prepare_buy", "prepare_sell")
 _MOST_SHOWN = 12
 
@@ -113,83 +113,90 @@ class ServiceStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def service_status(ctx: Context, params: Nothing) -> UseCaseAnswer[ServiceStatus]:
-    """Never fails for want of a node or a database: what they would tell is null."""
-    node, head = _node(ctx)
+    """Never fails without a node or a database: their fields are null."""
+    node, head = _read_node(ctx)
     index: Literal["followed", "never", "unread"] = "unread"
-    followed, waits = None, None
+    followed, backlog_now = None, None
     try:
-        async with looking(ctx) as (connection, stands):
-            waits = await _backlog(connection, stands, ctx.now_s())
-            index = "never" if stands is None else "followed"
-            followed = None if stands is None else await _index_status(connection, stands, head)
+        async with looking(ctx) as (connection, index_cursor):
+            backlog_now = await _read_backlog(connection, index_cursor, ctx.now_s())
+            index = "never" if index_cursor is None else "followed"
+            followed = None if index_cursor is None else await _read_index(connection, index_cursor, head)
     except ServiceFull:
-        followed, waits = None, None
+        followed, backlog_now = None, None
         index = "unread"
-    return UseCaseAnswer(ServiceStatus(node, index, followed, waits, _operations(ctx)), counted=False)
+    return UseCaseAnswer(
+        ServiceStatus(node, index, followed, backlog_now, _list_operations(ctx)), counted=False
+    )
 
 
-def _node(ctx: Context) -> tuple[NodeHealth, BlockRef | None]:
+def _read_node(ctx: Context) -> tuple[NodeHealth, BlockRef | None]:
     head, why = None, ""
     try:
         head = ctx.heads.current().block
     except RoundtripError as error:
         why = error.message
     states = ctx.node.state() if isinstance(ctx.node, NodePool) else ()
-    nodes = [OneNode(number, one.condition, one.why, list(one.lacks)) for number, one in enumerate(states, 1)]
-    took = [_took(ctx, "node", sort, ("answered",), ("failed",)) for sort in SORTS]
+    nodes = [
+        OneNode(number, node.condition, node.why, list(node.lacks)) for number, node in enumerate(states, 1)
+    ]
+    took = [_measure(ctx, "node", sort, "answered", "failed") for sort in SORTS]
     number = ctx.heads.last_number() if head is None else head.number
     at = None if head is None else when(head.timestamp_s)
     return NodeHealth(head is not None, number, at, why, nodes, took), head
 
 
-def _operations(ctx: Context) -> list[Took]:
-    """Those that people wait for, and then whatever else was asked, the most first."""
-    asked = {name for (what, name, _), _ in ctx.measures.all() if what == "operation"}
-    found = [_took(ctx, "operation", name, ("made",), ("failed",)) for name in {*asked, *SHOWN}]
-    first = {name: place for place, name in enumerate(SHOWN)}
-    found.sort(key=lambda one: (first.get(one.name, len(SHOWN)), -one.count, one.name))
-    return [one for one in found if one.count or one.failed or one.name in SHOWN][:_MOST_SHOWN]
+def _list_operations(ctx: Context) -> list[Took]:
+    """Durations of the ``SHOWN`` operations, then of the others, the most frequent first."""
+    asked = {name for (sort, name, _), _ in ctx.measures.all() if sort == "operation"}
+    durations = [_measure(ctx, "operation", name, "made", "failed") for name in {*asked, *SHOWN}]
+    shown_order = {name: place for place, name in enumerate(SHOWN)}
+    durations.sort(key=lambda took: (shown_order.get(took.name, len(SHOWN)), -took.count, took.name))
+    return [took for took in durations if took.count or took.failed or took.name in SHOWN][:_MOST_SHOWN]
 
 
-def _took(ctx: Context, what: str, name: str, well: tuple[str], badly: tuple[str]) -> Took:
-    known = dict(ctx.measures.all())
-    made, failed = (known.get((what, name, ended), Durations()) for (ended,) in (well, badly))
-    return Took(name, made.count(), failed.count(), _ms(made.quantile_s(50)), _ms(made.quantile_s(95)))
+def _measure(ctx: Context, sort: str, name: str, success: str, failure: str) -> Took:
+    durations = dict(ctx.measures.all())
+    successes, failures = (
+        durations.get((sort, name, outcome), Durations()) for outcome in (success, failure)
+    )
+    p50_ms, p95_ms = _to_ms(successes.quantile_s(50)), _to_ms(successes.quantile_s(95))
+    return Took(name, successes.count(), failures.count(), p50_ms, p95_ms)
 
 
-def _ms(seconds: float | None) -> float | None:
+def _to_ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds * 1000, 1)
 
 
-async def _index_status(connection: Connection, stands: Cursor, head: BlockRef | None) -> IndexStatus:
-    at_s = stands.block.timestamp_s
-    knows = head is not None and not is_node_behind(head, stands.block)
-    blocks = max(0, head.number - stands.block.number) if knows and head is not None else None
-    seconds = max(0, head.timestamp_s - at_s) if knows and head is not None else None
-    found = await backlog.rewound_since(connection, at_s - DAY_S)
-    deepest = max((one for one in found if one.blocks is not None), key=_depth, default=None)
+async def _read_index(connection: Connection, index_cursor: Cursor, head: BlockRef | None) -> IndexStatus:
+    at_s = index_cursor.block.timestamp_s
+    is_comparable = head is not None and not is_node_behind(head, index_cursor.block)
+    blocks = max(0, head.number - index_cursor.block.number) if is_comparable and head is not None else None
+    seconds = max(0, head.timestamp_s - at_s) if is_comparable and head is not None else None
+    rewinds = await backlog.rewound_since(connection, at_s - DAY_S)
+    deepest = max(
+        (rewind for rewind in rewinds if rewind.blocks is not None),
+        key=lambda rewind: rewind.blocks or 0,
+        default=None,
+    )
     return IndexStatus(
-        block=stands.block.number,
+        block=index_cursor.block.number,
         block_time=when(at_s),
         blocks_behind=blocks,
         seconds_behind=seconds,
         keeps_up=None if seconds is None else seconds <= BEHIND_S,
-        older_left=max(0, stands.start_number - stands.older_number),
+        older_left=max(0, index_cursor.start_number - index_cursor.older_number),
         reorgs=Reorgs(
-            count=len(found),
+            count=len(rewinds),
             deepest=None if deepest is None else deepest.blocks,
             deepest_at=None if deepest is None else when(deepest.to_s),
-            newest_at=when(found[0].to_s) if found else None,
-            unmeasured=sum(one.blocks is None for one in found),
+            newest_at=when(rewinds[0].to_s) if rewinds else None,
+            unmeasured=sum(rewind.blocks is None for rewind in rewinds),
         ),
     )
 
 
-def _depth(one: backlog.RewoundBlocks) -> int:
-    return one.blocks or 0
-
-
-async def _backlog(connection: Connection, stands: Cursor | None, now_s: float) -> Backlog:
+async def _read_backlog(connection: Connection, index_cursor: Cursor | None, now_s: float) -> Backlog:
     now = datetime.fromtimestamp(now_s, UTC)
 
     def since_s(oldest: datetime | None) -> int | None:
@@ -199,11 +206,20 @@ async def _backlog(connection: Connection, stands: Cursor | None, now_s: float) 
     deliveries = await backlog.deliveries_waiting(connection)
     alerted = await backlog.alerted_to(connection)
     return Backlog(
-        due=sum(one.due for one in kinds),
-        given_up=sum(one.given_up for one in kinds),
-        oldest_s=since_s(min((one.oldest for one in kinds if one.oldest is not None), default=None)),
-        jobs=[JobsWaiting(one.kind, one.due, one.later, one.given_up, since_s(one.oldest)) for one in kinds],
+        due=sum(job_kind.due for job_kind in kinds),
+        given_up=sum(job_kind.given_up for job_kind in kinds),
+        oldest_s=since_s(
+            min((job_kind.oldest for job_kind in kinds if job_kind.oldest is not None), default=None)
+        ),
+        jobs=[
+            JobsWaiting(
+                job_kind.kind, job_kind.due, job_kind.later, job_kind.given_up, since_s(job_kind.oldest)
+            )
+            for job_kind in kinds
+        ],
         deliveries=deliveries.waiting,
         oldest_delivery_s=since_s(deliveries.oldest),
-        alerts_behind=None if alerted is None or stands is None else max(0, stands.block.number - alerted),
+        alerts_behind=None
+        if alerted is None or index_cursor is None
+        else max(0, index_cursor.block.number - alerted),
     )

@@ -25,7 +25,7 @@ from roundtrip.services.check.index_facts import read_known_venues
 from roundtrip.services.check.pipeline import start_check
 from roundtrip.services.check.schema import at
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
-from roundtrip.services.runtime.newest_block import refused_at_newest
+from roundtrip.services.runtime.newest_block import retry_at_newest
 from roundtrip.services.support.cancel_on_error import at_once
 from roundtrip.services.support.money import DECIMAL_PATTERN, ETH_DECIMALS, AssetAmount, amount, parse_amount
 from roundtrip.services.support.strangers_text import Symbol
@@ -191,12 +191,12 @@ _MOST_DECIMALS = 36
 
 async def prepare_buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:
     """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small) and NodeFault."""
-    return await refused_at_newest(ctx, lambda: _buy(ctx, params))
+    return await retry_at_newest(ctx, lambda: _buy(ctx, params))
 
 
 async def prepare_sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[PreparedTrade]:
     """Raises CallerFault (bad_input, no_route, nothing_to_sell, would_fail) and NodeFault."""
-    return await refused_at_newest(ctx, lambda: _sell(ctx, params))
+    return await retry_at_newest(ctx, lambda: _sell(ctx, params))
 
 
 async def _buy(ctx: Context, params: PrepareBuyParams) -> UseCaseAnswer[PreparedTrade]:

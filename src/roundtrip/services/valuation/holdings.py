@@ -1,4 +1,4 @@
-"""What tokens that somebody holds would bring if they were sold now: many of them in one trip to the node."""
+"""The worth of holdings if they were sold now: many of them in one batch to the node."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,18 +22,25 @@ from roundtrip.services.trade.trade_builder import pays
 from roundtrip.venues import BY_KIND
 from roundtrip.venues.abi import keccak
 
-from .holding_sells import HoldingCase, HoldingSells, deeper, read_sells, sell_requests, settle
-from .token_batches import one_round
+from .holding_sells import (
+    HoldingCase,
+    HoldingSells,
+    build_requests,
+    find_deeper_places,
+    read_sells,
+    value_holding,
+)
+from .token_batches import send_round
 
 
 @dataclass(frozen=True, slots=True)
 class HoldingToSell:
-    """``amount_raw`` of a token, to be sold whole. ``seller``: a wallet that really holds as much; None: a
-    wallet of ours that is given them where ``slot`` says, which the token itself has to confirm; without a
-    slot a wallet sells that the index knows to hold as much. ``before_raw``: what the same seller sold of it
-    just before, and what is asked for comes after it: so many sells bring no more than one. ``held_s``: for
-    how long it has been held, at least; a token may have its buyers wait. ``at``: the pool, the curve or the
-    pool's id where alone it is sold, while anything of it sells there; None: wherever that brings most."""
+    """``amount_raw`` of a token, to be sold whole. ``seller``: a wallet that really holds that much. None: a
+    wallet of ours sells; its balance is overridden at ``slot``, and the token's own view must confirm it.
+    Without a slot, a wallet sells that holds that much by the index. ``before_raw``: what the same seller
+    sold just before this sell, so that many partial sells bring no more than one. ``held_s``: minimum time
+    since the buy; a token may make buyers wait. ``at``: the pool, curve or pool id that is the only place to
+    sell it, while any of it sells there; None: the place with the highest proceeds."""
 
     token: Address
     amount_raw: int
@@ -46,77 +53,93 @@ class HoldingToSell:
 
 @dataclass(frozen=True, slots=True)
 class SellValue:
-    """What a sell of all of it brings its seller, in wei, and where."""
+    """Proceeds of selling the whole holding, in wei, and the venue."""
 
     wei: int
     venue: Venue
 
 
 Valued = SellValue | RefusedCall | Missing
-"""Refused: it cannot be sold for real, and why. Missing: it could not be found out."""
+"""RefusedCall: it cannot be sold, and why. Missing: not found out."""
 
 _MOST_KNOWN = 8
-"""So many places of either sort are looked at."""
+"""Limit of candidate places of each sort."""
 
 
 async def worth(
     ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
 ) -> list[Valued]:
-    """Each holding's, at the block of ``head``, all in one trip. What the node does not answer is Missing. A
-    second trip is made where a place turned out to be deeper than those that were tried, and where a holding
-    does not sell any more where alone it was to be sold."""
+    """Values each holding at the block of ``head``, all in one batch. What the node does not answer is
+    Missing. A second batch follows if a place is deeper than those that were tried, or if a holding no longer
+    sells at its only place."""
     try:
         head.known_dialect()
     except NodeFault as fault:
         return [Missing("node", fault.message) for _ in holdings]
-    cases = await _cases(ctx, head, holdings)
-    told = await one_round(
-        ctx, head, {n: sell_requests(case, case.first()) for n, case in enumerate(cases)}, meter
+    cases = await _build_cases(ctx, head, holdings)
+    answers = await send_round(
+        ctx,
+        head,
+        {number: build_requests(case, case.first_places()) for number, case in enumerate(cases)},
+        meter,
     )
-    first = [read_sells(case, case.first(), told[n]) for n, case in enumerate(cases)]
-    more = {n: deeper(case, first[n]) for n, case in enumerate(cases)}
-    again = {n: sell_requests(cases[n], places) for n, places in more.items() if places}
-    if again:
-        told = await one_round(ctx, head, again, meter)
-        for n in again:
-            first[n] = first[n].with_more(read_sells(cases[n], more[n], told[n]))
-    return [_value_of(case, one) for case, one in zip(cases, first, strict=True)]
+    sells = [read_sells(case, case.first_places(), answers[number]) for number, case in enumerate(cases)]
+    more_places = {number: find_deeper_places(case, sells[number]) for number, case in enumerate(cases)}
+    retries = {
+        number: build_requests(cases[number], places) for number, places in more_places.items() if places
+    }
+    if retries:
+        answers = await send_round(ctx, head, retries, meter)
+        for number in retries:
+            sells[number] = sells[number].with_more(
+                read_sells(cases[number], more_places[number], answers[number])
+            )
+    return [_value_of(case, holding_sells) for case, holding_sells in zip(cases, sells, strict=True)]
 
 
-def _value_of(case: HoldingCase, one: HoldingSells) -> Valued:
-    value = settle(case, one)
+def _value_of(case: HoldingCase, sells: HoldingSells) -> Valued:
+    value = value_holding(case, sells)
     return SellValue(*value) if isinstance(value, tuple) else value
 
 
-async def _cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
+async def _build_cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
     seed, book = ctx.entropy(), ctx.heads.book
-    tokens = list(dict.fromkeys(one.token for one in holdings))
+    tokens = list(dict.fromkeys(holding.token for holding in holdings))
     await at_once(*(read_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
-    short = list(dict.fromkeys(one.token for one in holdings if one.seller is None and one.slot is None))
-    waits = (
-        read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders) for token in short
+    without_slot = list(
+        dict.fromkeys(
+            holding.token for holding in holdings if holding.seller is None and holding.slot is None
+        )
     )
-    holders = dict(zip(short, [told.holders for told in await at_once(*waits)], strict=True))
-    known = {(one.token, one.at): _read_places(ctx, one.token, one.at) for one in holdings}
+    waits = (
+        read_index_facts(ctx.pool, ctx.contracts, token, seed, ctx.policy.most_holders)
+        for token in without_slot
+    )
+    holders = dict(zip(without_slot, [facts.holders for facts in await at_once(*waits)], strict=True))
+    places_by_holding = {
+        (holding.token, holding.at): _read_places(ctx, holding.token, holding.at) for holding in holdings
+    }
     cases = []
-    for number, one in enumerate(holdings):
-        drawn = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)
-        real = holders.get(one.token, ()) if one.seller is None and one.slot is None else ()
+    for number, holding in enumerate(holdings):
+        environment, other = environments.draw(keccak(seed + number.to_bytes(4, "big")), head, ctx.policy)
+        known_holders = (
+            holders.get(holding.token, ()) if holding.seller is None and holding.slot is None else ()
+        )
         cases.append(
             HoldingCase(
-                means=ctx.means(),
+                check_context=ctx.means(),
                 head=head,
-                token=one.token,
-                amount_raw=one.amount_raw,
-                before_raw=one.before_raw,
-                held_s=one.held_s,
-                at=one.at,
-                seller=one.seller,
-                slot=None if one.seller is not None else one.slot,
-                holders=real,
-                environment=drawn[0],
-                other=drawn[1],
-                **known[one.token, one.at],
+                token=holding.token,
+                amount_raw=holding.amount_raw,
+                before_raw=holding.before_raw,
+                held_s=holding.held_s,
+                at=holding.at,
+                seller=holding.seller,
+                slot=None if holding.seller is not None else holding.slot,
+                holders=known_holders,
+                environment=environment,
+                other=other,
+                **places_by_holding[holding.token, holding.at],
             )
         )
     return cases
@@ -129,26 +152,28 @@ class _KnownPlaces(TypedDict):
 
 
 def _read_places(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
-    """Where it may be sold for eth or usdg: what is known to be first, strangers' hooks last of that. Others
-    can open pools beyond every bound: ``at`` is among them all the same."""
+    """Places where it may be sold for eth or usdg: known ones first, those with third-party hooks last of
+    these. Anyone can open any number of pools, so ``at`` is always included."""
     book = ctx.heads.book
-    found = list_candidates(known_venues(book, token), ctx.contracts, token, _MOST_KNOWN)
+    candidates = list_candidates(known_venues(book, token), ctx.contracts, token, _MOST_KNOWN)
     listed = set(book.venues_of(token)) if book is not None else set()
-    own = [venue for venue in listed if at is not None and venue.at() == at and venue not in found.venues]
-    paid = [venue for venue in (*own, *found.venues) if pays(venue) is not None]
-    ranked = sorted(paid, key=lambda venue: (venue not in listed, venue.rival_hook()))
-    complete = found.complete and not found.left_out
+    missing = [
+        venue for venue in listed if at is not None and venue.at() == at and venue not in candidates.venues
+    ]
+    payable = [venue for venue in (*missing, *candidates.venues) if pays(venue) is not None]
+    ranked = sorted(payable, key=lambda venue: (venue not in listed, venue.rival_hook()))
+    complete = candidates.complete and not candidates.left_out
     places = tuple(VenuePlace(venue, BY_KIND[venue.kind]) for venue in ranked)
-    return {"places": places, "listed": sum(venue in listed for venue in paid), "complete": complete}
+    return {"places": places, "listed": sum(venue in listed for venue in payable), "complete": complete}
 
 
 async def slot_of(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> BalanceSlot | None:
-    """Where the token keeps its balances; None: it is not known. Raises NodeFault."""
+    """The storage slot of the token's balances; None: not known. Raises NodeFault."""
     wallet = environments.draw(ctx.entropy(), head, ctx.policy)[0].reader
     answers = await ctx.node.batch(guess_calls(token, wallet, head.block), meter)
     slot = read_guesses(token, answers)
     if slot is None:
-        # What the token refuses to say is known; what the node did not is not.
+        # A revert is the token's own answer; any other error means that the node did not answer.
         for answer in answers:
             if isinstance(answer, RpcError) and answer.code != REVERTED:
                 raise NodeFault(f"it told no balance ({describe_error(answer)})")

@@ -1,4 +1,4 @@
-"""What an ordinary buy of a token brings now, and what selling it straight back pays."""
+"""The result of an ordinary buy of a token now, and of selling it straight back."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -19,27 +19,26 @@ from .holdings import HoldingToSell, Valued, slot_of, worth
 
 @dataclass(frozen=True, slots=True)
 class ProbeBuy:
-    """What the probe, 0.1 eth, buys in base units, and what a sell of that pays in wei."""
+    """``token_raw``: what the probe (0.1 eth) buys, in base units. ``pays_wei``: proceeds of selling that."""
 
     token_raw: int
     pays_wei: int
 
 
 Probed = ProbeBuy | RefusedCall | Missing
-"""Refused: it cannot be bought for so much, or what was bought cannot be sold. Missing: it could not be found
-out."""
+"""RefusedCall: the probe cannot buy it, or cannot sell it again. Missing: not found out."""
 
 
 async def probe_buy(
     ctx: Context, head: ChainHead, token: Address, meter: Meter, at: str | None = None
 ) -> Probed:
-    """By a check's own buy and sell, at that place (an address, or a v4 pool's id); None: where that loses
-    least. Raises NodeFault."""
+    """Runs a check's buy and sell rounds. ``at``: the place (an address, or a v4 pool's id); None: the place
+    where the round trip loses least. Raises NodeFault."""
     evidence = await run_sell_round(await start_check(ctx, head, token, meter), meter)
     judgement = judge(evidence, ctx.policy)
     if judgement.missing is not None:
         return judgement.missing
-    number = judgement.best if at is None else _number(evidence, at)
+    number = judgement.best if at is None else _find_venue(evidence, at)
     if judgement.best is None:
         return RefusedCall("buy", None, 0)
     if number is None:
@@ -56,14 +55,14 @@ async def probe_buy(
     return RefusedCall("sell", None, 0)
 
 
-def _number(evidence: Evidence, at: str) -> int | None:
-    places = [one.venue.pool or one.venue.pool_id for one in evidence.venues]
-    return places.index(at) if at in places else None
+def _find_venue(evidence: Evidence, at: str) -> int | None:
+    ids = [venue.venue.pool or venue.venue.pool_id for venue in evidence.venues]
+    return ids.index(at) if at in ids else None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenPricing:
-    """How tokens are priced: tests hand in their own. Fields as the functions they are by default."""
+    """The functions that price tokens; tests pass their own. Fields as the functions they are by default."""
 
     probe_buy: Callable[[Context, ChainHead, Address, Meter, str | None], Awaitable[Probed]] = probe_buy
     slot_of: Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]] = slot_of

@@ -1,4 +1,4 @@
-"""Requests of many tokens in one trip to the node, none of which suffers what another one's code does."""
+"""Requests for many tokens in one batch to the node, isolated so that no token's code spoils another's."""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,61 +14,63 @@ from roundtrip.domain.check.evidence import Missing
 from roundtrip.services.check.session import MOST_PLANS_A_REQUEST
 from roundtrip.services.runtime.context import Context
 
-Told = Results | Missing | msgspec.Raw | RpcError
-"""Results of a plan; of a plain call what was answered."""
+BatchAnswer = Results | Missing | msgspec.Raw | RpcError
+"""Results of a plan, or the answer to a plain call."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchRequest:
-    """``plan`` or a plain ``call``, under a ``key`` of its own. ``place``: where a plan trades."""
+    """A ``plan`` or a plain ``call``, under its own ``key``. ``place``: where a plan trades."""
 
     key: Hashable
     plan: Plan | None = None
     call: RpcCall | None = None
     place: VenuePlace | None = None
 
-    def strange(self) -> bool:
-        """Whether a stranger's hook takes part: it can answer with megabytes."""
+    def has_foreign_hook(self) -> bool:
+        """Whether a third-party hook takes part: it can answer with megabytes."""
         return self.place is not None and self.place.venue.rival_hook()
 
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What stays together: requests of one token, none or all of them of one strange place."""
+    """Requests of one token that stay together. ``alone``: they trade at a place with a third-party hook."""
 
     number: int
     requests: tuple[BatchRequest, ...]
     alone: bool
 
 
-async def one_round(
-    ctx: Context, head: ChainHead, asked: Mapping[int, Sequence[BatchRequest]], meter: Meter
-) -> dict[int, dict[Hashable, Told]]:
-    """The answers by key, for each of ``asked`` by its number, all in one trip. Where a request had an answer
-    too large to read, those in it are asked once more, each token by itself."""
-    told: dict[int, dict[Hashable, Told]] = {number: {} for number in asked}
-    units = [unit for number, requests in asked.items() for unit in _units(number, requests)]
+async def send_round(
+    ctx: Context, head: ChainHead, requests_by_number: Mapping[int, Sequence[BatchRequest]], meter: Meter
+) -> dict[int, dict[Hashable, BatchAnswer]]:
+    """Sends all requests in one batch and returns the answers by number and key. If an answer is too large to
+    read, its requests are sent once more, each token separately."""
+    answers: dict[int, dict[Hashable, BatchAnswer]] = {number: {} for number in requests_by_number}
+    units = [
+        unit for number, requests in requests_by_number.items() for unit in _split_units(number, requests)
+    ]
     groups = _pack_units(units)
-    apart = await _ask_groups(ctx, head, groups, told, meter)
+    apart = await _ask_groups(ctx, head, groups, answers, meter)
     if apart:
-        await _ask_groups(ctx, head, [[unit] for unit in apart], told, meter)
-    return told
+        await _ask_groups(ctx, head, [[unit] for unit in apart], answers, meter)
+    return answers
 
 
-def _units(number: int, requests: Sequence[BatchRequest]) -> list[_Unit]:
-    plain = tuple(one for one in requests if not one.strange())
-    strange: dict[VenuePlace | None, list[BatchRequest]] = {}
-    for one in requests:
-        if one.strange():
-            strange.setdefault(one.place, []).append(one)
-    found = [_Unit(number, plain, False)] if plain else []
-    return found + [_Unit(number, tuple(own), True) for own in strange.values()]
+def _split_units(number: int, requests: Sequence[BatchRequest]) -> list[_Unit]:
+    plain = tuple(request for request in requests if not request.has_foreign_hook())
+    by_hooked_place: dict[VenuePlace | None, list[BatchRequest]] = {}
+    for request in requests:
+        if request.has_foreign_hook():
+            by_hooked_place.setdefault(request.place, []).append(request)
+    units = [_Unit(number, plain, False)] if plain else []
+    return units + [_Unit(number, tuple(group), True) for group in by_hooked_place.values()]
 
 
 def _pack_units(units: list[_Unit]) -> list[list[_Unit]]:
     groups: list[list[_Unit]] = []
     room = 0
-    for unit in (one for one in units if not one.alone):
+    for unit in (unit for unit in units if not unit.alone):
         if not groups or len(unit.requests) > room:
             groups.append([])
             room = MOST_PLANS_A_REQUEST
@@ -81,37 +83,37 @@ async def _ask_groups(
     ctx: Context,
     head: ChainHead,
     groups: list[list[_Unit]],
-    told: dict[int, dict[Hashable, Told]],
+    answers: dict[int, dict[Hashable, BatchAnswer]],
     meter: Meter,
 ) -> list[_Unit]:
-    """Fills ``told``; the units that have to be asked apart."""
-    calls = [[_call(head, one) for unit in group for one in unit.requests] for group in groups]
+    """Sends the groups and fills ``answers``. Returns the units to send again separately."""
+    calls = [[_build_call(head, request) for unit in group for request in unit.requests] for group in groups]
     if not calls:
         return []
-    answers = await ctx.node.batches(calls, meter)
+    batches = await ctx.node.batches(calls, meter)
     apart: list[_Unit] = []
-    for group, answer in zip(groups, answers, strict=True):
-        if isinstance(answer, CodeFault) and len(group) > 1:
+    for group, batch in zip(groups, batches, strict=True):
+        if isinstance(batch, CodeFault) and len(group) > 1:
             apart += group
             continue
-        left = [] if isinstance(answer, NodeFault) else list(answer)
+        remaining = [] if isinstance(batch, NodeFault) else list(batch)
         for unit in group:
-            for one in unit.requests:
-                if isinstance(answer, CodeFault):
-                    told[unit.number][one.key] = Missing("token", answer.message)
-                elif isinstance(answer, NodeFault):
-                    told[unit.number][one.key] = Missing("node", answer.message)
+            for request in unit.requests:
+                if isinstance(batch, CodeFault):
+                    answers[unit.number][request.key] = Missing("token", batch.message)
+                elif isinstance(batch, NodeFault):
+                    answers[unit.number][request.key] = Missing("node", batch.message)
                 else:
-                    told[unit.number][one.key] = _read(head, one, left.pop(0))
+                    answers[unit.number][request.key] = _read(head, request, remaining.pop(0))
     return apart
 
 
-def _call(head: ChainHead, one: BatchRequest) -> RpcCall:
-    if one.plan is not None:
-        return build(one.plan, head.block, head.known_dialect())
-    assert one.call is not None
-    return one.call
+def _build_call(head: ChainHead, request: BatchRequest) -> RpcCall:
+    if request.plan is not None:
+        return build(request.plan, head.block, head.known_dialect())
+    assert request.call is not None
+    return request.call
 
 
-def _read(head: ChainHead, one: BatchRequest, answer: msgspec.Raw | RpcError) -> Told:
-    return answer if one.plan is None else read(one.plan, answer, head.block, head.known_dialect())
+def _read(head: ChainHead, request: BatchRequest, answer: msgspec.Raw | RpcError) -> BatchAnswer:
+    return answer if request.plan is None else read(request.plan, answer, head.block, head.known_dialect())

@@ -1,4 +1,4 @@
-"""What a wallet did: its age and funder, its launches and their ends, its record, and what it holds."""
+"""Reads a wallet's history: age and funder, launches and their ends, trading record, and holdings."""
 
 from roundtrip.chain.blocks.heads import ChainHead
 from roundtrip.chain.holders.wallet_views import UNREAD, WalletViews, read_views, view_calls
@@ -23,71 +23,75 @@ RECENT_S = 30 * 86_400
 
 
 async def wallet_history(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletHistory]:
-    """Everything of one wallet. What the node does not tell stands as null, and the text says so. Raises
+    """The history of one wallet. Fields that the node does not answer are null, and the text says so. Raises
     CallerFault (bad_address), ServiceFull (busy)."""
     wallet = params.wallet()
-    came = await _came(ctx, wallet)
-    async with reading(ctx) as (connection, stands):
-        known = await _read_record(connection, ctx, wallet, stands, came.origin)
-    head, views = await _views(ctx, wallet, known)
-    answer = present(ctx.chain_id, wallet, came, known, None if head is None else head.block.number, views)
+    beginning = await _read_origin(ctx, wallet)
+    async with reading(ctx) as (connection, index_cursor):
+        record = await _read_record(connection, ctx, wallet, index_cursor, beginning.origin)
+    head, views = await _read_views(ctx, wallet, record)
+    answer = present(
+        ctx.chain_id, wallet, beginning, record, None if head is None else head.block.number, views
+    )
     policy = ctx.policy
     return UseCaseAnswer(answer, policy.node_fault_ttl_ms if head is None else policy.answer_ttl_ms)
 
 
-async def _came(ctx: Context, wallet: Address) -> WalletBeginning:
+async def _read_origin(ctx: Context, wallet: Address) -> WalletBeginning:
     try:
-        found = await origin_of(ctx, wallet)
-        if found is not None:
-            return WalletBeginning(found, "known")
+        origin = await origin_of(ctx, wallet)
+        if origin is not None:
+            return WalletBeginning(origin, "known")
         async with ctx.pool.acquire(timeout=DATABASE_S) as connection:
-            searched = await jobs.is_to_come(connection, JOB, wallet)
+            is_searching = await jobs.is_to_come(connection, JOB, wallet)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "The index cannot be read just now.", 5) from error
-    return WalletBeginning(None, "searching" if searched else "unknown")
+    return WalletBeginning(None, "searching" if is_searching else "unknown")
 
 
 async def _read_record(
-    connection: Connection, ctx: Context, wallet: Address, stands: Cursor, origin: StoredOrigin | None
+    connection: Connection, ctx: Context, wallet: Address, index_cursor: Cursor, origin: StoredOrigin | None
 ) -> WalletRecord:
-    now_s = stands.block.timestamp_s
+    now_s = index_cursor.block.timestamp_s
     since_s = now_s - RECENT_S
-    # Who stands in no fact has a number that nobody has.
+    # 0 is the id of no address: a wallet in no indexed fact gets empty results.
     wallet_id = await addresses.id_of(connection, wallet) or 0
     family = 0
     if origin is not None and origin.funder is not None:
         funder_id = await addresses.id_of(connection, origin.funder) or 0
         family = (await linked.families(connection, [funder_id]))[funder_id]
-    launched = await wallets.launches(connection, wallet_id)
-    ended = await wallets.closings(connection, wallet_id, since_s)
+    launches = await wallets.launches(connection, wallet_id)
+    closings = await wallets.closings(connection, wallet_id, since_s)
     held = await wallets.list_held(connection, wallet_id)
-    held_ids = [one.token_id for one in held]
-    named = {one.token_id for one in (*launched, *held, ended.best, ended.worst) if one is not None}
+    held_ids = [row.token_id for row in held]
+    named = {row.token_id for row in (*launches, *held, closings.best, closings.worst) if row is not None}
     funder = None if origin is None else origin.funder
     return WalletRecord(
-        stands=stands,
+        index_cursor=index_cursor,
         scams=await public_names.scams(connection, {wallet, *([] if funder is None else [funder])}),
         family=family,
         record=(await deployers.records(connection, [wallet_id]))[wallet_id],
         into_pools=await wallets.pool_launches(connection, wallet_id),
-        launches=launched,
+        launches=launches,
         traded=await wallets.sum_trades(connection, wallet_id, since_s),
-        ended=ended,
+        ended=closings,
         held=held,
         last_trades=await wallets.last_trades(connection, held_ids, ctx.contracts, now_s),
         labels=await tokens.labels(connection, named),
     )
 
 
-async def _views(ctx: Context, wallet: Address, known: WalletRecord) -> tuple[ChainHead | None, WalletViews]:
-    """What the wallet holds at the head, in one trip; nothing where the node does not answer."""
-    labels = [known.labels[one.token_id] for one in known.held]
-    held = [label.address for label in labels]
+async def _read_views(
+    ctx: Context, wallet: Address, record: WalletRecord
+) -> tuple[ChainHead | None, WalletViews]:
+    """What the wallet holds at the head, in one batch; (None, UNREAD) if the node does not answer."""
+    labels = [record.labels[position.token_id] for position in record.held]
+    addresses_held = [label.address for label in labels]
     unread = {label.address for label in labels if label.decimals is None or label.supply_raw is None}
     try:
         head = ctx.heads.current()
         limit = ctx.policy.read_gas_limit
-        calls = view_calls(wallet, held, unread, ctx.contracts, head.block, limit)
-        return head, read_views(await ctx.node.batch(calls), held, unread, ctx.chain_id)
+        calls = view_calls(wallet, addresses_held, unread, ctx.contracts, head.block, limit)
+        return head, read_views(await ctx.node.batch(calls), addresses_held, unread, ctx.chain_id)
     except (NodeFault, ServiceFull):
         return None, UNREAD

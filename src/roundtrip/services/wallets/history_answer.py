@@ -1,4 +1,4 @@
-"""A wallet's history, from what the index and the node told, for people and programs."""
+"""The answer on a wallet's history, as fields and as text, from the index and the node."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -227,10 +227,10 @@ _DAY_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class WalletRecord:
-    """All that the index tells of a wallet. ``family``: how many wallets its funder first sent eth to.
-    ``scams``: how many people mark it, or its funder, as a scam."""
+    """What the index knows of a wallet. ``family``: number of wallets that its funder was the first to send
+    eth. ``scams``: how many people mark it, or its funder, as a scam."""
 
-    stands: Cursor
+    index_cursor: Cursor
     scams: Mapping[Address, int]
     family: int
     record: DeployerLaunches
@@ -245,7 +245,7 @@ class WalletRecord:
 
 @dataclass(frozen=True, slots=True)
 class WalletBeginning:
-    """Where the wallet comes from, as far as that is known for sure."""
+    """The wallet's origin, if it is known for sure."""
 
     origin: StoredOrigin | None
     status: OriginStatus
@@ -254,33 +254,35 @@ class WalletBeginning:
 def present(
     chain_id: int,
     wallet: Address,
-    came: WalletBeginning,
-    known: WalletRecord,
+    beginning: WalletBeginning,
+    record: WalletRecord,
     at_block: int | None,
     views: WalletViews,
 ) -> WalletHistory:
     """The answer. ``at_block``: the block that ``views`` are of; None: the node did not answer."""
-    block = known.stands.block
-    age_days = None if came.origin is None else max(0, block.timestamp_s - came.origin.first_s) // _DAY_S
+    block = record.index_cursor.block
+    age_days = (
+        None if beginning.origin is None else max(0, block.timestamp_s - beginning.origin.first_s) // _DAY_S
+    )
     return WalletHistory(
-        text=text_of(wallet, came, age_days, known, views),
+        text=_describe_wallet(wallet, beginning, age_days, record, views),
         chain_id=chain_id,
         block=block.number,
         block_time=when(block.timestamp_s),
         address=wallet,
         contract=views.is_contract,
-        origin_status=came.status,
-        first_seen=None if came.origin is None else when(came.origin.first_s),
+        origin_status=beginning.status,
+        first_seen=None if beginning.origin is None else when(beginning.origin.first_s),
         age_days=age_days,
-        funder=_funder(came.origin, known.family),
-        launches=_launches(known),
-        record=_record(known),
-        last30_days=_recent(known.traded, known.ended.recent),
-        holdings=_holdings(known, at_block, views),
+        funder=_present_funder(beginning.origin, record.family),
+        launches=_present_launches(record),
+        record=_present_record(record),
+        last30_days=_present_recent(record.traded, record.ended.recent),
+        holdings=_present_holdings(record, at_block, views),
     )
 
 
-def _funder(origin: StoredOrigin | None, family: int) -> FunderAnswer | None:
+def _present_funder(origin: StoredOrigin | None, family: int) -> FunderAnswer | None:
     if origin is None or origin.funder is None:
         return None
     return FunderAnswer(origin.funder, family, is_exchange(family))
@@ -289,250 +291,266 @@ def _funder(origin: StoredOrigin | None, family: int) -> FunderAnswer | None:
 # --- launches --------------------------------------------------------------------------------------
 
 
-def _launches(known: WalletRecord) -> LaunchesAnswer:
-    record = known.record
-    rows = tuple(_launch(one, known.labels[one.token_id]) for one in known.launches)
-    return LaunchesAnswer(record.launches, record.graduated, record.sold_own, known.into_pools, rows)
+def _present_launches(record: WalletRecord) -> LaunchesAnswer:
+    deployer = record.record
+    rows = tuple(_present_launch(launch, record.labels[launch.token_id]) for launch in record.launches)
+    return LaunchesAnswer(deployer.launches, deployer.graduated, deployer.sold_own, record.into_pools, rows)
 
 
-def _launch(launched: WalletLaunch, label: Label) -> LaunchRow:
-    phase = phase_of(launched)
+def _present_launch(launch: WalletLaunch, label: Label) -> LaunchRow:
+    phase = _find_phase(launch)
     return LaunchRow(
         token=present_token(label),
-        launched_at=when(launched.at_s),
+        launched_at=when(launch.at_s),
         phase=phase,
-        fill_bps=_fill_bps(launched) if phase == "curve" else None,
-        sold_bps=share_bps(min(launched.sold_raw, launched.bought_raw), launched.bought_raw),
+        fill_bps=_compute_fill_bps(launch) if phase == "curve" else None,
+        sold_bps=share_bps(min(launch.sold_raw, launch.bought_raw), launch.bought_raw),
     )
 
 
-def phase_of(launched: WalletLaunch) -> Phase:
+def _find_phase(launch: WalletLaunch) -> Phase:
     """Where the launch stands, by the last of its steps."""
-    if launched.generation == 1:
+    if launch.generation == 1:
         return "pool"
-    if "rescued" in launched.steps:
+    if "rescued" in launch.steps:
         return "rescued"
-    if "pooled" in launched.steps:
+    if "pooled" in launch.steps:
         return "graduated"
-    return "between" if "swept" in launched.steps else "curve"
+    return "between" if "swept" in launch.steps else "curve"
 
 
-def _fill_bps(launched: WalletLaunch) -> int | None:
-    if launched.raised_raw is None or not launched.threshold_raw:
+def _compute_fill_bps(launch: WalletLaunch) -> int | None:
+    if launch.raised_raw is None or not launch.threshold_raw:
         return None
-    return max(0, min(BPS, launched.raised_raw * BPS // launched.threshold_raw))
+    return max(0, min(BPS, launch.raised_raw * BPS // launch.threshold_raw))
 
 
 # --- the record ------------------------------------------------------------------------------------
 
 
-def _record(known: WalletRecord) -> RecordAnswer:
-    traded, closings = known.traded, known.ended.all
+def _present_record(record: WalletRecord) -> RecordAnswer:
+    totals, closings = record.traded, record.ended.all
     return RecordAnswer(
-        trades=traded.buys + traded.sells,
-        buys=traded.buys,
-        sells=traded.sells,
-        tokens=traded.tokens,
+        trades=totals.buys + totals.sells,
+        buys=totals.buys,
+        sells=totals.sells,
+        tokens=totals.tokens,
         closed=closings.closed,
         won=closings.won,
         win_rate_bps=share_bps(closings.won, closings.closed),
         profit_eth=eth(closings.got_wei - closings.spent_wei),
-        spent_eth=eth(traded.spent_wei),
-        got_eth=eth(traded.got_wei),
-        unpriced=traded.unpriced,
-        best=_closing(known.ended.best, known.labels),
-        worst=_closing(known.ended.worst, known.labels),
-        partial=traded.is_part or closings.is_part,
+        spent_eth=eth(totals.spent_wei),
+        got_eth=eth(totals.got_wei),
+        unpriced=totals.unpriced,
+        best=_present_closing(record.ended.best, record.labels),
+        worst=_present_closing(record.ended.worst, record.labels),
+        partial=totals.is_part or closings.is_part,
     )
 
 
-def _recent(traded: TradeTotals, recent: WalletClosings) -> RecentAnswer:
+def _present_recent(totals: TradeTotals, recent: WalletClosings) -> RecentAnswer:
     return RecentAnswer(
-        tokens=traded.recent_tokens,
+        tokens=totals.recent_tokens,
         closed=recent.closed,
         won=recent.won,
         win_rate_bps=share_bps(recent.won, recent.closed),
         profit_eth=eth(recent.got_wei - recent.spent_wei),
-        partial=traded.is_part or recent.is_part,
+        partial=totals.is_part or recent.is_part,
     )
 
 
-def _closing(one: WalletClosing | None, labels: Mapping[int, Label]) -> ClosingAnswer | None:
-    if one is None:
+def _present_closing(closing: WalletClosing | None, labels: Mapping[int, Label]) -> ClosingAnswer | None:
+    if closing is None:
         return None
-    profit_wei = one.got_wei - one.spent_wei
-    token = present_token(labels[one.token_id])
-    return ClosingAnswer(token, when(one.at_s), eth(one.spent_wei), eth(one.got_wei), eth(profit_wei))
+    profit_wei = closing.got_wei - closing.spent_wei
+    token = present_token(labels[closing.token_id])
+    return ClosingAnswer(
+        token, when(closing.at_s), eth(closing.spent_wei), eth(closing.got_wei), eth(profit_wei)
+    )
 
 
 # --- holdings --------------------------------------------------------------------------------------
 
 
-def _holdings(known: WalletRecord, at_block: int | None, views: WalletViews) -> HoldingsAnswer:
+def _present_holdings(record: WalletRecord, at_block: int | None, views: WalletViews) -> HoldingsAnswer:
     rows = []
-    for held in known.held:
-        label = known.labels[held.token_id]
-        seen = views.tokens.get(label.address, WalletToken())
-        rows.append(_holding(held, label, seen, known.last_trades.get(held.token_id)))
+    for position in record.held:
+        label = record.labels[position.token_id]
+        balance = views.tokens.get(label.address, WalletToken())
+        rows.append(_present_holding(position, label, balance, record.last_trades.get(position.token_id)))
     return HoldingsAnswer(
         at_block=at_block,
-        eth=_in_eth(views.eth_wei),
-        weth=_in_eth(views.weth_wei),
+        eth=_to_eth(views.eth_wei),
+        weth=_to_eth(views.weth_wei),
         usdg=None if views.usdg_raw is None else views.usdg_raw / USDG_UNIT,
-        count=known.traded.held,
+        count=record.traded.held,
         rows=tuple(rows),
     )
 
 
-def _holding(held: OpenPosition, label: Label, seen: WalletToken, last: LastTrade | None) -> HoldingAnswer:
-    amount = seen.amount_raw
-    decimals = seen.decimals if label.decimals is None else label.decimals
-    supply = seen.supply_raw if label.supply_raw is None else label.supply_raw
-    # An average of some of its trades would be made up.
-    spent_wei = None if held.unpriced else held.spent_wei
-    # A token that tells a wallet more than there is of it lies.
+def _present_holding(
+    position: OpenPosition, label: Label, balance: WalletToken, last_trade: LastTrade | None
+) -> HoldingAnswer:
+    amount = balance.amount_raw
+    decimals = balance.decimals if label.decimals is None else label.decimals
+    supply = balance.supply_raw if label.supply_raw is None else label.supply_raw
+    # An average over only a part of its trades would be wrong.
+    spent_wei = None if position.unpriced else position.spent_wei
+    # A balance above the supply is false.
     believed = amount if amount is not None and (supply is None or amount <= supply) else None
-    worth = None if believed is None or last is None else eth(believed * last.eth_wei // last.token_raw)
+    worth = (
+        None
+        if believed is None or last_trade is None
+        else eth(believed * last_trade.eth_wei // last_trade.token_raw)
+    )
     return HoldingAnswer(
         token=present_token(label),
         amount=None if amount is None or decimals is None else plain_decimal(amount, decimals),
         amount_raw=None if amount is None else str(amount),
-        bought_raw=str(held.held_raw),
+        bought_raw=str(position.held_raw),
         supply_bps=None if believed is None else share_bps(believed, supply),
-        entry_eth=_each(spent_wei, held.bought_raw, decimals, WEI_PER_ETH),
-        entry_usd=_each(held.spent_micro_usd, held.bought_raw, decimals, USDG_UNIT),
+        entry_eth=_price_each(spent_wei, position.bought_raw, decimals, WEI_PER_ETH),
+        entry_usd=_price_each(position.spent_micro_usd, position.bought_raw, decimals, USDG_UNIT),
         worth_eth=worth,
-        priced_at=None if worth is None or last is None else when(last.at_s),
-        last_traded_at=when(held.last_s),
+        priced_at=None if worth is None or last_trade is None else when(last_trade.at_s),
+        last_traded_at=when(position.last_s),
     )
 
 
-def _each(paid: int | None, token_raw: int, decimals: int | None, unit: int) -> float | None:
-    """What one whole token cost, in whole units of the money; None: not known."""
+def _price_each(paid: int | None, token_raw: int, decimals: int | None, unit: int) -> float | None:
+    """The price of one whole token in whole units of the money; None: not known."""
     if paid is None or decimals is None or not token_raw:
         return None
     whole: int = 10**decimals
     return paid * whole / (token_raw * unit)
 
 
-def _in_eth(wei: int | None) -> float | None:
+def _to_eth(wei: int | None) -> float | None:
     return None if wei is None else eth(wei)
 
 
 # --- in words --------------------------------------------------------------------------------------
 
 
-def text_of(
-    wallet: Address, came: WalletBeginning, age_days: int | None, known: WalletRecord, views: WalletViews
+def _describe_wallet(
+    wallet: Address,
+    beginning: WalletBeginning,
+    age_days: int | None,
+    record: WalletRecord,
+    views: WalletViews,
 ) -> str:
-    """Plain sentences, one after the other: what to beware of first."""
-    said = [*_scam_text(wallet, known.scams), *_contract_text(views)]
-    said += [*_origin_text(came, age_days, known.family, views), *_launch_text(known)]
-    return " ".join([*said, *_record_text(known), *_holdings_text(known, views)])
+    """The answer's text; warnings come first."""
+    sentences = [*_describe_scams(wallet, record.scams), *_describe_contract(views)]
+    sentences += [*_describe_origin(beginning, age_days, record.family, views), *_describe_launches(record)]
+    return " ".join([*sentences, *_describe_record(record), *_describe_holdings(record, views)])
 
 
-def _scam_text(wallet: Address, scams: Mapping[Address, int]) -> list[str]:
+def _describe_scams(wallet: Address, scams: Mapping[Address, int]) -> list[str]:
     return [
-        scam_text("This wallet" if one == wallet else f"Its funder {one}", people)
-        for one, people in scams.items()
+        scam_text("This wallet" if wallet_or_funder == wallet else f"Its funder {wallet_or_funder}", people)
+        for wallet_or_funder, people in scams.items()
     ]
 
 
-def _contract_text(views: WalletViews) -> list[str]:
+def _describe_contract(views: WalletViews) -> list[str]:
     return ["This address is a contract, not a person's wallet."] if views.is_contract else []
 
 
-def _origin_text(came: WalletBeginning, age_days: int | None, family: int, views: WalletViews) -> list[str]:
-    if came.origin is None:
-        if came.status == "searching":
+def _describe_origin(
+    beginning: WalletBeginning, age_days: int | None, family: int, views: WalletViews
+) -> list[str]:
+    if beginning.origin is None:
+        if beginning.status == "searching":
             return ["Its age and funder are being looked for in older blocks: ask again in a while."]
         return [
             "Its age and funder are not known: the index saw nothing reach it, or cannot tell whether that "
             "was the first."
         ]
     days = "less than a day" if not age_days else "1 day" if age_days == 1 else f"{age_days:,} days"
-    since = f"It was first seen {when(came.origin.first_s):%Y-%m-%d %H:%M} UTC, {days} ago."
-    # What sends a contract eth calls it.
+    since = f"It was first seen {when(beginning.origin.first_s):%Y-%m-%d %H:%M} UTC, {days} ago."
+    # Sending eth to a contract also calls it, so it is no plain transfer.
     plainly = "" if views.is_contract else " in a plain transfer"
-    if came.origin.funder is None:
+    if beginning.origin.funder is None:
         return [since, f"Nobody is known to have sent it eth{plainly}."]
     if is_exchange(family):
-        also = "who sent over 500 wallets their first eth: probably an exchange or a bridge"
+        funder_note = "who sent over 500 wallets their first eth: probably an exchange or a bridge"
     elif family:
-        also = f"who sent {family:,} wallet{' its' if family == 1 else 's their'} first eth"
+        funder_note = f"who sent {family:,} wallet{' its' if family == 1 else 's their'} first eth"
     else:
-        also = "an older wallet"
-    return [since, f"Its first eth{plainly} came from {came.origin.funder}, {also}."]
+        funder_note = "an older wallet"
+    return [since, f"Its first eth{plainly} came from {beginning.origin.funder}, {funder_note}."]
 
 
-def _launch_text(known: WalletRecord) -> list[str]:
-    record, into_pools = known.record, known.into_pools
-    if not record.launches and not into_pools:
+def _describe_launches(record: WalletRecord) -> list[str]:
+    deployer, into_pools = record.record, record.into_pools
+    if not deployer.launches and not into_pools:
         return ["It launched no token."]
-    said = []
-    if record.launches:
-        least = "at least " if record.launches >= MOST_LAUNCHES else ""
-        tokens = "token" if record.launches == 1 else "tokens"
-        said.append(
-            f"It launched {least}{record.launches:,} {tokens}: {record.graduated or 'none'} graduated, and "
-            f"of {record.sold_own or 'none'} it sold half or more of what it had bought."
+    sentences = []
+    if deployer.launches:
+        at_least = "at least " if deployer.launches >= MOST_LAUNCHES else ""
+        tokens = "token" if deployer.launches == 1 else "tokens"
+        sentences.append(
+            f"It launched {at_least}{deployer.launches:,} {tokens}: {deployer.graduated or 'none'} "
+            f"graduated, and of {deployer.sold_own or 'none'} it sold half or more of what it had bought."
         )
     if into_pools:
-        said.append(f"It launched {into_pools:,} straight into a pool.")
-    newest = known.launches[0] if known.launches else None
+        sentences.append(f"It launched {into_pools:,} straight into a pool.")
+    newest = record.launches[0] if record.launches else None
     if newest is not None:
-        said.append(f"The newest is {quote_token(known.labels[newest.token_id])}.")
-    return said
+        sentences.append(f"The newest is {quote_token(record.labels[newest.token_id])}.")
+    return sentences
 
 
-def _record_text(known: WalletRecord) -> list[str]:
-    traded, closings = known.traded, known.ended.all
-    if not traded.tokens:
+def _describe_record(record: WalletRecord) -> list[str]:
+    totals, closings = record.traded, record.ended.all
+    if not totals.tokens:
         return ["It made no trade that the index knows of."]
-    tokens = "token" if traded.tokens == 1 else "tokens"
-    said = [f"It traded {traded.tokens:,} {tokens}: {_buys_and_sells(traded)}."]
+    tokens = "token" if totals.tokens == 1 else "tokens"
+    sentences = [f"It traded {totals.tokens:,} {tokens}: {_format_counts(totals)}."]
     if closings.closed:
         profit_wei = closings.got_wei - closings.spent_wei
         gain = "a profit" if profit_wei >= 0 else "a loss"
         times = "once" if closings.closed == 1 else f"{closings.closed:,} times"
-        said.append(
+        sentences.append(
             f"It bought and sold out {times}, {closings.won or 'none'} of them with a profit; "
             f"that makes {gain} of {eth_text(abs(profit_wei))} in all."
         )
     else:
-        said.append("It has not bought and sold out of anything whose worth is known, so no profit counts.")
-    best = known.ended.best
+        sentences.append(
+            "It has not bought and sold out of anything whose worth is known, so no profit counts."
+        )
+    best = record.ended.best
     if best is not None and best.got_wei > best.spent_wei:
         gained = eth_text(best.got_wei - best.spent_wei)
-        said.append(f"Its best was {quote_token(known.labels[best.token_id])} with {gained}.")
-    if traded.is_part or closings.is_part:
-        said.append(f"There is more: only the newest {MOST_ROWS:,} are counted.")
-    return said
+        sentences.append(f"Its best was {quote_token(record.labels[best.token_id])} with {gained}.")
+    if totals.is_part or closings.is_part:
+        sentences.append(f"There is more: only the newest {MOST_ROWS:,} are counted.")
+    return sentences
 
 
-def _buys_and_sells(traded: TradeTotals) -> str:
-    buys = f"{traded.buys:,} buy{'' if traded.buys == 1 else 's'}"
-    return f"{buys} and {traded.sells:,} sell{'' if traded.sells == 1 else 's'}"
+def _format_counts(totals: TradeTotals) -> str:
+    buys = f"{totals.buys:,} buy{'' if totals.buys == 1 else 's'}"
+    return f"{buys} and {totals.sells:,} sell{'' if totals.sells == 1 else 's'}"
 
 
-def _holdings_text(known: WalletRecord, views: WalletViews) -> list[str]:
-    said = []
-    if known.traded.held:
-        tokens = "token" if known.traded.held == 1 else "tokens"
-        some = f"; {len(known.held)} are listed" if known.traded.held > len(known.held) else ""
-        said.append(f"By its trades it still holds {known.traded.held:,} {tokens}{some}.")
+def _describe_holdings(record: WalletRecord, views: WalletViews) -> list[str]:
+    sentences = []
+    if record.traded.held:
+        tokens = "token" if record.traded.held == 1 else "tokens"
+        listed = f"; {len(record.held)} are listed" if record.traded.held > len(record.held) else ""
+        sentences.append(f"By its trades it still holds {record.traded.held:,} {tokens}{listed}.")
     else:
-        said.append("By its trades it holds no token.")
+        sentences.append("By its trades it holds no token.")
     if views.eth_wei is not None:
-        said.append(f"It has {eth_text(views.eth_wei)}.")
-    unread = [one for one in known.held if not _is_read(views, known.labels[one.token_id])]
+        sentences.append(f"It has {eth_text(views.eth_wei)}.")
+    unread = [position for position in record.held if not _is_read(views, record.labels[position.token_id])]
     if not views.tokens and views.eth_wei is None:
-        said.append("What it really holds could not be read just now: the chain did not answer.")
+        sentences.append("What it really holds could not be read just now: the chain did not answer.")
     elif unread:
-        said.append("Of some tokens the balance could not be read.")
-    if any(one.token_id in known.last_trades for one in known.held) and views.tokens:
-        said.append("Worth is by the last trade of each token and no proof that it can be sold.")
-    return [*said, "It may also hold tokens that it never traded: those are not listed."]
+        sentences.append("Of some tokens the balance could not be read.")
+    if any(position.token_id in record.last_trades for position in record.held) and views.tokens:
+        sentences.append("Worth is by the last trade of each token and no proof that it can be sold.")
+    return [*sentences, "It may also hold tokens that it never traded: those are not listed."]
 
 
 def _is_read(views: WalletViews, label: Label) -> bool:

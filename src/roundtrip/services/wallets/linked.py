@@ -1,4 +1,4 @@
-"""Who may be the same person as a wallet: the same funder, or the same tokens in the same moments."""
+"""Wallets that may belong to the same person: the same funder, or the same tokens bought together."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -117,7 +117,7 @@ class LinkedWallets(IndexAnswer, frozen=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class Funder:
-    """Who first sent the wallet eth; ``family``: as many wallets it did so for."""
+    """The wallet's funder: the first to send it eth. ``family``: number of wallets that it funded."""
 
     address: Address
     family: int
@@ -126,29 +126,30 @@ class Funder:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Somebody who may be linked, and what speaks for it."""
+    """A wallet that may be linked, and the evidence for it."""
 
     address: Address
     money: tuple[Money, ...]
     same: SameTokens | None
     tokens: tuple[CoBoughtToken, ...]
 
-    def by(self, by_funder: bool) -> tuple[Money, ...]:
-        """Its money; without ``by_funder`` what the asked wallet's funder sent counts for nothing."""
-        return tuple(one for one in self.money if by_funder or one.kind == "funded")
+    def list_money(self, by_funder: bool) -> tuple[Money, ...]:
+        """Its links by money; without ``by_funder`` those through the asked wallet's funder are left out."""
+        return tuple(piece for piece in self.money if by_funder or piece.kind == "funded")
 
     def score(self, by_funder: bool) -> int:
-        """Of 100."""
-        return score(self.by(by_funder), self.same)
+        """Likelihood of a link, 0 to 100."""
+        return score(self.list_money(by_funder), self.same)
 
 
 @dataclass(frozen=True, slots=True)
 class LinkedRecord:
-    """What the index knows. ``is_machinery``: the wallet is a contract that everybody uses; ``is_met``: it
-    stands in some fact; ``is_exchange``: it first sent eth to so many that it is taken for one.
-    ``followed_s``: since when the chain is followed."""
+    """What the index knows. ``is_machinery``: the wallet is an address that all wallets use (one of the
+    network's contracts, an entry point, a burn address); ``is_met``: the index knows its address;
+    ``is_exchange``: it funded so many wallets that it counts as one. ``followed_s``: since when the chain is
+    followed."""
 
-    stands: Cursor
+    index_cursor: Cursor
     wallet: Address
     followed_s: int = 0
     is_machinery: bool = False
@@ -161,31 +162,31 @@ class LinkedRecord:
 
 
 def present(
-    chain_id: int, gathered: LinkedRecord, contracts: Mapping[Address, bool | None], most: int
+    chain_id: int, record: LinkedRecord, contracts: Mapping[Address, bool | None], most: int
 ) -> LinkedWallets:
-    """The answer. ``contracts``: who is one; None: not known, and then it is left out."""
-    block, funder = gathered.stands.block, gathered.funder
-    standing = None if funder is None else standing_of(funder, contracts[funder.address] is not False)
+    """The answer. ``contracts``: whether an address is a contract; None (not known) leaves it out."""
+    block, funder = record.index_cursor.block, record.funder
+    standing = None if funder is None else _judge_funder(funder, contracts[funder.address] is not False)
     linked: list[LinkedWallet] = []
-    if not contracts[gathered.wallet]:
-        wallets = [one for one in gathered.candidates if contracts[one.address] is False]
-        linked = _present_linked(gathered, wallets, standing == "links")[:most]
+    if not contracts[record.wallet]:
+        wallets = [candidate for candidate in record.candidates if contracts[candidate.address] is False]
+        linked = _present_linked(record, wallets, standing == "links")[:most]
     return LinkedWallets(
-        text=" ".join(_text(gathered, contracts[gathered.wallet] is not False, standing, linked)),
+        text=" ".join(_describe(record, contracts[record.wallet] is not False, standing, linked)),
         chain_id=chain_id,
         block=block.number,
         block_time=when(block.timestamp_s),
-        address=gathered.wallet,
+        address=record.wallet,
         funder=None
         if funder is None or standing is None
         else FunderStanding(funder.address, funder.family, standing),
-        tokens_compared=gathered.tokens_compared,
+        tokens_compared=record.tokens_compared,
         linked=tuple(linked),
     )
 
 
-def standing_of(funder: Funder, is_contract: bool) -> Standing:
-    """Whether a funder links whom it funded, and why not."""
+def _judge_funder(funder: Funder, is_contract: bool) -> Standing:
+    """Whether a funder links the wallets that it funded, or the reason why not."""
     if funder.is_machinery:
         return "machinery"
     if is_exchange(funder.family):
@@ -193,42 +194,44 @@ def standing_of(funder: Funder, is_contract: bool) -> Standing:
     return "contract" if is_contract else "links"
 
 
-def _present_linked(gathered: LinkedRecord, wallets: list[Candidate], by_funder: bool) -> list[LinkedWallet]:
-    found = []
-    for one in wallets:
-        reached = one.score(by_funder)
-        if reached:
-            found.append(LinkedWallet(one.address, reached, tuple(_reasons(gathered, one, by_funder))))
-    return sorted(found, key=lambda linked: (-linked.score, linked.address))
+def _present_linked(record: LinkedRecord, wallets: list[Candidate], by_funder: bool) -> list[LinkedWallet]:
+    rows = []
+    for candidate in wallets:
+        points = candidate.score(by_funder)
+        if points:
+            rows.append(
+                LinkedWallet(candidate.address, points, tuple(_explain(record, candidate, by_funder)))
+            )
+    return sorted(rows, key=lambda linked: (-linked.score, linked.address))
 
 
-def _reasons(gathered: LinkedRecord, one: Candidate, by_funder: bool) -> list[Reason]:
-    money = one.by(by_funder)
-    found = [_money_reason(gathered, one, piece) for piece in money]
-    same = one.same
+def _explain(record: LinkedRecord, candidate: Candidate, by_funder: bool) -> list[Reason]:
+    money = candidate.list_money(by_funder)
+    reasons = [_explain_money(record, candidate, piece) for piece in money]
+    same = candidate.same
     if same is not None and (same.shared >= LEAST_SHARED or money):
-        found.append(_tokens_reason(gathered, same, one.tokens))
-    return found
+        reasons.append(_explain_tokens(record, same, candidate.tokens))
+    return reasons
 
 
-def _money_reason(gathered: LinkedRecord, one: Candidate, money: Money) -> Reason:
+def _explain_money(record: LinkedRecord, candidate: Candidate, money: Money) -> Reason:
     if money.kind == "funded":
-        said = "The asked wallet sent it its first eth."
-        return _of_money(money, said, gathered.wallet)
+        sentence = "The asked wallet sent it its first eth."
+        return _build_reason(money, sentence, record.wallet)
     if money.kind == "funded_by":
-        said = "It sent the asked wallet its first eth."
-        return _of_money(money, said, one.address)
-    funder = gathered.funder.address if gathered.funder else None
-    apart = "" if money.apart_s is None else f", {_span(money.apart_s)} apart"
-    said = f"Both got their first eth from {funder}{apart}; so did {money.family:,} wallets in all."
-    return _of_money(money, said, funder)
+        sentence = "It sent the asked wallet its first eth."
+        return _build_reason(money, sentence, candidate.address)
+    funder = record.funder.address if record.funder else None
+    apart = "" if money.apart_s is None else f", {_format_duration(money.apart_s)} apart"
+    sentence = f"Both got their first eth from {funder}{apart}; so did {money.family:,} wallets in all."
+    return _build_reason(money, sentence, funder)
 
 
-def _of_money(money: Money, said: str, funder: str | None) -> Reason:
-    return Reason(money.kind, said, funder, money.family, money.apart_s, None, None, None, ())
+def _build_reason(money: Money, sentence: str, funder: str | None) -> Reason:
+    return Reason(money.kind, sentence, funder, money.family, money.apart_s, None, None, None, ())
 
 
-def _span(seconds: int) -> str:
+def _format_duration(seconds: int) -> str:
     for unit_s, unit in ((86_400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= unit_s:
             count = seconds // unit_s
@@ -236,24 +239,24 @@ def _span(seconds: int) -> str:
     return f"{seconds} second{'' if seconds == 1 else 's'}"
 
 
-def _tokens_reason(gathered: LinkedRecord, same: SameTokens, tokens: tuple[CoBoughtToken, ...]) -> Reason:
-    least = "at least " if same.other_tokens >= MOST_COUNTED else ""
-    said = (
+def _explain_tokens(record: LinkedRecord, same: SameTokens, tokens: tuple[CoBoughtToken, ...]) -> Reason:
+    at_least = "at least " if same.other_tokens >= MOST_COUNTED else ""
+    sentence = (
         f"Within ten blocks of each other both bought {same.shared} of the {same.of_tokens} tokens compared; "
-        f"it traded {least}{same.other_tokens:,} in all."
+        f"it traded {at_least}{same.other_tokens:,} in all."
     )
     shown = tuple(
         SharedToken(
-            present_token(gathered.labels[one.token_id]),
-            one.own_tx,
-            one.other_tx,
-            one.blocks_apart,
-            one.others,
+            present_token(record.labels[shared.token_id]),
+            shared.own_tx,
+            shared.other_tx,
+            shared.blocks_apart,
+            shared.others,
         )
-        for one in tokens
+        for shared in tokens
     )
     counts = same.shared, same.of_tokens, same.other_tokens
-    return Reason("same_tokens", said, None, None, None, *counts, shown)
+    return Reason("same_tokens", sentence, None, None, None, *counts, shown)
 
 
 # --- in words --------------------------------------------------------------------------------------
@@ -267,45 +270,47 @@ _FUNDER_TEXT: dict[Standing, str] = {
 }
 
 
-def _text(
-    gathered: LinkedRecord, is_contract: bool, standing: Standing | None, linked: list[LinkedWallet]
+def _describe(
+    record: LinkedRecord, is_contract: bool, standing: Standing | None, linked: list[LinkedWallet]
 ) -> list[str]:
-    if gathered.is_machinery:
+    if record.is_machinery:
         return ["This is an address that everybody uses, and nobody's wallet: it is linked to nobody."]
     if is_contract:
         return ["This address is a contract, and no wallet: contracts are linked to nobody."]
-    if gathered.is_exchange:
+    if record.is_exchange:
         return [
             "This wallet first sent eth to over 500 others: probably an exchange, which is linked to nobody."
         ]
-    if not gathered.is_met:
+    if not record.is_met:
         return ["The index never met this wallet, so nothing is known that could link it to another."]
-    said = [_linked_text(linked)]
-    if gathered.funder is None or standing is None:
-        said.append("Who sent it its first eth is not known.")
+    sentences = [_describe_linked(linked)]
+    if record.funder is None or standing is None:
+        sentences.append("Who sent it its first eth is not known.")
     else:
-        said.append(_FUNDER_TEXT[standing].format(funder=gathered.funder.address))
-    if gathered.tokens_compared:
-        tokens = "token" if gathered.tokens_compared == 1 else "tokens"
-        said.append(f"{gathered.tokens_compared} {tokens} that it bought in the last 30 days were compared.")
-    elif _is_young(gathered):
-        since = f"{when(gathered.followed_s):%Y-%m-%d %H:%M}"
-        said.append(
+        sentences.append(_FUNDER_TEXT[standing].format(funder=record.funder.address))
+    if record.tokens_compared:
+        tokens = "token" if record.tokens_compared == 1 else "tokens"
+        sentences.append(
+            f"{record.tokens_compared} {tokens} that it bought in the last 30 days were compared."
+        )
+    elif _is_young(record):
+        since = f"{when(record.followed_s):%Y-%m-%d %H:%M}"
+        sentences.append(
             f"The chain is followed only since {since} UTC, and it bought nothing since then: there were no "
             "tokens to compare."
         )
     else:
-        said.append("It bought nothing in the last 30 days, so there were no tokens to compare.")
-    return said
+        sentences.append("It bought nothing in the last 30 days, so there were no tokens to compare.")
+    return sentences
 
 
-def _is_young(gathered: LinkedRecord) -> bool:
-    """Whether there may have been more in the days that are compared, before the chain was followed."""
-    stands = gathered.stands
-    return stands.start_number > 0 and gathered.followed_s > stands.block.timestamp_s - LOOK_BACK_S
+def _is_young(record: LinkedRecord) -> bool:
+    """Whether the days that are compared began before the chain was followed, so buys may be missing."""
+    index_cursor = record.index_cursor
+    return index_cursor.start_number > 0 and record.followed_s > index_cursor.block.timestamp_s - LOOK_BACK_S
 
 
-def _linked_text(linked: list[LinkedWallet]) -> str:
+def _describe_linked(linked: list[LinkedWallet]) -> str:
     if not linked:
         return "No other wallet was found that is linked to it."
     wallets = "wallet" if len(linked) == 1 else "wallets"
@@ -320,120 +325,129 @@ def _linked_text(linked: list[LinkedWallet]) -> str:
 
 MOST_LINKED = 20
 MOST_WEIGHED = 40
-"""So many of the best are asked for their code, with the funder and without: contracts among them, and a
-funder that is one, leave room for others."""
+"""So many of the best candidates have their code read, ranked once with the funder and once without. The
+surplus makes up for candidates, and a funder, that turn out to be contracts."""
 
 
 async def linked_wallets(ctx: Context, params: WalletParams) -> UseCaseAnswer[LinkedWallets]:
-    """The best links, each with what speaks for it. Raises CallerFault (bad_address), ServiceFull (busy,
-    budget_spent), NodeFault: who is a contract cannot be known then, and contracts link nobody."""
+    """The best links, each with its evidence. Raises CallerFault (bad_address), ServiceFull (busy,
+    budget_spent), and NodeFault when the node cannot say which addresses are contracts, which link no
+    wallets."""
     wallet = params.wallet()
     machinery = ctx.contracts.all_addresses() | ENTRY_POINTS | BURN_ADDRESSES
-    async with reading(ctx) as (connection, stands):
-        gathered = await _read_record(connection, wallet, stands, machinery)
-    contracts = await _contracts(ctx, gathered)
-    return UseCaseAnswer(present(ctx.chain_id, gathered, contracts, MOST_LINKED), ctx.policy.answer_ttl_ms)
+    async with reading(ctx) as (connection, index_cursor):
+        record = await _read_record(connection, wallet, index_cursor, machinery)
+    contracts = await _find_contracts(ctx, record)
+    return UseCaseAnswer(present(ctx.chain_id, record, contracts, MOST_LINKED), ctx.policy.answer_ttl_ms)
 
 
 async def _read_record(
-    connection: Connection, wallet: Address, stands: Cursor, machinery: frozenset[Address]
+    connection: Connection, wallet: Address, index_cursor: Cursor, machinery: frozenset[Address]
 ) -> LinkedRecord:
-    """All that the index knows of it, and of whoever may be linked to it."""
-    followed_s = await vitals.followed_from_s(connection, stands)
-    found = LinkedRecord(stands, wallet, followed_s, is_machinery=wallet in machinery)
+    """Reads what the index knows of the wallet and of wallets that may be linked to it."""
+    followed_s = await vitals.followed_from_s(connection, index_cursor)
+    record = LinkedRecord(index_cursor, wallet, followed_s, is_machinery=wallet in machinery)
     wallet_id = await addresses.id_of(connection, wallet)
-    if found.is_machinery or wallet_id is None:
-        return found
-    given = await linked.funded_by(connection, wallet_id)
-    found = replace(found, is_met=True, is_exchange=is_exchange(len(given)))
-    if found.is_exchange:
-        return found
+    if record.is_machinery or wallet_id is None:
+        return record
+    funded = await linked.funded_by(connection, wallet_id)
+    record = replace(record, is_met=True, is_exchange=is_exchange(len(funded)))
+    if record.is_exchange:
+        return record
     money: dict[int, list[Money]] = {}
-    for one in given:
-        money.setdefault(one.wallet_id, []).append(Money("funded", len(given)))
-    funder = await _funder(connection, wallet, wallet_id, machinery, money)
+    for recipient in funded:
+        money.setdefault(recipient.wallet_id, []).append(Money("funded", len(funded)))
+    funder = await _find_funder(connection, wallet, wallet_id, machinery, money)
     money.pop(wallet_id, None)
-    buys = await linked.newest_buys(connection, wallet_id, stands.block.timestamp_s)
-    beside = await linked.beside(connection, wallet_id, buys, money)
-    traded = await linked.tokens_traded(connection, [wallet_id, *beside])
+    buys = await linked.newest_buys(connection, wallet_id, index_cursor.block.timestamp_s)
+    peers = await linked.beside(connection, wallet_id, buys, money)
+    traded = await linked.tokens_traded(connection, [wallet_id, *peers])
     same = {
-        other: SameTokens(one.shared, len(buys), traded[wallet_id], traded[other], one.weight_bps)
-        for other, one in beside.items()
+        other: SameTokens(peer.shared, len(buys), traded[wallet_id], traded[other], peer.weight_bps)
+        for other, peer in peers.items()
     }
-    shown = await _best_candidates(connection, money, same, beside, machinery | {wallet})
-    token_ids = {shared.token_id for one in shown for shared in one.tokens}
+    shown = await _select_candidates(connection, money, same, peers, machinery | {wallet})
+    token_ids = {token.token_id for candidate in shown for token in candidate.tokens}
     labels = await tokens.labels(connection, token_ids)
-    return replace(found, funder=funder, tokens_compared=len(buys), candidates=shown, labels=labels)
+    return replace(record, funder=funder, tokens_compared=len(buys), candidates=shown, labels=labels)
 
 
-async def _funder(
+async def _find_funder(
     connection: Connection,
     wallet: Address,
     wallet_id: int,
     machinery: frozenset[Address],
     money: dict[int, list[Money]],
 ) -> Funder | None:
-    """Who first sent the wallet eth; into ``money`` goes whom that may link."""
-    own = await linked.funding(connection, wallet_id)
+    """The wallet's funder. Adds to ``money`` the wallets that the funder may link."""
+    funding = await linked.funding(connection, wallet_id)
     older = await origins.older(connection, wallet)
-    funder_id, funded_s = (None, None) if own is None else (own.funder_id, own.funded_s)
+    funder_id, funded_s = (None, None) if funding is None else (funding.funder_id, funding.funded_s)
     if older is not None and older.found is not None and older.found.funder is not None:
         older_id = await addresses.id_of(connection, older.found.funder)
         if older_id is None:
-            # No wallet that the index knows had its first eth of it.
+            # The index knows no wallet that it funded.
             return Funder(older.found.funder, 0, older.found.funder in machinery)
-        # When it sent it is not known where that is not what the sync saw, too.
+        # The time is known only if the sync saw the same funder.
         funder_id, funded_s = older_id, funded_s if older_id == funder_id else None
     if funder_id is None:
         return None
     (address,) = (await addresses.addresses_of(connection, [funder_id])).values()
-    given = await linked.funded_by(connection, funder_id)
-    found = Funder(address, len(given), address in machinery)
-    if found.is_machinery or is_exchange(found.family):
-        return found
-    money.setdefault(funder_id, []).append(Money("funded_by", found.family))
-    for one in given:
-        apart_s = None if funded_s is None else abs(one.funded_s - funded_s)
-        money.setdefault(one.wallet_id, []).append(Money("same_funder", found.family, apart_s))
-    return found
+    funded = await linked.funded_by(connection, funder_id)
+    funder = Funder(address, len(funded), address in machinery)
+    if funder.is_machinery or is_exchange(funder.family):
+        return funder
+    money.setdefault(funder_id, []).append(Money("funded_by", funder.family))
+    for recipient in funded:
+        apart_s = None if funded_s is None else abs(recipient.funded_s - funded_s)
+        money.setdefault(recipient.wallet_id, []).append(Money("same_funder", funder.family, apart_s))
+    return funder
 
 
-async def _best_candidates(
+async def _select_candidates(
     connection: Connection,
     money: Mapping[int, list[Money]],
     same: Mapping[int, SameTokens],
-    beside: Mapping[int, LinkedPeer],
-    never: Iterable[Address],
+    peers: Mapping[int, LinkedPeer],
+    excluded: Iterable[Address],
 ) -> tuple[Candidate, ...]:
-    """The best of them, with the funder and without; exchanges and ``never`` left out."""
-    known = await addresses.addresses_of(connection, money.keys() | same.keys())
-    left_out = set(never)
-    found = {
+    """The best candidates, ranked once with the funder and once without, less exchanges and ``excluded``."""
+    peer_addresses = await addresses.addresses_of(connection, money.keys() | same.keys())
+    left_out = set(excluded)
+    candidates = {
         wallet_id: Candidate(
             address,
             tuple(money.get(wallet_id, ())),
             same.get(wallet_id),
-            beside[wallet_id].tokens if wallet_id in beside else (),
+            peers[wallet_id].tokens if wallet_id in peers else (),
         )
-        for wallet_id, address in known.items()
+        for wallet_id, address in peer_addresses.items()
         if address not in left_out
     }
     best: dict[int, Candidate] = {}
     for by_funder in (True, False):
-        scored = [(one.score(by_funder), one.address, wallet_id) for wallet_id, one in found.items()]
-        ranked = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))
-        best |= {wallet_id: found[wallet_id] for *_, wallet_id in ranked[:MOST_WEIGHED]}
-    crowds = await linked.families(connection, best)
-    return tuple(one for wallet_id, one in best.items() if not is_exchange(crowds[wallet_id]))
+        scored = [
+            (candidate.score(by_funder), candidate.address, wallet_id)
+            for wallet_id, candidate in candidates.items()
+        ]
+        ranked = sorted(
+            (candidate for candidate in scored if candidate[0]),
+            key=lambda candidate: (-candidate[0], candidate[1]),
+        )
+        best |= {wallet_id: candidates[wallet_id] for *_, wallet_id in ranked[:MOST_WEIGHED]}
+    family_sizes = await linked.families(connection, best)
+    return tuple(
+        candidate for wallet_id, candidate in best.items() if not is_exchange(family_sizes[wallet_id])
+    )
 
 
-async def _contracts(ctx: Context, gathered: LinkedRecord) -> dict[Address, bool | None]:
-    """Which of all that are spoken of are contracts, at the head. Raises NodeFault where that is not known
-    of the wallet or its funder."""
-    sure = [gathered.wallet, *([gathered.funder.address] if gathered.funder else [])]
-    asked = list(dict.fromkeys([*sure, *(one.address for one in gathered.candidates)]))
-    calls = code_calls(asked, ctx.heads.current().block)
-    found = read_codes(await ctx.node.batch(calls), asked, ctx.chain_id)
-    if any(found[address] is None for address in sure):
+async def _find_contracts(ctx: Context, record: LinkedRecord) -> dict[Address, bool | None]:
+    """Whether the wallet, its funder and the candidates are contracts, at the head. Raises NodeFault when
+    that is not known of the wallet or its funder."""
+    required = [record.wallet, *([record.funder.address] if record.funder else [])]
+    wallets = list(dict.fromkeys([*required, *(candidate.address for candidate in record.candidates)]))
+    calls = code_calls(wallets, ctx.heads.current().block)
+    contracts = read_codes(await ctx.node.batch(calls), wallets, ctx.chain_id)
+    if any(contracts[address] is None for address in required):
         raise NodeFault("it told no code")
-    return found
+    return contracts

@@ -1,11 +1,11 @@
-"""What enough people call wallets, or mark them as."""
+"""Names and marks that enough people gave wallets."""
 
 from typing import Annotated
 
 import msgspec
 
 from roundtrip.domain.base import names
-from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, PublicMarks, name_key
+from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, name_key
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.strangers_text import WRITTEN
@@ -15,8 +15,8 @@ from roundtrip.store.server.rows import Connection
 
 SHOWN = 50
 MOST_BEARERS = 200
-"""So many wallets of one name at most."""
-_SAID = 3
+"""Limit of wallets with one name."""
+_DESCRIBED = 3
 _RULE = (
     f"Each was said by at least {PEOPLE} different people, as far as can be told by who paid for their "
     f"wallets, whose accounts are {OLD.days} days old and whose wallets have traded. They are "
@@ -53,50 +53,50 @@ class WalletNames(IndexAnswer, frozen=True, rename="camel"):
 
 
 async def wallet_names(ctx: Context, params: Nothing) -> UseCaseAnswer[WalletNames]:
-    """What is public by now, as it was counted last. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
-        rows = [_row(one) for one in await public_names.first(connection, SHOWN)]
+    """The public names and marks, as last counted. Raises ServiceFull."""
+    async with reading(ctx) as (connection, index_cursor):
+        rows = [_present_row(public) for public in await public_names.first(connection, SHOWN)]
     answer = WalletNames(
-        text=_text(rows),
+        text=_describe(rows),
         chain_id=ctx.chain_id,
-        block=stands.block.number,
-        block_time=when(stands.block.timestamp_s),
+        block=index_cursor.block.number,
+        block_time=when(index_cursor.block.timestamp_s),
         rows=rows,
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-def scam_text(who: str, people: int) -> str:
-    """``who``: the wallet in a sentence. ``people``: how many mark it so."""
-    return f"{who} is marked as a scam by {people:,} people, which is their word and no proof."
+def scam_text(subject: str, people: int) -> str:
+    """``subject``: the wallet in a sentence. ``people``: how many mark it as a scam."""
+    return f"{subject} is marked as a scam by {people:,} people, which is their word and no proof."
 
 
-async def called_so(connection: Connection, name: str) -> list[Bearer]:
-    """Wallets that enough people call so, what most call so first."""
+async def find_wallets_named(connection: Connection, name: str) -> list[Bearer]:
+    """Wallets with that name by enough people, those named by the most people first."""
     return await public_names.bearers(connection, name_key(name), MOST_BEARERS)
 
 
-def _row(one: PublicMarks) -> WalletNamed:
-    shown = [(names.clean(said.what, MOST_NAME), said.people) for said in one.names]
+def _present_row(public: PublicMarks) -> WalletNamed:
+    shown = [(names.clean(mark.what, MOST_NAME), mark.people) for mark in public.names]
     return WalletNamed(
-        one.wallet,
+        public.wallet,
         [NameSaid(name, people) for name, people in shown if name],
-        [MarkSaid(said.what, said.people) for said in one.marks],  # type: ignore[arg-type]
+        [MarkSaid(mark.what, mark.people) for mark in public.marks],  # type: ignore[arg-type]
     )
 
 
-def _text(rows: list[WalletNamed]) -> str:
+def _describe(rows: list[WalletNamed]) -> str:
     if not rows:
         return f"No wallet has a name or a mark that enough people gave it. {_RULE}"
-    first = " ".join(_line(row) for row in rows[:_SAID])
-    more = f" {len(rows) - _SAID} more are in the rows." if len(rows) > _SAID else ""
+    first = " ".join(_describe_row(row) for row in rows[:_DESCRIBED])
+    rest = f" {len(rows) - _DESCRIBED} more are in the rows." if len(rows) > _DESCRIBED else ""
     wallets = (
         "1 wallet has a name or a mark" if len(rows) == 1 else f"{len(rows)} wallets have names or marks"
     )
-    return f"{wallets} that enough people gave. {first}{more} {_RULE}"
+    return f"{wallets} that enough people gave. {first}{rest} {_RULE}"
 
 
-def _line(row: WalletNamed) -> str:
-    called = [f'called "{names.reason(one.name)}" by {one.people} people' for one in row.names[:1]]
-    marked = [f"marked {one.mark} by {one.people}" for one in row.marks]
+def _describe_row(row: WalletNamed) -> str:
+    called = [f'called "{names.reason(claim.name)}" by {claim.people} people' for claim in row.names[:1]]
+    marked = [f"marked {claim.mark} by {claim.people}" for claim in row.marks]
     return f"{row.wallet} is {', '.join([*called, *marked])}."

@@ -46,7 +46,7 @@ async def tested_and_times(
 ) -> tuple[RuleTested, Sequence[int]]:
     """The same, and when each hit that was counted was, seconds since 1970, the newest first."""
     rule = parse(params.rule)
-    with ctx.replays.one(account.id):
+    with ctx.replays.hold_slot(account.id):
         return await _test_rule(ctx, rule, account)
 
 

@@ -19,16 +19,16 @@ from roundtrip.domain.base.events import (
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.transaction.account import (
     AllowanceGiven,
+    DecodedLog,
     EthWrapped,
     KnownMarket,
     MovedAsset,
     OperationEnded,
-    Said,
-    TransactionAccount,
     TransactionFacts,
+    TransactionSummary,
 )
-from roundtrip.domain.transaction.reader import account
-from roundtrip.domain.transaction.sums import nets, tells_all_eth, told_eth, wrapped_once
+from roundtrip.domain.transaction.reader import interpret_transaction
+from roundtrip.domain.transaction.sums import logs_all_eth, merge_wraps, sum_logged_eth, sum_net_changes
 
 
 def at(number: int) -> Address:
@@ -55,7 +55,7 @@ def on_curve(buys: bool, wallet: Address, recipient: Address, quote_raw: int, to
 
 
 def doing(
-    *said: Said, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True
+    *said: DecodedLog, value_wei: int = 0, to: Address | None = ROUTER, has_data: bool = True
 ) -> TransactionFacts:
     return TransactionFacts(
         sender=ALICE,
@@ -63,7 +63,7 @@ def doing(
         value_wei=value_wei,
         has_data=has_data,
         created=None,
-        said=list(enumerate(said, 5)),
+        logs=list(enumerate(said, 5)),
         weth=WETH,
         usdg=USDG,
         machinery=frozenset({ROUTER, WETH, USDG, PERMIT2, LAUNCHER, HOOK}),
@@ -74,13 +74,13 @@ def doing(
     )
 
 
-def sold(raw: int, quote_raw: int, seller: Address = ALICE) -> list[Said]:
+def sold(raw: int, quote_raw: int, seller: Address = ALICE) -> list[DecodedLog]:
     """In the v3 pool, by the router."""
     return [Transferred(TOKEN, seller, POOL, raw), swap(POOL, raw, -quote_raw)]
 
 
-def of(*said: Said, value_wei: int = 0) -> TransactionAccount:
-    return account(doing(*said, value_wei=value_wei), MARKETS)
+def of(*said: DecodedLog, value_wei: int = 0) -> TransactionSummary:
+    return interpret_transaction(doing(*said, value_wei=value_wei), MARKETS)
 
 
 def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
@@ -92,7 +92,7 @@ def test_a_buy_is_one_step_and_its_parts_are_none() -> None:
         value_wei=100,
     )
     (step,) = found.steps
-    assert (found.kind, step.kind, step.who, step.at) == ("trade", "buy", ALICE, POOL)
+    assert (found.kind, step.kind, step.actor, step.at) == ("trade", "buy", ALICE, POOL)
     assert (step.paid, step.got) == (MovedAsset(WETH, 100), MovedAsset(TOKEN, 900))
 
 
@@ -109,7 +109,7 @@ def test_what_a_token_keeps_of_a_sell_is_a_step_of_its_own() -> None:
 
 def test_money_that_goes_elsewhere_beside_a_trade_is_told() -> None:
     """Whatever it is, and also where it goes through the router."""
-    moves: list[Said] = [
+    moves: list[DecodedLog] = [
         Transferred(USDG, BOB, EVIL, 5),
         Transferred(WETH, ALICE, EVIL, 6),
         Transferred(USDG, ROUTER, EVIL, 7),
@@ -131,14 +131,14 @@ def test_money_that_goes_elsewhere_beside_a_trade_is_told() -> None:
 
 def test_what_only_hands_on_is_a_part_and_who_keeps_is_none() -> None:
     """As an aggregator does that no list has."""
-    through: list[Said] = [
+    through: list[DecodedLog] = [
         Transferred(TOKEN, ALICE, BOT, 95),
         *sold(95, 40, BOT),
         Transferred(WETH, POOL, BOT, 40),
         Transferred(WETH, BOT, ALICE, 40),
     ]
     (step,) = of(*through).steps
-    assert (step.who, step.to) == (ALICE, None)
+    assert (step.actor, step.to) == (ALICE, None)
     kept = of(*through[:-1], Transferred(WETH, BOT, ALICE, 30))
     assert [step.kind for step in kept.steps] == ["sell", "transfer", "transfer"]
 
@@ -146,39 +146,39 @@ def test_what_only_hands_on_is_a_part_and_who_keeps_is_none() -> None:
 def test_a_trade_is_whose_who_paid_it() -> None:
     victims = of(*sold(95, 40, BOB), Transferred(WETH, POOL, ALICE, 40))
     trade = victims.steps[-1]
-    assert (trade.kind, trade.who, trade.to) == ("sell", None, ALICE)
+    assert (trade.kind, trade.actor, trade.to) == ("sell", None, ALICE)
     assert victims.losers == (BOB,)
     half = of(Transferred(TOKEN, ALICE, POOL, 5), *sold(95, 40, BOB)[:1], swap(POOL, 100, -40))
-    assert [step.who for step in half.steps if step.kind == "sell"] == [None]
+    assert [step.actor for step in half.steps if step.kind == "sell"] == [None]
 
 
 @pytest.mark.parametrize("value_wei", [99, 100])
 def test_a_buy_is_the_senders_only_where_it_sent_enough(value_wei: int) -> None:
     found = of(Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 100), value_wei=value_wei)
-    assert found.steps[0].who == (ALICE if value_wei == 100 else None)
-    twice: list[Said] = [Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 60)] * 2
-    assert [step.who for step in of(*twice, value_wei=value_wei).steps] == [ALICE, None]
+    assert found.steps[0].actor == (ALICE if value_wei == 100 else None)
+    twice: list[DecodedLog] = [Transferred(TOKEN, POOL, ALICE, 900), swap(POOL, -900, 60)] * 2
+    assert [step.actor for step in of(*twice, value_wei=value_wei).steps] == [ALICE, None]
 
 
 def test_an_account_pays_eth_unseen_unless_somebody_is_seen_paying() -> None:
-    def bought(*more: Said) -> TransactionAccount:
+    def bought(*more: DecodedLog) -> TransactionSummary:
         logs = [*more, Transferred(TOKEN, POOL, BOB, 900), swap(POOL, -900, 100)]
         return of(OperationsBegin(ENTRY), *logs, Operated(ENTRY, BOB))
 
-    assert [step.who for step in bought().steps] == [BOB]
+    assert [step.actor for step in bought().steps] == [BOB]
     for payer in (EthWrapped(EVIL, 100, True), Transferred(WETH, EVIL, POOL, 100)):
-        assert bought(payer).steps[-1].who is None
+        assert bought(payer).steps[-1].actor is None
 
 
 @pytest.mark.parametrize("backwards", [False, True])
 def test_a_way_over_pools_is_of_who_went_it_however_it_is_told(backwards: bool) -> None:
     second = replace_market(IN_V3, quote=TOKEN, is_money=True)._replace(at=OTHER, token=at(0xB0))
-    hops: list[Said] = [swap(POOL, -900, 100), swap(OTHER, -70, 900)]
+    hops: list[DecodedLog] = [swap(POOL, -900, 100), swap(OTHER, -70, 900)]
     if backwards:
         hops.reverse()
     moves = [Transferred(WETH, ALICE, POOL, 100), Transferred(at(0xB0), OTHER, ALICE, 70)]
-    found = account(doing(*moves, *hops), {POOL: IN_V3, OTHER: second})
-    assert [(step.who, step.to) for step in found.steps] == [(ALICE, None)] * 2
+    found = interpret_transaction(doing(*moves, *hops), {POOL: IN_V3, OTHER: second})
+    assert [(step.actor, step.to) for step in found.steps] == [(ALICE, None)] * 2
 
 
 def test_an_unlimited_right_within_a_trade_is_told() -> None:
@@ -217,7 +217,7 @@ def test_a_v3_swap_said_to_be_of_a_curve_is_not_believed() -> None:
 
 def test_neither_side_money_is_a_swap() -> None:
     market = replace_market(IN_V3, quote=OTHER, is_money=False)
-    (step,) = account(doing(swap(POOL, -900, 100)), {POOL: market}).steps
+    (step,) = interpret_transaction(doing(swap(POOL, -900, 100)), {POOL: market}).steps
     assert (step.kind, step.paid, step.got) == ("swap", MovedAsset(OTHER, 100), MovedAsset(TOKEN, 900))
 
 
@@ -233,13 +233,13 @@ def test_a_launch_that_buys_for_somebody() -> None:
         on_curve(True, LAUNCHER, BOB, 10, 90),
     )
     assert (found.kind, [step.kind for step in found.steps]) == ("launch", ["launch", "buy"])
-    assert (found.steps[1].who, found.steps[1].to, found.recipients) == (BOB, None, (BOB,))
+    assert (found.steps[1].actor, found.steps[1].to, found.recipients) == (BOB, None, (BOB,))
 
 
 def test_anybody_else_who_is_paid_did_not_trade() -> None:
     """A famous wallet may be paid by whoever wants it to seem a buyer: it is named and did nothing."""
     found = of(on_curve(True, ALICE, BOB, 10, 90))
-    assert (found.steps[0].who, found.steps[0].to, found.recipients) == (ALICE, BOB, (BOB,))
+    assert (found.steps[0].actor, found.steps[0].to, found.recipients) == (ALICE, BOB, (BOB,))
 
 
 def test_what_a_graduation_moves_to_its_pool_is_a_part_of_it() -> None:
@@ -272,13 +272,13 @@ def test_an_operations_trades_are_its_accounts() -> None:
         Operated(ENTRY, BOB),
         OperationEnded(BOB, True),
     )
-    assert [step.who for step in found.steps] == [ALICE, BOB, BOB]
+    assert [step.actor for step in found.steps] == [ALICE, BOB, BOB]
     assert (found.kind, found.accounts) == ("trade", (BOB,))
 
 
 def test_plain_eth_and_what_is_told_of_eth() -> None:
     plain = doing(value_wei=7, to=BOB, has_data=False)
-    found = account(plain, {})
+    found = interpret_transaction(plain, {})
     (step,) = found.steps
     assert (found.kind, step.kind, step.paid, step.to) == (
         "transfer",
@@ -286,23 +286,26 @@ def test_plain_eth_and_what_is_told_of_eth() -> None:
         MovedAsset(ZERO_ADDRESS, 7),
         BOB,
     )
-    assert [told_eth(plain, found, who) for who in (ALICE, BOB)] == [-7, 7]
+    assert [sum_logged_eth(plain, found, who) for who in (ALICE, BOB)] == [-7, 7]
     itself = replace(plain, to=ALICE)
-    assert told_eth(itself, account(itself, {}), ALICE) == 0
+    assert sum_logged_eth(itself, interpret_transaction(itself, {}), ALICE) == 0
 
 
 def test_eth_of_a_curve_and_of_weth_is_told() -> None:
     sold = doing(on_curve(False, ALICE, BOB, 10, 90), EthWrapped(ALICE, 3, False), value_wei=1)
-    found = account(sold, MARKETS)
-    assert [told_eth(sold, found, who) for who in (ALICE, BOB)] == [2, 10]
+    found = interpret_transaction(sold, MARKETS)
+    assert [sum_logged_eth(sold, found, who) for who in (ALICE, BOB)] == [2, 10]
 
 
 def test_of_eth_given_to_a_curve_only_what_it_kept_is_told() -> None:
     bought = doing(on_curve(True, ALICE, ALICE, 10, 90), value_wei=100, to=CURVE)
-    assert told_eth(bought, account(bought, MARKETS), ALICE) == -10
+    assert sum_logged_eth(bought, interpret_transaction(bought, MARKETS), ALICE) == -10
     by_another = replace(bought, to=BOT)
-    assert told_eth(by_another, account(by_another, MARKETS), ALICE) == -100
-    assert [tells_all_eth(one, account(one, MARKETS)) for one in (bought, by_another)] == [True, False]
+    assert sum_logged_eth(by_another, interpret_transaction(by_another, MARKETS), ALICE) == -100
+    assert [logs_all_eth(one, interpret_transaction(one, MARKETS)) for one in (bought, by_another)] == [
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -319,17 +322,17 @@ def test_of_eth_given_to_a_curve_only_what_it_kept_is_told() -> None:
     ],
 )
 def test_eth_is_all_told_only_where_nobody_else_was_called(
-    said: Said, more: dict[str, Any], tells_all: bool
+    said: DecodedLog, more: dict[str, Any], tells_all: bool
 ) -> None:
     one = doing(said, **more)
-    assert tells_all_eth(one, account(one, MARKETS)) is tells_all
+    assert logs_all_eth(one, interpret_transaction(one, MARKETS)) is tells_all
 
 
 def test_plain_eth_is_all_told_where_it_goes_to_no_contract() -> None:
     plain = doing(value_wei=5, to=BOB, has_data=False)
     for has_code in (True, False):
         one = replace(plain, to_has_code=has_code)
-        assert tells_all_eth(one, account(one, {})) is not has_code
+        assert logs_all_eth(one, interpret_transaction(one, {})) is not has_code
 
 
 def test_weth_that_is_told_of_both_ways_is_made_once() -> None:
@@ -337,8 +340,8 @@ def test_weth_that_is_told_of_both_ways_is_made_once() -> None:
     told = EthWrapped(ALICE, 5, True)
     untold = EthWrapped(ALICE, 5, False)
 
-    def once(*said: Said) -> list[Said]:
-        return [one for _, one in wrapped_once(list(enumerate(said)), WETH)]
+    def once(*said: DecodedLog) -> list[DecodedLog]:
+        return [one for _, one in merge_wraps(list(enumerate(said)), WETH)]
 
     assert once(made, told) == once(told, made) == once(made) == once(told) == [told]
     assert once(burned, untold, burned) == [untold] * 2
@@ -349,17 +352,17 @@ def test_weth_that_is_told_of_both_ways_is_made_once() -> None:
 
 
 def test_tokens_net_out() -> None:
-    moves: list[Said] = [
+    moves: list[DecodedLog] = [
         Transferred(TOKEN, ALICE, BOB, 5),
         Transferred(TOKEN, BOB, ALICE, 5),
         Transferred(OTHER, ALICE, ALICE, 9),
         Transferred(OTHER, BOB, ALICE, 2),
         EthWrapped(ALICE, 4, True),
     ]
-    assert nets(enumerate(moves), WETH)[ALICE] == {OTHER: 2, WETH: 4}
+    assert sum_net_changes(enumerate(moves), WETH)[ALICE] == {OTHER: 2, WETH: 4}
 
 
 def test_what_told_nothing_is_a_call() -> None:
-    found = account(doing(value_wei=3, to=BOB), {})
+    found = interpret_transaction(doing(value_wei=3, to=BOB), {})
     (step,) = found.steps
     assert (found.kind, step.kind, step.to, step.paid) == ("call", "call", BOB, MovedAsset(ZERO_ADDRESS, 3))

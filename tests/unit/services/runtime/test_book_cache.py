@@ -74,7 +74,7 @@ async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[Base
 
     async def fails() -> None:
         async with found.alone(A):
-            with found.a_place():
+            with found.take_place():
                 raise fault
 
     for _ in range(MOST_READING + 1):
@@ -86,14 +86,14 @@ async def test_a_fault_leaves_nothing_locked_and_no_place_taken(fault: type[Base
 
 def test_there_are_so_many_places() -> None:
     found = BookCache()
-    taken = [found.a_place() for _ in range(MOST_READING)]
+    taken = [found.take_place() for _ in range(MOST_READING)]
     for place in taken:
         place.__enter__()
-    with pytest.raises(ServiceFull) as full, found.a_place():
+    with pytest.raises(ServiceFull) as full, found.take_place():
         pass
     assert full.value.code == "holders_busy"
     taken[0].__exit__(None, None, None)
-    with found.a_place():
+    with found.take_place():
         pass
 
 

@@ -122,7 +122,7 @@ async def test_it_is_asked_once_a_minute_and_beside_the_call(
     assert await own.is_holder(WALLET)
     assert await own.is_holder(WALLET)
     chain.gate.set()
-    await own.settle()
+    await own.wait_for_reads()
     assert not await own.is_holder(WALLET)
     assert len(chain.asked) == 2
 
@@ -138,7 +138,7 @@ async def test_a_node_that_takes_long_holds_up_nobody(own: HolderTier, chain: Ch
     chain.gate.clear()
     assert not await own.is_holder(WALLET)
     chain.gate.set()
-    await own.settle()
+    await own.wait_for_reads()
     assert await own.is_holder(WALLET)
 
 
@@ -149,7 +149,7 @@ async def test_a_node_that_fails_leaves_what_was_known_for_five_minutes(
     chain.fault = NodeFault("it took too long")
     for clock.now in (1060.0, 1120.0, 1299.9):
         assert await own.is_holder(WALLET)
-        await own.settle()
+        await own.wait_for_reads()
     clock.now = 1300.0
     assert not await own.is_holder(WALLET)
     chain.fault = None
@@ -170,7 +170,7 @@ async def test_only_so_many_are_asked_for_at_once(own: HolderTier, chain: Chain)
     assert [await own.is_holder(wallet) for wallet in wallets] == [False] * 20
     assert len(chain.asked) <= 16
     chain.gate.set()
-    await own.settle()
+    await own.wait_for_reads()
     own.first_wait_s = 10.0
     assert [await own.is_holder(wallet) for wallet in wallets] == [True] * 20
     assert len(chain.asked) == 20

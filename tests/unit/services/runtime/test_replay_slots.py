@@ -5,32 +5,32 @@ import contextlib
 import pytest
 
 from roundtrip.domain.base.errors import ServiceFull
-from roundtrip.services.runtime.replay_slots import Replays
+from roundtrip.services.runtime.replay_slots import ReplaySlots
 
 
 def test_an_account_tries_one_rule_at_once() -> None:
-    replays = Replays(most=5)
-    with replays.one(1):
-        with pytest.raises(ServiceFull, match="Another rule of yours"), replays.one(1):
+    replays = ReplaySlots(most=5)
+    with replays.hold_slot(1):
+        with pytest.raises(ServiceFull, match="Another rule of yours"), replays.hold_slot(1):
             pytest.fail("it went on")
-        with replays.one(2):
+        with replays.hold_slot(2):
             pass
-    with replays.one(1):
+    with replays.hold_slot(1):
         pass
 
 
 def test_of_a_process_some_and_no_more() -> None:
-    replays = Replays(most=2)
-    with replays.one(1):
-        with replays.one(2), pytest.raises(ServiceFull, match="Others try"), replays.one(3):
+    replays = ReplaySlots(most=2)
+    with replays.hold_slot(1):
+        with replays.hold_slot(2), pytest.raises(ServiceFull, match="Others try"), replays.hold_slot(3):
             pytest.fail("it went on")
-        with replays.one(3):
+        with replays.hold_slot(3):
             pass
 
 
 def test_one_that_failed_has_left() -> None:
-    replays = Replays(most=1)
-    with contextlib.suppress(ZeroDivisionError), replays.one(1):
+    replays = ReplaySlots(most=1)
+    with contextlib.suppress(ZeroDivisionError), replays.hold_slot(1):
         raise ZeroDivisionError
-    with replays.one(1):
+    with replays.hold_slot(1):
         pass
