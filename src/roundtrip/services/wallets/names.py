@@ -5,7 +5,7 @@ from typing import Annotated
 import msgspec
 
 from roundtrip.domain.base import names
-from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, name_key
+from roundtrip.domain.community.marks import MOST_NAME, OLD, PEOPLE, Mark, PublicMarks, name_key
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import IndexAnswer, Nothing, reading, when
 from roundtrip.services.support.strangers_text import WRITTEN
