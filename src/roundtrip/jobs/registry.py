@@ -1,4 +1,4 @@
-"""THE TABLE of what is done later. The worker, the documentation and the tests loop over it."""
+"""The table of all job kinds. The worker, the documentation and the tests loop over it."""
 
 from types import MappingProxyType
 
@@ -21,25 +21,27 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 
 _DAY_S = 86_400.0
-_NEVER_GIVEN_UP = 10**9
+_UNLIMITED_TRIES = 10**9
 
 KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
     {
         "token": Kind(token, lease_s=30, at_once=4, limit_s=30),
-        # A deep one makes three trips and some more of the holders', of up to a minute each.
+        # A deep check makes three node requests and some more for holders, of up to a minute each.
         "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=300),
         "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
-        # A piece of ten seconds a run; each that succeeds counts its tries anew.
+        # Each run reads for ten seconds; a run that succeeds resets the tries.
         "holders": Kind(holders, lease_s=10, at_once=1, limit_s=120, most_tries=10),
-        # These wish for themselves: given up, nobody else would.
-        "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),
+        # The following jobs enqueue themselves again: nothing else would.
+        "prune": Kind(
+            prune, lease_s=60, at_once=1, limit_s=60, most_tries=_UNLIMITED_TRIES, at_start="facts"
+        ),
         "boards": Kind(
             boards,
             lease_s=30,
             at_once=1,
             limit_s=30,
             waits_s=(EVERY_S,),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             at_start="moving",
         ),
         "bag": Kind(
@@ -48,58 +50,58 @@ KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
             at_once=1,
             limit_s=60,
             waits_s=(BAG_EVERY_S,),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             at_start="held",
         ),
-        # Three statements a run, each of which the database is given ten minutes for.
+        # Each run has three statements, each with a timeout of ten minutes.
         "winners": Kind(
             winners,
             lease_s=60,
             at_once=1,
             limit_s=1900,
             waits_s=(5.0, 30.0),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             at_start="facts",
         ),
-        # One trip to the node and what facts tell of some two hundred flags.
+        # Each run sends one batch to the node and reads the facts of some two hundred flags.
         "calls": Kind(
             calls,
             lease_s=30,
             at_once=1,
             limit_s=60,
             waits_s=(5.0, 30.0),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             at_start="open",
         ),
-        # One statement, which the database is given two minutes for.
+        # One statement, with a timeout of two minutes.
         "names": Kind(
             names,
             lease_s=30,
             at_once=1,
             limit_s=180,
             waits_s=(30.0, 120.0),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             at_start="public",
         ),
-        # Twenty verdicts a run, and the receipts of a few trades of each.
+        # Each run reads twenty verdicts, and the receipts of a few trades of each.
         "scorecard": Kind(
             scorecard,
             lease_s=30,
             at_once=1,
             limit_s=300,
             waits_s=(5.0, 30.0, 120.0, 600.0),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             at_start="verdicts",
         ),
-        # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
-        # there has waits of its own.
+        # One job a channel, which mostly waits for the channel's server. These waits are for errors of this
+        # service: a message that the server did not take has waits of its own.
         "deliver": Kind(
             deliver,
             lease_s=30,
             at_once=MOST_AT_ONCE,
             limit_s=60,
             waits_s=(5.0, 30.0),
-            most_tries=_NEVER_GIVEN_UP,
+            most_tries=_UNLIMITED_TRIES,
             put_back=deliveries.put_back,
             turns=Turns(LANES, deliveries.sort),
         ),

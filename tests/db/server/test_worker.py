@@ -501,7 +501,7 @@ async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s
     await one.start()
     for moved_s, times in ((0, 1), (back_s, 2), (-back_s, 3), (29, 3), (1, 4)):
         ground.at_s += moved_s
-        await one.mind_the_clock()
+        await one.check_clock()
         await round_of(one)
         assert len(ground.begun) == times
 
