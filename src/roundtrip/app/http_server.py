@@ -41,7 +41,7 @@ from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address
-from roundtrip.services.accounts.credits import opening
+from roundtrip.services.accounts.credits import open_payments_in_background
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import HolderTier, IsHolder, nobody_holds
 from roundtrip.services.runtime.newest_block import is_newest
@@ -117,7 +117,7 @@ def application(settings: Settings, ctx: Context) -> Starlette:
             if minutes is not None:
                 closing.push_async_callback(minutes.settle)
             await closing.enter_async_context(gate.open())
-            await closing.enter_async_context(opening(ctx))
+            await closing.enter_async_context(open_payments_in_background(ctx))
             await closing.enter_async_context(pressure.watch_loop(shared.running))
             yield
 
