@@ -1,4 +1,4 @@
-"""Credits, which are paid calls beyond the day's limit: an account's balance, and the redeeming of payments."""
+"""Credits (paid calls beyond the day's limit): shows an account's balance, and redeems payments."""
 
 import asyncio
 import contextlib
