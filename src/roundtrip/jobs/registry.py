@@ -3,7 +3,7 @@
 from types import MappingProxyType
 
 from roundtrip.domain.watch.channels import LANES, MOST_AT_ONCE
-from roundtrip.jobs.engine.worker import Kind, Turns
+from roundtrip.jobs.engine.worker import JobKind, Turns
 from roundtrip.jobs.kinds.bag import EVERY_S as BAG_EVERY_S
 from roundtrip.jobs.kinds.bag import bag
 from roundtrip.jobs.kinds.boards import EVERY_S, boards
@@ -23,86 +23,88 @@ from roundtrip.store.delivery import deliveries
 _DAY_S = 86_400.0
 _UNLIMITED_TRIES = 10**9
 
-KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
+KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
     {
-        "token": Kind(token, lease_s=30, at_once=4, limit_s=30),
+        "token": JobKind(token, lease_s=30, max_running=4, timeout_s=30),
         # A deep check makes three node requests and some more for holders, of up to a minute each.
-        "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=300),
-        "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
-        # Each run reads for ten seconds; a run that succeeds resets the tries.
-        "holders": Kind(holders, lease_s=10, at_once=1, limit_s=120, most_tries=10),
-        # The following jobs enqueue themselves again: nothing else would.
-        "prune": Kind(
-            prune, lease_s=60, at_once=1, limit_s=60, most_tries=_UNLIMITED_TRIES, at_start="facts"
+        "recheck": JobKind(recheck, lease_s=30, max_running=2, timeout_s=300),
+        "origin": JobKind(
+            origin, lease_s=30, max_running=1, timeout_s=120, retry_waits_s=(_DAY_S,), most_tries=3
         ),
-        "boards": Kind(
+        # Each run reads for ten seconds; a run that succeeds resets the tries.
+        "holders": JobKind(holders, lease_s=10, max_running=1, timeout_s=120, most_tries=10),
+        # The following jobs enqueue themselves again: nothing else would.
+        "prune": JobKind(
+            prune, lease_s=60, max_running=1, timeout_s=60, most_tries=_UNLIMITED_TRIES, start_key="facts"
+        ),
+        "boards": JobKind(
             boards,
             lease_s=30,
-            at_once=1,
-            limit_s=30,
-            waits_s=(EVERY_S,),
+            max_running=1,
+            timeout_s=30,
+            retry_waits_s=(EVERY_S,),
             most_tries=_UNLIMITED_TRIES,
-            at_start="moving",
+            start_key="moving",
         ),
-        "bag": Kind(
+        "bag": JobKind(
             bag,
             lease_s=30,
-            at_once=1,
-            limit_s=60,
-            waits_s=(BAG_EVERY_S,),
+            max_running=1,
+            timeout_s=60,
+            retry_waits_s=(BAG_EVERY_S,),
             most_tries=_UNLIMITED_TRIES,
-            at_start="held",
+            start_key="held",
         ),
         # Each run has three statements, each with a timeout of ten minutes.
-        "winners": Kind(
+        "winners": JobKind(
             winners,
             lease_s=60,
-            at_once=1,
-            limit_s=1900,
-            waits_s=(5.0, 30.0),
+            max_running=1,
+            timeout_s=1900,
+            retry_waits_s=(5.0, 30.0),
             most_tries=_UNLIMITED_TRIES,
-            at_start="facts",
+            start_key="facts",
         ),
         # Each run sends one batch to the node and reads the facts of some two hundred flags.
-        "calls": Kind(
+        "calls": JobKind(
             calls,
             lease_s=30,
-            at_once=1,
-            limit_s=60,
-            waits_s=(5.0, 30.0),
+            max_running=1,
+            timeout_s=60,
+            retry_waits_s=(5.0, 30.0),
             most_tries=_UNLIMITED_TRIES,
-            at_start="open",
+            start_key="open",
         ),
         # One statement, with a timeout of two minutes.
-        "names": Kind(
+        "names": JobKind(
             names,
             lease_s=30,
-            at_once=1,
-            limit_s=180,
-            waits_s=(30.0, 120.0),
+            max_running=1,
+            timeout_s=180,
+            retry_waits_s=(30.0, 120.0),
             most_tries=_UNLIMITED_TRIES,
-            at_start="public",
+            start_key="public",
         ),
         # Each run reads twenty verdicts, and the receipts of a few trades of each.
-        "scorecard": Kind(
+        "scorecard": JobKind(
             scorecard,
             lease_s=30,
-            at_once=1,
-            limit_s=300,
-            waits_s=(5.0, 30.0, 120.0, 600.0),
+            max_running=1,
+            timeout_s=300,
+            retry_waits_s=(5.0, 30.0, 120.0, 600.0),
             most_tries=_UNLIMITED_TRIES,
-            at_start="verdicts",
+            start_key="verdicts",
         ),
         # One job a channel, which mostly waits for the channel's server. These waits are for errors of this
         # service: a message that the server did not take has waits of its own.
-        "deliver": Kind(
+        "deliver": JobKind(
             deliver,
             lease_s=30,
-            at_once=MOST_AT_ONCE,
-            limit_s=60,
-            waits_s=(5.0, 30.0),
+            max_running=MOST_AT_ONCE,
+            timeout_s=60,
+            retry_waits_s=(5.0, 30.0),
             most_tries=_UNLIMITED_TRIES,
-            put_back=deliveries.put_back,
+            on_clock_set_back=deliveries.put_back,
             turns=Turns(LANES, deliveries.sort),
         ),
     }

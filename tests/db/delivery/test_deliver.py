@@ -346,7 +346,7 @@ async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Str
     await street.alert(late, "one")
     for _ in range(3):
         street.at_s += 1
-        worker = Worker(street.ctx, {"deliver": replace(KINDS["deliver"], at_once=1)}, lambda: 0.5)
+        worker = Worker(street.ctx, {"deliver": replace(KINDS["deliver"], max_running=1)}, lambda: 0.5)
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*(await worker.take()))
             for account in busy:

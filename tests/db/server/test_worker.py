@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.jobs.engine.worker import Effect, Kind, Worker, nothing
+from roundtrip.jobs.engine.worker import Effect, JobKind, Worker, nothing
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.migrate import migrate
@@ -118,11 +118,11 @@ def kind(
     at_once: int = 4,
     limit_s: float = 60,
     most_tries: int = 28,
-) -> Kind[Ground]:
-    return Kind(handler, lease_s, at_once, limit_s, most_tries=most_tries)
+) -> JobKind[Ground]:
+    return JobKind(handler, lease_s, at_once, limit_s, most_tries=most_tries)
 
 
-def worker(ground: Ground, poll_s: float = 60.0, **kinds: Kind[Ground]) -> Worker[Ground]:
+def worker(ground: Ground, poll_s: float = 60.0, **kinds: JobKind[Ground]) -> Worker[Ground]:
     return Worker(ground, kinds, lambda: 0.5, poll_s)
 
 
@@ -400,7 +400,7 @@ async def test_two_workers_do_everything_once(ground: Ground) -> None:
 
 
 async def test_it_wishes_for_what_it_begins_with(ground: Ground) -> None:
-    daily = Kind(does, 60, 1, 60, at_start="all")
+    daily = JobKind(does, 60, 1, 60, start_key="all")
     async with beside(worker(ground, walk=daily).run(), "worker"):
         await until(lambda: _is(ground.marks(), ["all-1"]))
 
@@ -497,7 +497,7 @@ async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s
 
         return effect
 
-    one = worker(ground, walk=replace(kind(again), at_start="round"))
+    one = worker(ground, walk=replace(kind(again), start_key="round"))
     await one.start()
     for moved_s, times in ((0, 1), (back_s, 2), (-back_s, 3), (29, 3), (1, 4)):
         ground.at_s += moved_s
@@ -514,7 +514,7 @@ async def test_what_was_taken_while_the_clock_was_ahead_waits_for_no_one(
     async with ground.pool.acquire() as connection:
         await jobs.enqueue(connection, "walk", "round", run_at=ground.now() + timedelta(seconds=30))
     assert len(await ground.claims(after_s=ahead_s)) == 1
-    one = worker(ground, walk=replace(kind(does), at_start="round"))
+    one = worker(ground, walk=replace(kind(does), start_key="round"))
     await one.start()
     await round_of(one)
     assert ground.begun == ["round"]

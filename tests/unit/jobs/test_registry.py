@@ -34,10 +34,10 @@ def test_every_kind_has_a_test_on_the_local_chain() -> None:
 def test_a_kind_is_bounded(name: str) -> None:
     kind = KINDS[name]
     assert kind.lease_s > 0
-    assert kind.limit_s >= kind.lease_s
-    assert kind.at_once >= 1
+    assert kind.timeout_s >= kind.lease_s
+    assert kind.max_running >= 1
     assert kind.most_tries >= 1
-    assert all(wait_s > 0 for wait_s in kind.waits_s)
+    assert all(wait_s > 0 for wait_s in kind.retry_waits_s)
     assert kind.handler.__module__.startswith("roundtrip.jobs.kinds.")
 
 

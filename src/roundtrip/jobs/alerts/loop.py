@@ -254,9 +254,9 @@ class Alerts:
         rewinds = await alert_cursor.rewinds_after(connection, taken.rewound)
         if rewinds is None:
             return taken, await self._subscriptions.index(connection, taken.rewound, taken.rewound)
-        turned = await watches.turn_back(connection, taken.rewound, rewinds.last)
+        moved = await watches.turn_back(connection, taken.rewound, rewinds.last)
         await bags.turn_back(connection, rewinds.to.number)
-        index = await self._subscriptions.index(connection, rewinds.last, taken.rewound, turned)
+        index = await self._subscriptions.index(connection, rewinds.last, taken.rewound, moved)
         to = rewinds.to
         if to.number >= taken.at.number:
             return AlertCursor(taken.at, rewinds.last), index

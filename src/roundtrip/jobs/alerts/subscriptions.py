@@ -27,17 +27,17 @@ class Subscriptions:
         self._index = None
 
     async def index(
-        self, connection: Connection, rewound: int, before: int, turned: Sequence[WatchChange] = ()
+        self, connection: Connection, rewound: int, before: int, moved: Sequence[WatchChange] = ()
     ) -> RuleIndex:
         """The index as it is now. A reorg moves the start blocks of rules and follows without changing them:
-        ``rewound`` is the last reorg, ``turned`` are those that moved since reorg ``before``."""
+        ``rewound`` is the last reorg, ``moved`` are the watches that moved since reorg ``before``."""
         index = self._index
         if index is None or self._rewound != before or self._now_s() - self._loaded_s > _RELOAD_S:
             # If reading fails half way, the part must not be used as the whole.
             self._index = None
             index, self._change, self._loaded_s = self._empty(), 0, self._now_s()
-            turned = ()
-        for change in turned:
+            moved = ()
+        for change in moved:
             _apply(index, change)
         self._rewound = rewound
         while True:

@@ -69,26 +69,26 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[C]):
+class JobKind(Generic[C]):
     """One kind of job. ``lease_s``: after this time another worker may take over from one that died; a live
-    worker renews the lease. ``at_once``: the most jobs of this kind in one worker. ``limit_s``: the handler's
-    timeout. ``at_start``: the key of the job that every worker enqueues when it starts. ``put_back``: an
-    extra step for when the system clock was set back. ``turns`` None: the job that is due longest goes
-    first."""
+    worker renews the lease. ``max_running``: the most jobs of this kind in one worker. ``timeout_s``: of the
+    handler. ``start_key``: the key of the job that every worker enqueues when it starts.
+    ``on_clock_set_back``: an extra step for when the system clock was set back. ``turns`` None: the job that
+    is due longest goes first."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
     lease_s: float
-    at_once: int
-    limit_s: float
-    waits_s: tuple[float, ...] = WAITS_S
+    max_running: int
+    timeout_s: float
+    retry_waits_s: tuple[float, ...] = WAITS_S
     most_tries: int = MOST_TRIES
-    at_start: str | None = None
-    put_back: Callable[[Connection, datetime], Awaitable[None]] | None = None
+    start_key: str | None = None
+    on_clock_set_back: Callable[[Connection, datetime], Awaitable[None]] | None = None
     turns: Turns | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
         """The wait after ``tries`` failures. ``drawn``, from 0 to 1, varies it by up to 25 % either way."""
-        return self.waits_s[min(tries, len(self.waits_s)) - 1] * (0.75 + drawn / 2)
+        return self.retry_waits_s[min(tries, len(self.retry_waits_s)) - 1] * (0.75 + drawn / 2)
 
 
 class _JobLost(Exception):
@@ -109,7 +109,7 @@ class Worker(Generic[C]):
     def __init__(
         self,
         ctx: C,
-        kinds: Mapping[str, Kind[C]],
+        kinds: Mapping[str, JobKind[C]],
         chance: Callable[[], float],
         poll_s: float = POLL_S,
         end_s: float = END_S,
@@ -139,7 +139,7 @@ class Worker(Generic[C]):
         """One round: starts due jobs as far as there is room, and returns their tasks."""
         tasks = []
         for name, kind in self._kinds.items():
-            room = kind.at_once - len(self._running[name])
+            room = kind.max_running - len(self._running[name])
             if room <= 0:
                 continue
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
@@ -152,7 +152,7 @@ class Worker(Generic[C]):
         return tasks
 
     async def _take_turns(
-        self, connection: Connection, name: str, kind: Kind[C], room: int, running: Sequence[int]
+        self, connection: Connection, name: str, kind: JobKind[C], room: int, running: Sequence[int]
     ) -> list[Job]:
         """Takes as many jobs as their lanes have free places, ``room`` at most."""
         assert kind.turns is not None
@@ -179,9 +179,9 @@ class Worker(Generic[C]):
             await self.start()
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 for kind in self._kinds.values():
-                    if kind.put_back is not None:
+                    if kind.on_clock_set_back is not None:
                         async with connection.transaction():
-                            await kind.put_back(connection, self._now())
+                            await kind.on_clock_set_back(connection, self._now())
             self._latest_s = now_s
         self._latest_s = max(self._latest_s, now_s)
 
@@ -189,8 +189,8 @@ class Worker(Generic[C]):
         """Enqueues the jobs that every worker enqueues when it starts."""
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             for name, kind in self._kinds.items():
-                if kind.at_start is not None:
-                    await jobs.enqueue(connection, name, kind.at_start)
+                if kind.start_key is not None:
+                    await jobs.enqueue(connection, name, kind.start_key)
 
     async def _start_once(self) -> None:
         if not self._started:
@@ -201,7 +201,7 @@ class Worker(Generic[C]):
         await self.check_clock()
         await self.take()
 
-    def _start_job(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
+    def _start_job(self, kind: JobKind[C], job: Job) -> asyncio.Task[None]:
         task = asyncio.create_task(self._run_measured(kind, job), name=f"{job.kind} {job.key}")
         self._running[job.kind][task] = job
 
@@ -229,7 +229,7 @@ class Worker(Generic[C]):
             timer = asyncio.get_running_loop().call_later(lane.keeps_s, free_place)
             task.add_done_callback(lambda _: timer.cancel())
 
-    async def _run_measured(self, kind: Kind[C], job: Job) -> None:
+    async def _run_measured(self, kind: JobKind[C], job: Job) -> None:
         # Puts the job's id into every log line of this task.
         bind_contextvars(job=job.id)
         began_s = time.perf_counter()
@@ -239,7 +239,7 @@ class Worker(Generic[C]):
             span.note("ended", outcome)
         self._measures.observe("job", job.kind, outcome, time.perf_counter() - began_s)
 
-    async def _run_job(self, kind: Kind[C], job: Job) -> str:
+    async def _run_job(self, kind: JobKind[C], job: Job) -> str:
         """Runs the handler and applies its effect. Returns the outcome: done, lost or failed."""
         try:
             if job.tries > kind.most_tries:
@@ -248,7 +248,7 @@ class Worker(Generic[C]):
                 # Renewed until the job's row is locked: from then on no other worker can take the job, and a
                 # renewal would wait for this transaction.
                 async with beside(self._keep_renewing(kind, job), "renewing"):
-                    async with asyncio.timeout(kind.limit_s):
+                    async with asyncio.timeout(kind.timeout_s):
                         effect = await kind.handler(self._ctx, job)
                     acquiring = self._ctx.pool.acquire(timeout=_DATABASE_S)
                     connection = await stack.enter_async_context(acquiring)
@@ -264,7 +264,7 @@ class Worker(Generic[C]):
             return "failed"
         return "done"
 
-    async def _record_failure(self, kind: Kind[C], job: Job, error: Exception) -> None:
+    async def _record_failure(self, kind: JobKind[C], job: Job, error: Exception) -> None:
         is_last, text = job.tries >= kind.most_tries, describe_error(error)
         event = "a job was given up" if is_last else "a job failed"
         log.warning(event, kind=job.kind, key=job.key, tries=job.tries, error=text, where=where(error))
@@ -283,7 +283,7 @@ class Worker(Generic[C]):
                 error=describe_error(database_error),
             )
 
-    async def _keep_renewing(self, kind: Kind[C], job: Job) -> None:
+    async def _keep_renewing(self, kind: JobKind[C], job: Job) -> None:
         """Renews the lease until it is cancelled, however long the job takes."""
         while True:
             await asyncio.sleep(kind.lease_s / 3)
@@ -292,7 +292,7 @@ class Worker(Generic[C]):
                 async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                     await self._renew(connection, kind, job)
 
-    async def _renew(self, connection: Connection, kind: Kind[C], job: Job) -> None:
+    async def _renew(self, connection: Connection, kind: JobKind[C], job: Job) -> None:
         await jobs.renew(connection, job, self._now() + timedelta(seconds=kind.lease_s))
 
     async def _stop(self) -> None:

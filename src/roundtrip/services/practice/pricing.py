@@ -108,10 +108,9 @@ class Unsellable:
 async def price_buy(
     ctx: Context, head: ChainHead, buying: Buying, slot_of: SlotOf | None, meter: Meter
 ) -> PricedBuy:
-    """What ``eth_wei`` buys after recent buys for ``earlier_wei``: the result of both together less the result
-    of the earlier ones alone, at the same block. So splitting a buy does not improve its price. ``slot_of``
-    None: the balance slot is known already. Raises CallerFault (not_a_token, no_route, would_fail, too_small)
-    and NodeFault."""
+    """What ``eth_wei`` buys after recent buys for ``earlier_wei``: what both buy together less what the
+    earlier ones buy alone, at the same block. ``slot_of`` None: the balance slot is known already. Raises
+    CallerFault (not_a_token, no_route, would_fail, too_small) and NodeFault."""
     token, earlier_wei = buying.token, buying.earlier_wei
     opened = await start_check(ctx, head, token, meter)
     check_tradable("buy", opened)
