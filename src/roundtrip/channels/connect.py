@@ -59,7 +59,7 @@ class _Connector(aiohttp.TCPConnector):
         self._factory: Any = functools.partial(_BoundedHandler, loop=self._loop)
 
 
-def session(
+def open_session(
     resolver: AbstractResolver, trust: ssl.SSLContext, may_reach: Callable[[Address, int], bool]
 ) -> aiohttp.ClientSession:
     """A session that connects only to addresses that ``may_reach`` allows, and accepts only certificates that

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .message_lines import length, lines, lines_with_links
+from .message_lines import format_lines, format_lines_with_links, utf16_length
 from .post import PostReply
 from .targets import Target
 
@@ -28,14 +28,14 @@ def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
     return f"{to.host}:{to.port}" in hosts and _PATH.fullmatch(urlsplit(to.url).path) is not None
 
 
-def message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
+def build_message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
     """Body and headers: plain text without mentions, one line a row, within Discord's limits. ``links``: one
     a row, made by this service; left out where they do not fit."""
-    content = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escape)
-    content = content or _escape(lines(texts, MOST_ROWS, MOST_CHARACTERS))
-    if length(content) > MOST_CHARACTERS:
+    content = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escape)
+    content = content or _escape(format_lines(texts, MOST_ROWS, MOST_CHARACTERS))
+    if utf16_length(content) > MOST_CHARACTERS:
         # Escaping at most doubles the length. Cutting after escaping could split an escape sequence.
-        content = _escape(lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
+        content = _escape(format_lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
     body = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
     return msgspec.json.encode(body), {"content-type": "application/json"}
 

@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from .address_policy import is_global
-from .connect import AnswerTooLarge, NotGlobal, session
+from .connect import AnswerTooLarge, NotGlobal, open_session
 from .dns import Lookups, NoTurn
 from .targets import Target
 
@@ -58,7 +58,7 @@ def retry_after_s(text: str | None, now_s: float) -> float | None:
 
 class Poster:
     """A context manager that owns its connections, one a POST. The caller bounds the number of concurrent
-    POSTs. ``loopback``: as in ``targets.target``. ``now_s``: seconds since 1970. ``resolver`` None: the
+    POSTs. ``loopback``: as in ``targets.parse_target``. ``now_s``: seconds since 1970. ``resolver`` None: the
     system's resolver, with ``Lookups``."""
 
     def __init__(
@@ -79,10 +79,10 @@ class Poster:
         resolver = self._resolver or Lookups(self._timeout_s)
         # In a thread: loading the certificates would block the event loop.
         trust = await asyncio.to_thread(ssl.create_default_context)
-        self._internet = session(resolver, trust, lambda address, port: is_global(address))
+        self._internet = open_session(resolver, trust, lambda address, port: is_global(address))
         ports = {int(host.rpartition(":")[2]) for host in self.loopback}
         if ports:
-            self._loopback = session(
+            self._loopback = open_session(
                 resolver, trust, lambda address, port: address.is_loopback and port in ports
             )
         return self

@@ -39,7 +39,7 @@ class Target:
     port: int
 
 
-def target(text: str, loopback: frozenset[str] = frozenset()) -> Target:
+def parse_target(text: str, loopback: frozenset[str] = frozenset()) -> Target:
     """Parses a target url. ``loopback``: hosts of this machine with their ports (``127.0.0.1:9000``,
     ``localhost:9000``) that are allowed, by http and https. Raises BadTarget."""
     if len(text) > MOST_CHARACTERS:

@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .message_lines import lines, lines_with_links
+from .message_lines import format_lines, format_lines_with_links
 from .post import TIMEOUT_S, Poster, PostNotTried, PostReply
-from .targets import Target, target
+from .targets import Target, parse_target
 
 _T = TypeVar("_T")
 MOST_ROWS = 10
@@ -78,15 +78,17 @@ class Telegram:
         if _TOKEN.fullmatch(token) is None:
             raise ValueError("a Telegram token is a number, a colon, and letters and digits")
         self._poster = poster
-        self._api = target(api_url.rstrip("/"), poster.loopback)
+        self._api = parse_target(api_url.rstrip("/"), poster.loopback)
         self._url = f"{api_url.rstrip('/')}/bot{token}/"
         self._confirmed: int | None = None
 
-    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> PostReply:
-        """Sends plain text, one line a row, within Telegram's limits. ``links``: as in ``discord.message``.
-        Status 403, of a blocked bot, is returned as 410: the chat is gone."""
-        text = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
-        text = text or lines(texts, MOST_ROWS, MOST_CHARACTERS)
+    async def send_rows(
+        self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
+    ) -> PostReply:
+        """Sends plain text, one line a row, within Telegram's limits. ``links``: as in
+        ``discord.build_message``. Status 403, of a blocked bot, is returned as 410: the chat is gone."""
+        text = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
+        text = text or format_lines(texts, MOST_ROWS, MOST_CHARACTERS)
         params = {"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": True}}
         reply = await self._call("sendMessage", params)
         if reply.status == 403:

@@ -23,7 +23,7 @@ def new_secret(entropy: bytes) -> str:
     return PREFIX + b64encode(entropy[:SECRET_BYTES]).decode()
 
 
-def message(
+def build_message(
     secret: str,
     webhook_id: str,
     now_s: int,

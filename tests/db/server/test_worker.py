@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.chain.rpc.background import beside
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.jobs.engine.worker import Effect, JobKind, Worker, nothing
+from roundtrip.jobs.engine.worker import Effect, JobKind, Worker, do_nothing
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.migrate import migrate
@@ -79,7 +79,7 @@ async def does(ground: Ground, job: Job) -> Effect:
 async def quiet(ground: Ground, job: Job) -> Effect:
     """No wish of its own tells of its end."""
     ground.begun.append(job.key)
-    return nothing
+    return do_nothing
 
 
 async def waits(ground: Ground, job: Job) -> Effect:
@@ -167,7 +167,7 @@ async def test_no_transaction_is_open_while_a_handler_reads(ground: Ground) -> N
                 " AND backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid()"
             )
         )
-        return nothing
+        return do_nothing
 
     await ground.wish("a")
     await round_of(worker(ground, walk=kind(looks)))
@@ -428,7 +428,7 @@ async def test_what_does_not_let_go_holds_up_no_end(ground: Ground) -> None:
             with contextlib.suppress(asyncio.CancelledError):
                 await ground.go.wait()
         ground.ended.append(job.key)
-        return nothing
+        return do_nothing
 
     await ground.wish("a")
     ending = Worker(ground, {"walk": kind(clings)}, lambda: 0.5, 60, end_s=0.01)

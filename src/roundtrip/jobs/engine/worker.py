@@ -55,7 +55,7 @@ Effect = Callable[[Connection], Awaitable[None]]
 """What a job writes to the database, in the worker's transaction."""
 
 
-async def nothing(connection: Connection) -> None:
+async def do_nothing(connection: Connection) -> None:
     """The effect of a job that writes nothing."""
 
 

@@ -24,7 +24,7 @@ from roundtrip.domain.watch.channels import (
     failure,
     wait_s,
 )
-from roundtrip.jobs.engine.worker import Effect, nothing
+from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, send, why
 from roundtrip.services.watch.alert_rows import rows
@@ -69,7 +69,7 @@ async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf
     async with ctx.pool.acquire() as connection, connection.transaction():
         channel = await channels.channel(connection, int(job.key))
         if channel is None:
-            return nothing
+            return do_nothing
         due = await _read_due(ctx, connection, channel, now)
         alert_ids = {alert_id for delivery in due.messages for alert_id in delivery.alert_ids}
         existing = await alerts.alerts(connection, alert_ids)

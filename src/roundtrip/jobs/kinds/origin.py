@@ -2,7 +2,7 @@
 before the index begins."""
 
 from roundtrip.domain.base.types import parse_address
-from roundtrip.jobs.engine.worker import Effect, NotYet, nothing
+from roundtrip.jobs.engine.worker import Effect, NotYet, do_nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import search
 from roundtrip.store.index import origins
@@ -20,7 +20,7 @@ async def origin(ctx: Context, job: Job) -> Effect:
     if indexed is None:
         raise NotYet("the index has not begun")
     if indexed.start_number == 0:
-        return nothing
+        return do_nothing
     wallet_origin = await search(ctx.node, wallet, indexed.start_number)
     if wallet_origin is None:
         raise NotYet("it could not be found out")

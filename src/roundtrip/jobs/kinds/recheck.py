@@ -4,7 +4,7 @@ caller's limits."""
 
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.jobs.engine.head_barrier import wait_for_index_head
-from roundtrip.jobs.engine.worker import Effect, nothing
+from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
@@ -21,4 +21,4 @@ async def recheck(ctx: Context, job: Job) -> Effect:
     )
     if not answer.counted:
         raise NodeFault("the verdict was left open")
-    return nothing
+    return do_nothing

@@ -86,7 +86,7 @@ async def _answer(ctx: Context, telegram: ChatUpdates, started: StartedChat, ref
     if text == NO_CODE and not refusals.may_answer(started.chat_id):
         return
     try:
-        reply = await telegram.tell(started.chat_id, [text])
+        reply = await telegram.send_rows(started.chat_id, [text])
     except PostNotTried as error:
         log.warning("a chat could not be told", error=describe_error(error))
         return

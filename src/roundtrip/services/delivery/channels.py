@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried
 from roundtrip.channels.secrets import Unsealable
-from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
@@ -223,7 +223,7 @@ async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> 
 
 def _parse_target(ctx: Context, url: str) -> Target:
     try:
-        return target(url, ctx.outward.loopback)
+        return parse_target(url, ctx.outward.loopback)
     except BadTarget as error:
         raise CallerFault("bad_input", f"url cannot be sent to: {error}.") from None
 

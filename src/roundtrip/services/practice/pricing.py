@@ -272,10 +272,10 @@ async def price_sell(
     if verdict.code == "cannot_sell":
         return Unsellable(f"It cannot be sold: {verdict.text}", by_check=True)
     if verdict.level == "unknown":
-        return _undetermined(judgement.missing or Missing("token", verdict.text))
+        return _unsellable_for(judgement.missing or Missing("token", verdict.text))
     (value,) = values
     if isinstance(value, Missing):
-        return _undetermined(value)
+        return _unsellable_for(value)
     if isinstance(value, RefusedCall):
         return Unsellable(why_refused(value), by_check=False)
     return PricedSell(head.block, value.venue, value.wei)
@@ -293,7 +293,7 @@ def why_missing(missing: Missing) -> str:
     return f"What it would sell for could not be found out: {missing.why}."
 
 
-def _undetermined(missing: Missing) -> Unsellable:
+def _unsellable_for(missing: Missing) -> Unsellable:
     """Unsellable because the token leaves its value open. Raises NodeFault when it is the node's fault."""
     if missing.fault == "node":
         raise NodeFault(missing.why)

@@ -142,7 +142,7 @@ async def _fill(
     connection: Connection,
     page: AccountPage,
 ) -> PracticeSold:
-    assert page.own is not None, "the position is as it was when it was priced"
+    assert page.own is not None, "what the price stood on is as it was"
     account, position, trade = practice.sell(page.account, page.own.position, part_raw, priced.got_wei)
     assert trade.profit_wei is not None
     stored = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)

@@ -9,7 +9,7 @@ import asyncpg
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
-from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.delivery import channels
@@ -38,7 +38,7 @@ class Seals(Protocol):
 class ChatUpdates(Protocol):
     """``channels.telegram.Telegram``."""
 
-    async def tell(
+    async def send_rows(
         self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
     ) -> PostReply: ...
 
@@ -106,7 +106,7 @@ class MessageTarget:
 @dataclass(frozen=True, slots=True)
 class Message:
     """One message. ``account``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
-    ``webhook.message`` has it."""
+    ``webhook.build_message`` has it."""
 
     webhook_id: str
     account: str
@@ -124,12 +124,12 @@ async def send(outward: Notifiers, to: MessageTarget, message: Message, now_s: i
     try:
         if to.kind == "telegram":
             return await _to_telegram(outward, to, message)
-        aim = target(outward.seal().unseal(to.target), outward.loopback)
+        aim = parse_target(outward.seal().unseal(to.target), outward.loopback)
         if to.kind == "discord":
-            body, headers = discord.message(*_chat_rows(message))
+            body, headers = discord.build_message(*_chat_rows(message))
         else:
             assert to.secret is not None
-            body, headers = webhook.message(
+            body, headers = webhook.build_message(
                 outward.seal().unseal(to.secret), message.webhook_id, now_s, message.account, message.kind,
                 message.rows, message.challenge,
             )  # fmt: skip
@@ -144,7 +144,7 @@ async def send(outward: Notifiers, to: MessageTarget, message: Message, now_s: i
 async def _to_telegram(outward: Notifiers, to: MessageTarget, message: Message) -> PostReply:
     if outward.bot is None:
         raise PostNotTried("no Telegram bot is configured")
-    return await outward.bot.telegram.tell(int(to.target), *_chat_rows(message))
+    return await outward.bot.telegram.send_rows(int(to.target), *_chat_rows(message))
 
 
 def _chat_rows(message: Message) -> tuple[list[str], list[str | None]]:
