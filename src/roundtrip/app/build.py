@@ -34,7 +34,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.jobs.alerts.loop import AlertLoop
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
 from roundtrip.jobs.registry import KINDS
@@ -383,7 +383,7 @@ async def beside_serving(
 async def run_worker(ctx: Context) -> None:
     """Does the work that is to be done later, tells accounts of what happens, and links chats, over an open
     context; until it is cancelled."""
-    async with beside(Alerts(ctx).run(), "alerts"), beside(link_chats(ctx), "telegram"):
+    async with beside(AlertLoop(ctx).run(), "alerts"), beside(link_chats(ctx), "telegram"):
         await worker(ctx).run()
 
 

@@ -30,8 +30,8 @@ def format_lines_with_links(
         return None
     rows = [escape(" ".join(text.split())) for text in texts[:most_rows]]
     rows = [f"{row} {link}" if link else row for row, link in zip(rows, links, strict=False)]
-    more = len(texts) - len(rows)
-    whole = "\n".join([*rows, f"and {more} more"] if more else rows)
+    rest = len(texts) - len(rows)
+    whole = "\n".join([*rows, f"and {rest} more"] if rest else rows)
     return whole if utf16_length(whole) <= most else None
 
 
@@ -39,8 +39,8 @@ def format_lines(texts: Sequence[str], most_rows: int, most: int) -> str:
     """One line a row for the first ``most_rows``, and the number of further rows. The text has at most
     ``most`` UTF-16 units: long rows are cut if needed."""
     rows = [" ".join(text.split()) for text in texts[:most_rows]]
-    more = len(texts) - len(rows)
-    last = [f"and {more} more"] if more else []
+    rest = len(texts) - len(rows)
+    last = [f"and {rest} more"] if rest else []
     whole = "\n".join(rows + last)
     if utf16_length(whole) <= most:
         return whole

@@ -212,7 +212,7 @@ async def test_many_verdicts_are_scored_some_a_run_and_each_once(card: Card) -> 
         await card.said(one, "unproven", "unknown")
     runs = [await card.over(), await card.settled(), await card.settled(), await card.settled()]
     assert [len(run.scored) for run in runs] == [MOST_VERDICTS, MOST_VERDICTS, 3, 0]
-    assert [run.more for run in runs] == [True, True, False, False]
+    assert [run.is_more for run in runs] == [True, True, False, False]
     assert await card.scores() == [("unproven", "undecided", "silent")] * len(tokens)
     assert await card.counted()
     await card.index.execute("UPDATE facts.score_cursor SET evidence_id = 0")

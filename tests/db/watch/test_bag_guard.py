@@ -14,7 +14,7 @@ from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
 from roundtrip.jobs.alerts.guard import enqueue_checks
-from roundtrip.jobs.alerts.loop import AlertParts, Alerts
+from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bags
@@ -77,7 +77,7 @@ async def ground(url: str) -> AsyncIterator[Ground]:
 
 
 class Guarded(Ground):
-    def another(self, parts: Any = PARTS, **how: Any) -> Alerts:
+    def another(self, parts: Any = PARTS, **how: Any) -> AlertLoop:
         return super().another(parts, **how)
 
     async def is_right(self) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.jobs.engine.loop import describe_error
-from roundtrip.jobs.engine.worker import where
+from roundtrip.jobs.engine.worker import error_location
 from roundtrip.jobs.registry import KINDS
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -66,5 +66,5 @@ def test_a_failure_is_told_without_strangers_tricks() -> None:
 def test_a_failure_is_told_with_its_place() -> None:
     with pytest.raises(ValueError, match="no") as raised:
         raise ValueError("no")
-    assert re.fullmatch(r"test_registry\.py:\d+", where(raised.value))
-    assert where(ValueError()) == "nowhere"
+    assert re.fullmatch(r"test_registry\.py:\d+", error_location(raised.value))
+    assert error_location(ValueError()) == "nowhere"

@@ -89,7 +89,7 @@ class _ReorgDuringStep(Exception):
     """A reorg removed blocks while a step read them."""
 
 
-class Alerts:
+class AlertLoop:
     """The alert loop. ``most_blocks``, ``most_matches``: the limits of one transaction."""
 
     def __init__(
@@ -141,13 +141,13 @@ class Alerts:
             return True
 
     async def _step(self, connection: Connection) -> bool:
-        taken = await alert_cursor.take(connection)
-        if taken is None:
+        current = await alert_cursor.take(connection)
+        if current is None:
             return await self._start_cursor(connection)
         # A rule or follow that is written from here on starts at the block that this step reaches, or later.
         await watches.hold(connection)
         now = self._now()
-        at, index = await self._roll_back(connection, taken, now)
+        at, index = await self._roll_back(connection, current, now)
         # Read after the rollback: a reorg from here on is detected at the end of the step.
         indexed = await cursor.cursor(connection)
         last = at.at if indexed is None else IndexedBlock(indexed.block.number, indexed.block.timestamp_s)
@@ -157,7 +157,7 @@ class Alerts:
             if last.number > at.at.number
             else at.at
         )
-        if AlertCursor(to, at.rewound) != taken:
+        if AlertCursor(to, at.rewound) != current:
             await alert_cursor.move(connection, AlertCursor(to, at.rewound))
         is_more = await self._alert_of_more(connection, self._first_open_minute(to, last), now)
         if await alert_cursor.last_rewound(connection) > at.rewound:
@@ -247,19 +247,19 @@ class Alerts:
     # --- reorgs ------------------------------------------------------------------------------------
 
     async def _roll_back(
-        self, connection: Connection, taken: AlertCursor, now: datetime
+        self, connection: Connection, current: AlertCursor, now: datetime
     ) -> tuple[AlertCursor, RuleIndex]:
         """After a reorg: moves the cursor back to the last block that is still in the index, retracts the
         alerts of later blocks and corrects the counts."""
-        rewinds = await alert_cursor.rewinds_after(connection, taken.rewound)
+        rewinds = await alert_cursor.rewinds_after(connection, current.rewound)
         if rewinds is None:
-            return taken, await self._subscriptions.index(connection, taken.rewound, taken.rewound)
-        moved = await watches.turn_back(connection, taken.rewound, rewinds.last)
+            return current, await self._subscriptions.index(connection, current.rewound, current.rewound)
+        moved = await watches.turn_back(connection, current.rewound, rewinds.last)
         await bags.turn_back(connection, rewinds.to.number)
-        index = await self._subscriptions.index(connection, rewinds.last, taken.rewound, moved)
+        index = await self._subscriptions.index(connection, rewinds.last, current.rewound, moved)
         to = rewinds.to
-        if to.number >= taken.at.number:
-            return AlertCursor(taken.at, rewinds.last), index
+        if to.number >= current.at.number:
+            return AlertCursor(current.at, rewinds.last), index
         retracted = await alerts.retract(connection, to.number, to.at_s, now)
         await self._parts.enqueue(connection, retracted, now, retracted=True)
         await self._correct_counts(connection, index, to, retracted)
@@ -271,27 +271,27 @@ class Alerts:
         """Removes the counts of the blocks after ``to``. The minute of ``to`` keeps what it had up to
         ``to``."""
         last_minute = to.at_s // MINUTE_S
-        taken = await alert_cursor.take_minutes(connection, last_minute)
-        kept = {key: count for key, count in taken.items() if key.minute == last_minute}
-        hits = {key.source_id: 0 for key in taken if key.kind == "rule"}
-        for key, count in taken.items():
+        removed = await alert_cursor.take_minutes(connection, last_minute)
+        remaining = {key: count for key, count in removed.items() if key.minute == last_minute}
+        hits = {key.source_id: 0 for key in removed if key.kind == "rule"}
+        for key, count in removed.items():
             if key.kind == "rule":
                 hits[key.source_id] -= count.raised + count.beyond
         for alert in retracted:
             draft = alert.draft
             if draft.more == 0 and draft.at_s // MINUTE_S == last_minute and draft.source_id is not None:
                 draft_key = MinuteKey(draft.kind, draft.source_id, last_minute, draft.account_id)  # type: ignore[arg-type]
-                if (kept_count := kept.get(draft_key)) is not None:
-                    kept_count.raised -= 1
-        full = {key for key, count in kept.items() if count.beyond and count.raised >= MOST_A_MINUTE}
+                if (remaining_count := remaining.get(draft_key)) is not None:
+                    remaining_count.raised -= 1
+        full = {key for key, count in remaining.items() if count.beyond and count.raised >= MOST_A_MINUTE}
         recounted = await self._recount(connection, index, to, full)
-        for key, count in kept.items():
+        for key, count in remaining.items():
             # Rows are filled first: while there is room for more of them, no match is beyond.
             count.beyond = max(0, min(count.beyond, recounted.get(key, 0) - count.raised))
             count.told = 0
             if key.kind == "rule":
                 hits[key.source_id] += count.raised + count.beyond
-        await alert_cursor.put_minutes(connection, kept)
+        await alert_cursor.put_minutes(connection, remaining)
         await watches.count_hits(connection, list(hits.items()))
 
     async def _recount(

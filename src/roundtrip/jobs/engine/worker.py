@@ -267,7 +267,9 @@ class Worker(Generic[C]):
     async def _record_failure(self, kind: JobKind[C], job: Job, error: Exception) -> None:
         is_last, text = job.tries >= kind.most_tries, describe_error(error)
         event = "a job was given up" if is_last else "a job failed"
-        log.warning(event, kind=job.kind, key=job.key, tries=job.tries, error=text, where=where(error))
+        log.warning(
+            event, kind=job.kind, key=job.key, tries=job.tries, error=text, where=error_location(error)
+        )
         run_at = self._now() + timedelta(seconds=kind.wait_s(job.tries, self._chance()))
         try:
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
@@ -306,7 +308,7 @@ class Worker(Generic[C]):
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
 
 
-def where(error: Exception) -> str:
+def error_location(error: Exception) -> str:
     """The file and line that raised the error."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"

@@ -34,7 +34,7 @@ async def scorecard(ctx: Context, job: Job) -> Effect:
         if run is not None and (run.scored or run.untold or run.to_id != run.from_id):
             written = await store.put(connection, run.scored, run.from_id, run.to_id, now, run.untold)
             log.info("verdicts scored", scored=written, waiting=len(run.untold))
-        is_more = len(reviews) == MOST_AGAIN or (run is not None and run.more)
+        is_more = len(reviews) == MOST_AGAIN or (run is not None and run.is_more)
         run_at = now + timedelta(seconds=SOON_S if is_more else EVERY_S)
         next_at = await verdict_reports.next_again(connection)
         if is_indexed and next_at is not None:

@@ -47,16 +47,16 @@ async def winners(ctx: Context, job: Job) -> Effect:
     async def write(connection: Connection) -> None:
         if board is not None and indexed is not None:
             await keep(connection, board, indexed)
-        tried = {**job.payload, **dict.fromkeys(due[:1], now_s)}
+        tried_at_s = {**job.payload, **dict.fromkeys(due[:1], now_s)}
         wait_s = 0.0 if due[1:] else _SOON_S
         run_at = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=wait_s)
-        await jobs.enqueue(connection, job.kind, job.key, tried, run_at)
+        await jobs.enqueue(connection, job.kind, job.key, tried_at_s, run_at)
 
     return write
 
 
 def _due(
-    tried: Mapping[str, float], counted_up_to: Mapping[str, int], newest: BlockRef, now_s: float
+    tried_at_s: Mapping[str, float], counted_up_to: Mapping[str, int], newest: BlockRef, now_s: float
 ) -> list[str]:
     """The spans to count, the most overdue first. Leaves out a span that was counted up to the newest block:
     nothing has happened since."""
@@ -65,5 +65,5 @@ def _due(
         if counted_up_to.get(span) == newest.number:
             continue
         waits_s = every_s if span in counted_up_to else _SOON_S
-        overdue[span] = (now_s - tried.get(span, 0.0)) / waits_s
+        overdue[span] = (now_s - tried_at_s.get(span, 0.0)) / waits_s
     return sorted((span for span, share in overdue.items() if share >= 1), key=lambda span: -overdue[span])

@@ -313,11 +313,11 @@ async def _count_account(ctx: Context, connection: Connection, address: str, now
     the day. Raises LimitReached (rate_limited), which rolls the new account back."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
     hashed = hmac.digest(secret, f"account from {address}".encode(), hashlib.sha256)
-    most = ctx.allowances.address.accounts
-    if await accounts_store.made_from(connection, hashed, now.date()) > most:
+    limit = ctx.allowances.address.accounts
+    if await accounts_store.made_from(connection, hashed, now.date()) > limit:
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         wait_s = int((midnight - now).total_seconds()) + 1
-        text = f"Your address made {most} new accounts today, and may make no more before midnight UTC."
+        text = f"Your address made {limit} new accounts today, and may make no more before midnight UTC."
         raise LimitReached("rate_limited", text, wait_s, ctx.allowances.anonymous.per_minute)
 
 

@@ -129,7 +129,7 @@ async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> 
     bad_signature, too_many_keys), NodeFault when a contract wallet cannot be called, and ServiceFull."""
     key_params = KeyParams(account.wallet, params.signature, params.label, claim=params.claim or None)
     try:
-        made = await make_key(ctx, key_params)
+        response = await make_key(ctx, key_params)
     except CallerFault as fault:
         if fault.code != "bad_signature":
             raise
@@ -138,7 +138,7 @@ async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> 
             "No key was made: the signature is not of this account's wallet, or is too old, or made a key "
             "before. Each signature makes one.",
         ) from None
-    return UseCaseAnswer(NewKey(made.answer.key, key_params.cleaned_label()), meter=made.meter)
+    return UseCaseAnswer(NewKey(response.answer.key, key_params.cleaned_label()), meter=response.meter)
 
 
 async def end_own(ctx: Context, params: EndParams, account: Account) -> UseCaseAnswer[EndedKeys]:

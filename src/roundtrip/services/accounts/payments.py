@@ -86,12 +86,14 @@ def why_none(
         )
     span_by_address = {span.address: span for span in spans}
     transfers = [t for _, t in payment.transfers if t.amount_raw and t.sender != t.recipient]
-    own = [transfer for transfer in transfers if transfer.token == usdg and transfer.sender == wallet]
-    reached = [span_by_address[t.recipient] for t in own if t.recipient in span_by_address]
+    from_wallet = [transfer for transfer in transfers if transfer.token == usdg and transfer.sender == wallet]
+    reached = [span_by_address[t.recipient] for t in from_wallet if t.recipient in span_by_address]
     if reached:
         return f"It is in block {number}. {_span_text(reached[0])}"
-    if own:
-        return f"Its usdg went from your wallet to {own[0].recipient}, and not to {ctx.payments.pay_to}."
+    if from_wallet:
+        return (
+            f"Its usdg went from your wallet to {from_wallet[0].recipient}, and not to {ctx.payments.pay_to}."
+        )
     to_us = [transfer for transfer in transfers if transfer.recipient in span_by_address]
     others = [transfer for transfer in to_us if transfer.token == usdg]
     if others:

@@ -63,24 +63,24 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
     async with accounts(ctx) as connection:
         if params.off:
             was_there = await marks.take_back(connection, account.id, wallet)
-            own = marks.OwnWalletMark(None, None)
+            mark = marks.OwnWalletMark(None, None)
             text = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
         else:
             try:
-                own = await marks.put(connection, account.id, wallet, name, params.mark, now)
+                mark = await marks.put(connection, account.id, wallet, name, params.mark, now)
             except marks.TooManyMarks:
                 raise CallerFault(
                     "bad_input",
                     f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
                 ) from None
-            text = _mark_text(wallet, own)
+            text = _mark_text(wallet, mark)
         wallets = await marks.count(connection, account.id)
-    return UseCaseAnswer(Marked(text, wallet, own.name, own.mark, wallets))
+    return UseCaseAnswer(Marked(text, wallet, mark.name, mark.mark, wallets))
 
 
-def _mark_text(wallet: str, own: marks.OwnWalletMark) -> str:
-    name_text = [] if own.name is None else [f'call it "{own.name}"']
-    mark_text = [] if own.mark is None else [f"mark it {own.mark}"]
+def _mark_text(wallet: str, mark: marks.OwnWalletMark) -> str:
+    name_text = [] if mark.name is None else [f'call it "{mark.name}"']
+    mark_text = [] if mark.mark is None else [f"mark it {mark.mark}"]
     return (
         f"Of {wallet}: you {' and '.join([*name_text, *mark_text])}. It is public once {PEOPLE} people say "
         "the same, whose accounts are seven days old and whose wallets have traded."

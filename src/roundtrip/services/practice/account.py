@@ -57,14 +57,16 @@ async def value_account(
     """The account with its positions valued by ``value_holdings``. Raises as ``practice_account``."""
     head, at = ctx.heads.current(), now_of(ctx)
     read = await _read(ctx, account, at, head.block.number)
-    stored = read.page.positions
+    open_positions = read.page.positions
     values: list[Valued] = []
-    if stored:
-        holdings = [holding_of(own, at, own.position.held_raw, 0, own.slot) for own in stored]
+    if open_positions:
+        holdings = [
+            holding_of(stored, at, stored.position.held_raw, 0, stored.slot) for stored in open_positions
+        ]
         values = await value_holdings(ctx, head, holdings, meter)
     positions = [
-        _present_position(own, value, read.symbols.get(own.position.token))
-        for own, value in zip(stored, values, strict=True)
+        _present_position(stored, value, read.symbols.get(stored.position.token))
+        for stored, value in zip(open_positions, values, strict=True)
     ]
     known_wei = sum(value.wei for value in values if not isinstance(value, Missing | RefusedCall))
     eth_wei = read.page.account.eth_wei

@@ -109,9 +109,9 @@ def _check_cap(page: AccountPage, priced: PricedBuy) -> None:
     CallerFault (would_fail)."""
     held_raw = 0 if page.own is None else page.own.position.held_raw
     if held_raw + priced.token_raw > priced.payable_raw:
-        most = plain_decimal(priced.payable_raw, priced.decimals)
+        cap = plain_decimal(priced.payable_raw, priced.decimals)
         held = plain_decimal(held_raw, priced.decimals)
-        message = f"A position is at most what its venue holds of the token, {most}; yours is {held} already."
+        message = f"A position is at most what its venue holds of the token, {cap}; yours is {held} already."
         raise CallerFault("would_fail", message)
 
 

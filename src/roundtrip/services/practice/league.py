@@ -122,9 +122,9 @@ async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:
 async def _read_labels(connection: Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
     """The labels of the entries' best tokens. A rebuilt index may not know some of them."""
     ids = await ids_of(connection, {entry.best_token for entry in entries})
-    known = await labels(connection, list(ids.values()))
+    known_labels = await labels(connection, list(ids.values()))
     unnamed = {entry.best_token: Label(entry.best_token, None, None, None, None) for entry in entries}
-    return unnamed | {label.address: label for label in known.values()}
+    return unnamed | {label.address: label for label in known_labels.values()}
 
 
 def _rows(entries: tuple[LeagueRank, ...], tokens: dict[Address, Label]) -> list[LeagueRow]:

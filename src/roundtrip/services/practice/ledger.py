@@ -91,14 +91,14 @@ async def read_page(
     """Reads an account; one that does not exist yet is read as newly opened."""
     now_s = int(at.timestamp())
     purse = await store.account(connection, account.id) or practice.open_account(now_s)
-    stored = await store.open_positions(connection, account.id)
-    monday = practice.turn_week(purse, [own.position for own in stored], now_s)
+    open_positions = await store.open_positions(connection, account.id)
+    monday = practice.turn_week(purse, [stored.position for stored in open_positions], now_s)
     lost = {position.token for position in monday.lost}
-    positions = tuple(own for own in stored if own.position.token not in lost)
+    positions = tuple(stored for stored in open_positions if stored.position.token not in lost)
     recent = RecentTrades()
     if token is not None:
         recent = await store.recent(connection, account.id, token, at - _AT_ONCE, block_number)
-    own = next((own for own in positions if own.position.token == token), None)
+    own = next((stored for stored in positions if stored.position.token == token), None)
     return AccountPage(monday.account, positions, own, recent, monday)
 
 

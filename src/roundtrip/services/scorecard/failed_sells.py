@@ -84,8 +84,8 @@ async def is_plain(
     purses = await moving.purses_of(connection, {wallet_id} | token.behind)
     if any(purses.is_kin(wallet_id, other) for other in token.behind):
         return False
-    own = await store.own_until(connection, token.id, wallet_id, (at_s, number, 0))
-    return own.had_raw() > 0
+    history = await store.own_until(connection, token.id, wallet_id, (at_s, number, 0))
+    return history.had_raw() > 0
 
 
 async def retry_failed_sell(

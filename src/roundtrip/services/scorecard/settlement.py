@@ -45,12 +45,12 @@ STUCK = "cannot_sell"
 @dataclass(frozen=True, slots=True)
 class SettlementRun:
     """The result of one run: scores of the verdicts after evidence ``from_id`` up to ``to_id``, and of some
-    that waited. The verdicts in ``untold`` wait for a receipt. ``more``: more verdicts may be due."""
+    that waited. The verdicts in ``untold`` wait for a receipt. ``is_more``: more verdicts may be due."""
 
     scored: tuple[ScoredVerdict, ...]
     from_id: int
     to_id: int
-    more: bool
+    is_more: bool
     untold: tuple[MissingReceipt, ...] = ()
 
 
@@ -103,7 +103,7 @@ async def _read_cases(
     from_id: int,
 ) -> tuple[list[ScorecardCase], int]:
     cases: list[ScorecardCase] = []
-    to_id, taken = from_id, set()
+    to_id, seen_keys = from_id, set()
     newest_s = indexed.block.timestamp_s - SETTLED_S
     for verdict in verdicts:
         evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
@@ -113,9 +113,9 @@ async def _read_cases(
             break
         to_id = verdict.id
         key = (verdict.token, from_s // HOUR_S, verdict.code)
-        if verdict.code not in CODES or key in taken:
+        if verdict.code not in CODES or key in seen_keys:
             continue
-        taken.add(key)
+        seen_keys.add(key)
         if not await store.is_scored(connection, verdict, from_s):
             cases.append(await read_case(ctx, connection, indexed, verdict, evidence, claim, from_s))
     return cases, to_id
