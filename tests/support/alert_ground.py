@@ -32,7 +32,7 @@ BUYING = Rule(Who("any"), "buying")
 
 @dataclass
 class Ground:
-    """A chain, its index, an account, and who tells it. ``contracts``, ``now_s``: what ``AlertLoop`` needs."""
+    """A chain, its index, an account and alert loop. ``contracts``, ``now_s``: what ``AlertLoop`` needs."""
 
     pool: asyncpg.Pool
     index: Connection

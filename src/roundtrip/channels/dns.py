@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 MOST_THREADS = 16
 MOST_THREADS_OF_ONE = 4
-"""For names that share their last two labels: one owner's slow name server blocks only so many threads."""
+"""For names that share their last two labels: limits the threads that one owner's slow name server blocks."""
 MOST_ADDRESSES = 8
 """Addresses of one name that are tried."""
 

@@ -82,7 +82,7 @@ async def enqueue_checks(connection: Connection, tokens: Collection[Address], no
     if room <= 0:
         return
     checked = await bags.checked_at(connection, tokens, now)
-    # The longest unchecked tokens go first, so that nobody can choose which are checked.
+    # The longest unchecked tokens go first, so that users cannot influence which are checked.
     never = now - 2 * every
     oldest = sorted(tokens, key=lambda token: (max(never, checked.get(token, never)), token))[:room]
     tokens_at: dict[datetime, list[Address]] = {}

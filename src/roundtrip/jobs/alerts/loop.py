@@ -41,9 +41,9 @@ MOST_MATCHES = 2_000
 split."""
 MOST_UNTOLD = 500
 STILL_S = MINUTE_S + 5.0
-"""When the chain has had no new block for so long, its current minute counts as over."""
+"""When the chain has had no new block for this long, its current minute counts as over."""
 _TURN = 256
-"""After so many happenings other tasks get a turn of the event loop."""
+"""Happenings after which other tasks get a turn of the event loop."""
 _RETRY_S, _DATABASE_S = 0.02, 5.0
 log = structlog.get_logger(__name__)
 

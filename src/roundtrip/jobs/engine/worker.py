@@ -167,8 +167,9 @@ class Worker(Generic[C]):
         return taken
 
     async def check_clock(self) -> None:
-        """When the system clock was set back, periodic jobs would wait for as long as that: they are enqueued
-        again. The leases of running jobs are renewed, so that no other worker takes them."""
+        """After the system clock was set back, enqueues periodic jobs again, which would otherwise wait for
+        the time it was set back by, and renews the leases of running jobs, so that no other worker takes
+        them."""
         now_s = self._ctx.now_s()
         if age_s(self._latest_s, now_s) is None:
             log.warning("the clock was put back", by_s=int(self._latest_s - now_s))

@@ -19,7 +19,7 @@ from roundtrip.sync.retention import retire_trades
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
 INSIDE_KEPT_DAYS = 8
-"""Insider records are written for as long as this."""
+"""Insider records are updated for this many days."""
 TRADES_KEPT_DAYS = 90
 """Before a day of trades is dropped, it is folded into positions."""
 FAILED_KEPT = timedelta(days=7)

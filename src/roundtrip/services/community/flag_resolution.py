@@ -92,7 +92,7 @@ def _finish_review(progress: _FlagProgress, newest_s: int) -> FlagReview:
 
 
 async def _apply_facts(connection: Connection, flag: WaitingFlag, indexed: Cursor) -> _FlagProgress:
-    """What facts show of a flag: nothing where the index begins after the flag."""
+    """What facts show of a flag: nothing if the index begins after the flag."""
     newest_s, ends_s = indexed.block.timestamp_s, flag.week.ends_s
     token_id = await id_of(connection, flag.token)
     if token_id is None or indexed.start_number > flag.block_number + 1:

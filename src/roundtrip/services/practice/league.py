@@ -27,7 +27,7 @@ from roundtrip.store.server.rows import Connection
 
 SHOWN, PODIUM = 100, 3
 _QUOTED = 3
-"""The text describes so many entries."""
+"""The most entries that the text describes."""
 _ETH_DECIMALS = 18
 _DAY = "%A %Y-%m-%d"
 _RULES = (

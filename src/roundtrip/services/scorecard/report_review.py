@@ -26,7 +26,7 @@ from .real_trades import Token, confirm_by_receipt
 from .settlement import ScorecardCase, as_scored, read_case, read_verdict
 
 MOST_VERDICTS = 12
-"""A transaction is compared with so many verdicts before it, the newest ones."""
+"""The most verdicts before a transaction, the newest ones, that it is compared with."""
 MOST_AGAIN = 5
 """The most reports that one run reviews again."""
 AGAIN_S = (15, 45, 240, 600, 3600, 86_400)

@@ -17,7 +17,7 @@ from .alert_rows import RETRACTED, AlertRow, rows
 
 MOST_ROWS = 500
 _QUOTED = 3
-"""The text quotes the sentences of so many rows; each row has its own."""
+"""Rows whose sentences the text quotes; each row has its own."""
 
 
 class Inbox(msgspec.Struct, frozen=True, rename="camel"):
