@@ -8,7 +8,7 @@ from aiohttp import web
 
 from roundtrip.channels import discord
 from roundtrip.channels.post import Poster, PostReply
-from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.channels.telegram import StartedChat, Telegram
 from support.discord import PATH, discord_api
 from support.telegram import TOKEN, TelegramApi, telegram_api
@@ -23,7 +23,7 @@ def reach(api: TelegramApi, poster: Poster) -> Telegram:
 async def test_telegram_is_told_in_plain_text() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
-        reply = await reach(api, poster).tell(5, ["one", "<b>two</b>\n_three_"])
+        reply = await reach(api, poster).send_rows(5, ["one", "<b>two</b>\n_three_"])
         assert reply.ok
         assert api.told == [
             {"chat_id": 5, "text": "one\n<b>two</b> _three_", "link_preview_options": {"is_disabled": True}}
@@ -33,7 +33,7 @@ async def test_telegram_is_told_in_plain_text() -> None:
 async def test_telegram_takes_what_is_long_and_many() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
-        assert (await reach(api, poster).tell(5, ["😀" * 3000] * 30)).ok
+        assert (await reach(api, poster).send_rows(5, ["😀" * 3000] * 30)).ok
         assert api.told[0]["text"].splitlines()[-1] == "and 20 more"
 
 
@@ -41,21 +41,21 @@ async def test_a_person_who_blocked_the_bot_is_gone() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
         api.blocked.add(5)
-        assert (await reach(api, poster).tell(5, ["one"])).status == 410
+        assert (await reach(api, poster).send_rows(5, ["one"])).status == 410
 
 
 async def test_telegram_says_how_long_to_wait() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
         api.wait_s = 33
-        reply = await reach(api, poster).tell(5, ["one"])
+        reply = await reach(api, poster).send_rows(5, ["one"])
         assert (reply.status, reply.retry_after_s) == (429, 33.0)
-        assert (await reach(api, poster).tell(5, ["one"])).ok
+        assert (await reach(api, poster).send_rows(5, ["one"])).ok
 
 
 async def test_a_chat_that_is_not_there_is_an_error_of_ours() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
-        assert (await reach(api, poster).tell(6, ["one"])).status == 400
+        assert (await reach(api, poster).send_rows(6, ["one"])).status == 400
 
 
 @pytest.mark.parametrize("body", ["", "{}", '{"ok": false}', "[]", "<html>", '{"ok": "yes"}', "\udcff"])
@@ -64,7 +64,7 @@ async def test_an_answer_that_is_not_telegrams_is_none(body: str) -> None:
         telegram = reach(api, poster)
         said = body.encode("utf-8", "surrogateescape")
         api.broken = web.Response(body=said)
-        reply = await telegram.tell(5, ["one"])
+        reply = await telegram.send_rows(5, ["one"])
         assert (reply.ok, reply.status, reply.error) == (False, None, "its answer is not Telegram's")
         api.broken = web.Response(body=said)
         assert await telegram.name() is None
@@ -169,7 +169,7 @@ async def test_nothing_that_goes_wrong_tells_the_token(caplog: pytest.LogCapture
         with pytest.raises(OSError, match="status 401") as failed:
             await telegram.read_started(0, 0)
         assert TOKEN not in "".join(traceback.format_exception(failed.value))
-        reply = await telegram.tell(5, ["one"])
+        reply = await telegram.send_rows(5, ["one"])
         assert reply.status == 401
         assert TOKEN not in f"{reply!r}{telegram!r}{caplog.text}"
     async with Poster(frozenset({api.at})) as poster:
@@ -193,7 +193,9 @@ def test_telegram_itself_is_reached_by_tls() -> None:
 
 async def test_discord_is_told_in_plain_text_that_pings_nobody() -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
-        reply = await poster.post(target(api.url, poster.loopback), *discord.message(["one", SCAM]))
+        reply = await poster.post(
+            parse_target(api.url, poster.loopback), *discord.build_message(["one", SCAM])
+        )
         assert (discord.read_discord_reply(reply), reply.status, reply.ok) == (reply, 204, True)
         said = api.told[0]
         assert (said["allowed_mentions"], said["flags"]) == ({"parse": []}, 4)
@@ -207,7 +209,9 @@ async def test_discord_is_told_in_plain_text_that_pings_nobody() -> None:
 @pytest.mark.parametrize("rows", [1, 9, 30])
 async def test_discord_takes_what_is_long_and_many(text: str, rows: int) -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
-        reply = await poster.post(target(api.url, poster.loopback), *discord.message([text] * rows))
+        reply = await poster.post(
+            parse_target(api.url, poster.loopback), *discord.build_message([text] * rows)
+        )
         assert reply.ok
         content = api.told[0]["content"]
         assert content.count("\n") == min(rows, 11 if rows > 10 else rows) - 1
@@ -216,12 +220,14 @@ async def test_discord_takes_what_is_long_and_many(text: str, rows: int) -> None
 
 async def test_discord_says_how_long_to_wait_and_that_a_webhook_is_gone() -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
-        to = target(api.url, poster.loopback)
+        to = parse_target(api.url, poster.loopback)
         api.wait_s = 1.337
-        reply = discord.read_discord_reply(await poster.post(to, *discord.message(["one"])))
+        reply = discord.read_discord_reply(await poster.post(to, *discord.build_message(["one"])))
         assert (reply.status, reply.retry_after_s) == (429, 1.337)
         api.deleted = True
-        assert discord.read_discord_reply(await poster.post(to, *discord.message(["one"]))).status == 410
+        assert (
+            discord.read_discord_reply(await poster.post(to, *discord.build_message(["one"]))).status == 410
+        )
 
 
 @pytest.mark.parametrize(
@@ -268,7 +274,7 @@ def test_what_discord_answers(status: int, read: bytes, found: int, wait_s: floa
     ],
 )
 def test_what_is_a_webhook_of_discords(url: str, is_one: bool) -> None:
-    assert discord.is_discord(target(url)) is is_one
+    assert discord.is_discord(parse_target(url)) is is_one
 
 
 def test_a_stand_in_of_discord_is_one_where_it_is_named() -> None:
@@ -285,14 +291,14 @@ LINK = "https://a_b.example/token/0x" + "ab" * 20
 async def test_telegram_gives_each_row_its_link() -> None:
     async with telegram_api() as api, Poster(frozenset({api.at})) as poster:
         api.chats.add(5)
-        await reach(api, poster).tell(5, ["one", "two"], [LINK, None])
+        await reach(api, poster).send_rows(5, ["one", "two"], [LINK, None])
         assert api.told[0]["text"] == f"one {LINK}\ntwo"
 
 
 async def test_discord_escapes_the_text_and_not_the_link() -> None:
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
-        to = target(api.url, poster.loopback)
-        await poster.post(to, *discord.message(["a_b", *["x"] * 11], [LINK] * 12))
+        to = parse_target(api.url, poster.loopback)
+        await poster.post(to, *discord.build_message(["a_b", *["x"] * 11], [LINK] * 12))
         shown = api.told[0]["content"].splitlines()
         assert shown[0] == f"a\\_b {LINK}"
         assert (len(shown), shown[-1]) == (11, "and 2 more")
@@ -301,6 +307,6 @@ async def test_discord_escapes_the_text_and_not_the_link() -> None:
 async def test_where_links_do_not_fit_the_rows_go_before_them() -> None:
     whole = f"0x{'ab' * 20} took 1.234 eth of the liquidity of 0x{'cd' * 20}, which you hold, away."
     async with discord_api() as api, Poster(frozenset({api.at})) as poster:
-        to = target(api.url, poster.loopback)
-        await poster.post(to, *discord.message([whole] * 10, [LINK] * 10))
+        to = parse_target(api.url, poster.loopback)
+        await poster.post(to, *discord.build_message([whole] * 10, [LINK] * 10))
         assert api.told[0]["content"] == "\n".join([whole] * 10)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from roundtrip.channels.post import MOST_READ, Poster, PostReply
-from roundtrip.channels.targets import target
+from roundtrip.channels.targets import parse_target
 from support.certificates import authority, self_signed
 from support.receiver import Behaviour, Receiver, answer, dripping, endless, raw, receiver, then_silent
 
@@ -138,7 +138,7 @@ async def told(there: Receiver, timeout_s: float, body: bytes = b"{}") -> PostRe
     """What a POST to it came to, once nothing is open any more."""
     named = frozenset({there.at})
     async with Poster(named, timeout_s=timeout_s) as poster:
-        reply = await poster.post(target(there.url, named), body, {"content-type": "application/json"})
+        reply = await poster.post(parse_target(there.url, named), body, {"content-type": "application/json"})
         await there.left()
     return reply
 
@@ -187,7 +187,7 @@ async def test_a_server_that_reads_nothing_of_a_long_message_is_left() -> None:
         listening.listen()
         at = f"127.0.0.1:{listening.getsockname()[1]}"
         async with Poster(frozenset({at}), timeout_s=SHORT_S) as poster:
-            reply = await poster.post(target(f"http://{at}/", frozenset({at})), b"x" * 200_000, {})
+            reply = await poster.post(parse_target(f"http://{at}/", frozenset({at})), b"x" * 200_000, {})
         assert (reply.status, reply.error) == (None, NO_ANSWER)
         taken, _ = listening.accept()
         with taken:
@@ -200,7 +200,7 @@ async def test_where_nobody_listens_there_is_no_answer() -> None:
     async with receiver() as there:
         at = there.at
     async with Poster(frozenset({at}), timeout_s=LONG_S) as poster:
-        reply = await poster.post(target(f"http://{at}/", frozenset({at})), b"{}", {})
+        reply = await poster.post(parse_target(f"http://{at}/", frozenset({at})), b"{}", {})
     assert (reply.status, reply.error) == (None, "it could not be connected to")
 
 
@@ -249,7 +249,7 @@ async def test_a_certificate_of_an_authority_is_good_and_the_host_is_asked_for_b
     async with receiver(serving) as there:
         named_at = frozenset({f"localhost:{there.port}"})
         async with Poster(named_at, timeout_s=LONG_S) as poster:
-            reply = await poster.post(target(f"https://LOCALHOST.:{there.port}/x", named_at), b"{}", {})
+            reply = await poster.post(parse_target(f"https://LOCALHOST.:{there.port}/x", named_at), b"{}", {})
         assert (reply.status, asked) == (200, ["localhost"])
         assert there.got[0].headers["host"] == f"localhost:{there.port}"
 
@@ -265,7 +265,7 @@ async def test_where_there_is_no_tls_nothing_is_sent(said: bytes) -> None:
     server = await asyncio.start_server(plain, "127.0.0.1", 0)
     at = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server, Poster(frozenset({at}), timeout_s=LONG_S) as poster:
-        reply = await poster.post(target(f"https://{at}/", frozenset({at})), b"a secret", {})
+        reply = await poster.post(parse_target(f"https://{at}/", frozenset({at})), b"a secret", {})
     assert reply.status is None
     assert reply.error in ("no TLS could be agreed with it", "it could not be connected to")
     assert heard[0][:1] == b"\x16", "the first it hears is TLS"
@@ -281,7 +281,7 @@ async def test_a_tls_handshake_that_never_ends_is_given_up() -> None:
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     at = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
     async with server, Poster(frozenset({at}), timeout_s=SHORT_S) as poster:
-        reply = await poster.post(target(f"https://{at}/", frozenset({at})), b"{}", {})
+        reply = await poster.post(parse_target(f"https://{at}/", frozenset({at})), b"{}", {})
         async with asyncio.timeout(LONG_S):
             await left.wait()
     assert (reply.status, reply.error) == (None, NO_ANSWER)

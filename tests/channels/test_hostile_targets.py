@@ -9,7 +9,7 @@ import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
 from roundtrip.channels.post import Poster
-from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.targets import BadTarget, Target, parse_target
 
 NOT_GLOBAL = "its address is not one of the internet"
 PORT = "PORT"
@@ -245,7 +245,7 @@ HERE = Says([(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"), (socket.AF
 @pytest.mark.parametrize("url", REFUSED)
 def test_a_target_that_is_not_somebodys_on_the_internet_is_refused(url: str) -> None:
     with pytest.raises(BadTarget) as refused:
-        target(url.replace(PORT, "9000"))
+        parse_target(url.replace(PORT, "9000"))
     said = str(refused.value)
     assert said
     assert said.isascii()
@@ -266,7 +266,7 @@ async def test_got_past_the_reading_it_still_reaches_nothing_here(url: str, ears
 async def test_a_name_that_leads_to_a_private_address_is_not_connected_to(
     family: socket.AddressFamily, address: str, ears: Ears
 ) -> None:
-    to = target(f"https://hook.example:{ears.port}/")
+    to = parse_target(f"https://hook.example:{ears.port}/")
     async with Poster(timeout_s=20, resolver=Says([(family, address)])) as poster:
         reply = await poster.post(to, b"{}", {})
     assert (reply.status, reply.error) == (None, NOT_GLOBAL)
@@ -277,13 +277,13 @@ async def test_the_ears_do_hear(ears: Ears) -> None:
     """Else all of this would prove nothing: where it is named, this machine is reached."""
     at = f"hook.example:{ears.port}"
     async with Poster(frozenset({at}), timeout_s=0.2, resolver=HERE) as poster:
-        await poster.post(target(f"http://{at}/", frozenset({at})), b"{}", {})
+        await poster.post(parse_target(f"http://{at}/", frozenset({at})), b"{}", {})
     assert "127.0.0.1" in ears.heard()
 
 
 async def test_a_name_that_changes_its_mind_after_it_was_looked_at_is_not_connected_to(ears: Ears) -> None:
     rebinding = Says([(socket.AF_INET, "93.184.215.14")], [(socket.AF_INET, "127.0.0.1")])
-    to = target(f"https://hook.example:{ears.port}/")
+    to = parse_target(f"https://hook.example:{ears.port}/")
     looked_at = await rebinding.resolve(to.host, to.port)
     async with Poster(timeout_s=20, resolver=rebinding) as poster:
         reply = await poster.post(to, b"{}", {})
@@ -297,14 +297,14 @@ async def test_of_several_addresses_only_the_one_that_may_be_is_connected_to(ear
     at = f"hook.example:{ears.port}"
     mixed = Says([(socket.AF_INET, "10.0.0.1"), (socket.AF_INET6, "fe80::1"), (socket.AF_INET, "127.0.0.2")])
     async with Poster(frozenset({at}), timeout_s=0.2, resolver=mixed) as poster:
-        await poster.post(target(f"http://{at}/", frozenset({at})), b"{}", {})
+        await poster.post(parse_target(f"http://{at}/", frozenset({at})), b"{}", {})
     assert ears.heard() == ["127.0.0.2"]
 
 
 async def test_where_all_addresses_of_a_name_are_private_none_is_connected_to(ears: Ears) -> None:
     many = Says([*PRIVATE, *PRIVATE])
     async with Poster(timeout_s=20, resolver=many) as poster:
-        reply = await poster.post(target(f"https://hook.example:{ears.port}/"), b"{}", {})
+        reply = await poster.post(parse_target(f"https://hook.example:{ears.port}/"), b"{}", {})
     assert (reply.status, reply.error) == (None, NOT_GLOBAL)
     assert ears.heard() == []
 
@@ -327,6 +327,6 @@ async def test_a_proxy_of_the_environment_is_not_asked(ears: Ears, monkeypatch: 
         monkeypatch.setenv(name, f"http://127.0.0.1:{ears.port}")
     named = frozenset({"hook.example:1", f"127.0.0.1:{ears.port}"})
     async with Poster(named, timeout_s=20, resolver=Says([(socket.AF_INET, "10.0.0.1")])) as poster:
-        reply = await poster.post(target("http://hook.example:1/", named), b"{}", {})
+        reply = await poster.post(parse_target("http://hook.example:1/", named), b"{}", {})
     assert reply.error == NOT_GLOBAL
     assert ears.heard() == []

@@ -8,7 +8,7 @@ import pytest
 
 from roundtrip.channels.dns import MOST_ADDRESSES, MOST_THREADS, MOST_THREADS_OF_ONE, Lookups, NoTurn
 from roundtrip.channels.post import Poster, PostNotTried, PostReply
-from roundtrip.channels.targets import target
+from roundtrip.channels.targets import parse_target
 from support.receiver import PATIENCE_S, answer, receiver, then_silent
 
 NOW_S = 1_700_000_000.0
@@ -16,7 +16,7 @@ NOW_S = 1_700_000_000.0
 
 async def test_the_message_goes_out_as_it_is() -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
-        to = target(there.url + "?a=%41&b=c+d", frozenset({there.at}))
+        to = parse_target(there.url + "?a=%41&b=c+d", frozenset({there.at}))
         there.behave = answer(204)
         reply = await poster.post(to, b'{"a": 1}', {"content-type": "application/json", "webhook-id": "x"})
         got = there.got[0]
@@ -43,7 +43,7 @@ async def test_the_message_goes_out_as_it_is() -> None:
 async def test_only_2xx_is_success_and_the_beginning_of_the_answer_is_kept(status: int, good: bool) -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
         there.behave = answer(status, b"as you wish")
-        reply = await poster.post(target(there.url, frozenset({there.at})), b"", {})
+        reply = await poster.post(parse_target(there.url, frozenset({there.at})), b"", {})
         assert (reply.status, reply.ok, reply.read) == (status, good, b"as you wish")
 
 
@@ -72,14 +72,14 @@ async def test_a_wish_to_be_asked_later_is_understood_or_left_aside(
     async with receiver() as there, Poster(frozenset({there.at}), now_s=lambda: NOW_S) as poster:
         head = b"HTTP/1.1 503 Later\r\ncontent-length: 0\r\nretry-after: " + said.encode() + b"\r\n\r\n"
         there.behave = then_silent(head)
-        reply = await poster.post(target(there.url, frozenset({there.at})), b"", {})
+        reply = await poster.post(parse_target(there.url, frozenset({there.at})), b"", {})
         assert (reply.status, reply.retry_after_s) == (503, wished_s)
 
 
 async def test_cookies_are_not_given_back_and_every_post_connects_anew() -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
         there.behave = answer(200, b"", {"set-cookie": "id=1; path=/", "connection": "keep-alive"})
-        to = target(there.url, frozenset({there.at}))
+        to = parse_target(there.url, frozenset({there.at}))
         for _ in range(3):
             await poster.post(to, b"", {})
         assert there.connections == 3
@@ -89,7 +89,7 @@ async def test_cookies_are_not_given_back_and_every_post_connects_anew() -> None
 async def test_who_stops_it_stops_it_and_nothing_stays_open() -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
         there.behave = then_silent(b"")
-        posting = asyncio.ensure_future(poster.post(target(there.url, frozenset({there.at})), b"", {}))
+        posting = asyncio.ensure_future(poster.post(parse_target(there.url, frozenset({there.at})), b"", {}))
         await there.until(lambda: len(there.got) == 1)
         posting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -100,7 +100,7 @@ async def test_who_stops_it_stops_it_and_nothing_stays_open() -> None:
 async def test_stopped_within_the_body_it_is_stopped_all_the_same() -> None:
     async with receiver() as there, Poster(frozenset({there.at})) as poster:
         there.behave = then_silent(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello")
-        to = target(there.url, frozenset({there.at}))
+        to = parse_target(there.url, frozenset({there.at}))
         posting = asyncio.ensure_future(poster.post(to, b"", {}))
         await there.until(lambda: len(there.got) == 1)
         posting.cancel()
@@ -116,10 +116,11 @@ async def test_as_many_as_wish_to_may_post_at_once() -> None:
         async with Poster(named) as poster:
             silent.behave = then_silent(b"")
             held = [
-                asyncio.ensure_future(poster.post(target(silent.url, named), b"", {})) for _ in range(200)
+                asyncio.ensure_future(poster.post(parse_target(silent.url, named), b"", {}))
+                for _ in range(200)
             ]
             await silent.until(lambda: len(silent.got) == 200)
-            reply = await poster.post(target(there.url, named), b"", {})
+            reply = await poster.post(parse_target(there.url, named), b"", {})
             assert reply.status == 200
             for posting in held:
                 posting.cancel()
@@ -131,7 +132,7 @@ async def test_as_many_as_wish_to_may_post_at_once() -> None:
 
 async def test_a_poster_that_was_not_entered_says_so() -> None:
     with pytest.raises(RuntimeError, match="entered"):
-        await Poster().post(target("https://hook.example/"), b"", {})
+        await Poster().post(parse_target("https://hook.example/"), b"", {})
 
 
 class Slow:
@@ -200,7 +201,7 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
     async with Poster(resolver=lookups) as poster:
         replies = await asyncio.gather(
             *(
-                poster.post(target(f"https://h{n}.evil.example/"), b"", {})
+                poster.post(parse_target(f"https://h{n}.evil.example/"), b"", {})
                 for n in range(MOST_THREADS_OF_ONE)
             ),
             return_exceptions=True,
@@ -209,7 +210,7 @@ async def test_where_there_is_no_turn_to_look_a_name_up_nothing_was_tried() -> N
             "its name leads to no address"
         ] * MOST_THREADS_OF_ONE
         with pytest.raises(PostNotTried, match="no turn"):
-            await poster.post(target("https://late.evil.example/"), b"", {})
+            await poster.post(parse_target("https://late.evil.example/"), b"", {})
     slow.may.set()
 
 
@@ -220,7 +221,7 @@ async def test_good_addresses_are_kept_for_a_minute(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("aiohttp.connector.monotonic", lambda: clock[0])
     async with Poster(resolver=Lookups(PATIENCE_S, slow)) as poster:
         for clock[0], asked in ((1000.0, 1), (1059.0, 1), (1061.0, 2)):
-            reply = await poster.post(target("https://hook.example/"), b"", {})
+            reply = await poster.post(parse_target("https://hook.example/"), b"", {})
             assert reply.error == "its address is not one of the internet"
             assert len(slow.asked) == asked
 
@@ -240,13 +241,13 @@ async def test_a_name_that_leads_nowhere_and_one_that_is_none() -> None:
 
     for host in ("hook.example", "bad.example"):
         async with Poster(resolver=Lookups(PATIENCE_S, nowhere)) as poster:
-            reply = await poster.post(target(f"https://{host}/"), b"", {})
+            reply = await poster.post(parse_target(f"https://{host}/"), b"", {})
         assert (reply.status, reply.error) == (None, "its name leads to no address")
 
 
 async def test_a_name_that_is_never_answered_holds_nobody() -> None:
     slow = Slow()
     async with Poster(timeout_s=0.1, resolver=Lookups(PATIENCE_S, slow)) as poster:
-        reply = await poster.post(target("https://hook.example/"), b"", {})
+        reply = await poster.post(parse_target("https://hook.example/"), b"", {})
     assert (reply.status, reply.error) == (None, "no answer within 0.1 s")
     slow.may.set()

@@ -19,8 +19,8 @@ import pytest
 
 from roundtrip.app.notifiers import open_notifiers
 from roundtrip.channels.post import Poster, PostReply
-from roundtrip.channels.targets import target
-from roundtrip.channels.webhook import is_echo, message, new_secret
+from roundtrip.channels.targets import parse_target
+from roundtrip.channels.webhook import build_message, is_echo, new_secret
 from roundtrip.config.settings import Settings
 from roundtrip.services.runtime.context import Context
 from support.documents import blocks, run, text_of
@@ -54,7 +54,7 @@ class Running:
     async def answers(self, body: bytes, headers: dict[str, str]) -> PostReply:
         at = f"127.0.0.1:{self.port}"
         async with Poster(frozenset({at}), timeout_s=PATIENCE_S) as poster:
-            return await poster.post(target(f"http://{at}/alerts", poster.loopback), body, headers)
+            return await poster.post(parse_target(f"http://{at}/alerts", poster.loopback), body, headers)
 
 
 @contextlib.asynccontextmanager
@@ -82,19 +82,23 @@ async def running(language: str, secret: str, port: int = 0) -> AsyncIterator[Ru
 async def test_a_receiver_does_each_row_once_and_takes_it_back(language: str) -> None:
     now_s = int(time.time())
     async with running(language, SECRET) as there:
-        first = message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1), row(2)])
+        first = build_message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1), row(2)])
         assert await there.told(*first) == 204
         assert [await there.says(), await there.says()] == [
             "alert: 1 naïve ☃ bought",
             "alert: 2 naïve ☃ bought",
         ]
         assert (
-            await there.told(*message(SECRET, "msg_1", now_s + 5, "mite-ab12", "rule", [row(1), row(2)]))
+            await there.told(
+                *build_message(SECRET, "msg_1", now_s + 5, "mite-ab12", "rule", [row(1), row(2)])
+            )
             == 204
         )
         assert await there.told(*first) == 204
         taken_back = [row(2, "retracted"), row(3)]
-        assert await there.told(*message(SECRET, "msg_2", now_s, "mite-ab12", "rule", taken_back)) == 204
+        assert (
+            await there.told(*build_message(SECRET, "msg_2", now_s, "mite-ab12", "rule", taken_back)) == 204
+        )
         assert [await there.says(), await there.says()] == ["never happened: 2", "alert: 3 naïve ☃ bought"]
 
 
@@ -102,16 +106,16 @@ async def test_a_receiver_does_each_row_once_and_takes_it_back(language: str) ->
 async def test_a_receiver_takes_nothing_that_this_service_did_not_send(language: str) -> None:
     now_s = int(time.time())
     async with running(language, SECRET) as there:
-        body, headers = message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1)])
+        body, headers = build_message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1)])
         spaced = json.dumps(json.loads(body)).encode()
         wrong = {
-            "another secret": message(OTHER, "msg_1", now_s, "mite-ab12", "rule", [row(1)]),
+            "another secret": build_message(OTHER, "msg_1", now_s, "mite-ab12", "rule", [row(1)]),
             "another body": (body.replace(b'"id":1', b'"id":9'), headers),
             "the same body written otherwise": (spaced, headers),
             "another id": (body, {**headers, "webhook-id": "msg_2"}),
             "another time": (body, {**headers, "webhook-timestamp": str(now_s + 1)}),
-            "an old message": message(SECRET, "msg_1", now_s - 600, "mite-ab12", "rule", [row(1)]),
-            "one of the future": message(SECRET, "msg_1", now_s + 600, "mite-ab12", "rule", [row(1)]),
+            "an old message": build_message(SECRET, "msg_1", now_s - 600, "mite-ab12", "rule", [row(1)]),
+            "one of the future": build_message(SECRET, "msg_1", now_s + 600, "mite-ab12", "rule", [row(1)]),
             "no time": (body, {**headers, "webhook-timestamp": "soon"}),
             "no headers": (body, {}),
             "no signature": (body, {**headers, "webhook-signature": ""}),
@@ -134,7 +138,7 @@ async def test_a_receiver_takes_nothing_that_this_service_did_not_send(language:
 @pytest.mark.parametrize("language", RECEIVERS)
 async def test_a_receiver_without_a_secret_takes_the_test_delivery_and_does_nothing(language: str) -> None:
     async with running(language, "") as there:
-        tried = message(SECRET, "msg_1", int(time.time()), "mite-ab12", "test", [row(1)])
+        tried = build_message(SECRET, "msg_1", int(time.time()), "mite-ab12", "test", [row(1)])
         assert await there.told(*tried) == 204
 
 
@@ -143,14 +147,14 @@ async def test_a_receiver_without_a_secret_takes_the_test_delivery_and_does_noth
 async def test_a_receiver_echoes_the_challenge_and_nothing_else(language: str, secret: str) -> None:
     now_s, challenge = int(time.time()), "0123456789abcdef" * 2
     async with running(language, secret) as there:
-        tried = message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1)], challenge)
+        tried = build_message(SECRET, "msg_1", now_s, "mite-ab12", "rule", [row(1)], challenge)
         reply = await there.answers(*tried)
         assert (reply.status, is_echo(reply, challenge)) == (200, True)
-        body, headers = message(SECRET, "msg_2", now_s, "mite-ab12", "rule", [row(2)], "<script>")
+        body, headers = build_message(SECRET, "msg_2", now_s, "mite-ab12", "rule", [row(2)], "<script>")
         other = await there.answers(body, headers)
         assert (other.status, other.read) == (204, b"")
         if secret:
-            body, headers = message(OTHER, "msg_3", now_s, "mite-ab12", "rule", [row(3)], challenge)
+            body, headers = build_message(OTHER, "msg_3", now_s, "mite-ab12", "rule", [row(3)], challenge)
             strange = await there.answers(body, headers)
             assert (strange.status, strange.read) == (401, b"")
 
@@ -165,7 +169,7 @@ def test_the_page_shows_what_is_sent() -> None:
     headers = {name.lower(): value for name, value in re.findall(r"^([\w-]+): (.*)$", shown[1], re.MULTILINE)}
     told = json.loads(shown[2])
     sent_s, webhook_id = int(headers["webhook-timestamp"]), headers["webhook-id"]
-    body, signed = message(secret[0], webhook_id, sent_s, told["mite"], told["kind"], told["rows"])
+    body, signed = build_message(secret[0], webhook_id, sent_s, told["mite"], told["kind"], told["rows"])
     assert body.decode() == shown[2]
     assert headers | signed == headers
 
@@ -192,7 +196,7 @@ async def test_the_page_sets_a_webhook_and_its_receiver_takes_what_is_sent(
     assert "`whsec_` and 32 more characters" in text_of("docs/webhooks.md")
     async with running("python", secret, port) as there:
         assert (
-            await there.told(*message(secret, "msg_1", int(time.time()), "mite-ab12", "rule", [row(1)]))
+            await there.told(*build_message(secret, "msg_1", int(time.time()), "mite-ab12", "rule", [row(1)]))
             == 204
         )
         assert await there.says() == "alert: 1 naïve ☃ bought"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from roundtrip.jobs.alerts.loop import AlertParts, Alerts
+from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
 from roundtrip.store.server import connections
 from roundtrip.venues.base import Contracts
 
@@ -30,7 +30,7 @@ async def main(url: str, contracts: Contracts) -> None:
     """Until it is killed."""
     async with connections.create_pool(url, min_size=0, max_size=3, command_timeout=5) as pool:
         # Small steps: a kill comes between them, and in the middle of one.
-        await Alerts(Ground(pool, contracts), PARTS, poll_s=POLL_S, most_blocks=3, most_matches=40).run()
+        await AlertLoop(Ground(pool, contracts), PARTS, poll_s=POLL_S, most_blocks=3, most_matches=40).run()
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import asyncpg
 from roundtrip.chain.blocks.spans import BlockRead
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.watch.rules import Rule, Who
-from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.jobs.alerts.loop import AlertLoop
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.sync.apply import Writer
@@ -32,7 +32,7 @@ BUYING = Rule(Who("any"), "buying")
 
 @dataclass
 class Ground:
-    """A chain, its index, an account, and who tells it. ``contracts``, ``now_s``: what ``Alerts`` needs."""
+    """A chain, its index, an account and alert loop. ``contracts``, ``now_s``: what ``AlertLoop`` needs."""
 
     pool: asyncpg.Pool
     index: Connection
@@ -42,7 +42,7 @@ class Ground:
     contracts: Contracts = NETWORK
     at_s: float = NOW_S
     given_up: list[tuple[int, int]] = field(default_factory=list)
-    told: Alerts = field(init=False)
+    told: AlertLoop = field(init=False)
 
     def __post_init__(self) -> None:
         self.told = self.another()
@@ -50,8 +50,8 @@ class Ground:
     def now_s(self) -> float:
         return self.at_s
 
-    def another(self, parts: Any = PLAIN, **how: Any) -> Alerts:
-        return Alerts(self, parts, poll_s=60.0, **how)
+    def another(self, parts: Any = PLAIN, **how: Any) -> AlertLoop:
+        return AlertLoop(self, parts, poll_s=60.0, **how)
 
     async def follows(self, *blocks: BlockRead) -> None:
         await appended(self.index, self.writer, blocks or self.chain.blocks[-1:])
@@ -92,7 +92,7 @@ class Ground:
         async with self.index.transaction():
             return await watches.add_follow(self.index, self.account, wallet, name, -1, NOW)
 
-    async def read(self, told: Alerts | None = None) -> None:
+    async def read(self, told: AlertLoop | None = None) -> None:
         """Tells of all there is."""
         for _ in range(1000):
             if not await (told or self.told).step():

@@ -184,7 +184,7 @@ async def expected(connection: Connection, contracts: Contracts, parts: AlertPar
             elif change.wallet is not None:
                 index.add_follow(change.source, change.wallet)
     bags = await _bags(connection)
-    for happening in await parts.happened(connection, contracts, IndexedBlock(-1, 0), last):
+    for happening in await parts.read_happenings(connection, contracts, IndexedBlock(-1, 0), last):
         found.everything |= {_row(source, happening) for source in ever.matching(happening)}
         guarding = bags.of(happening)
         found.everything |= {_row(source, happening) for source in guarding}

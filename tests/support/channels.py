@@ -96,7 +96,9 @@ class Chats:
     asked_after: list[int] = field(default_factory=list)
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> PostReply:
+    async def send_rows(
+        self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
+    ) -> PostReply:
         self.told.append((chat_id, texts))
         self.links.append(links)
         return self.reply

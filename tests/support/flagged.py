@@ -21,7 +21,7 @@ from roundtrip.domain.base.venue import Venue
 from roundtrip.domain.check.evidence import MarketRates, Missing, RefusedCall
 from roundtrip.domain.community.flag_calls import Kind
 from roundtrip.jobs.kinds.names import names
-from roundtrip.services.community.flag_resolution import look
+from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue, Valued
@@ -197,7 +197,7 @@ class Ground:
 
     async def look(self) -> None:
         """As the job does it."""
-        found = await look(self.ctx, self.quotes.prices())
+        found = await review_flags(self.ctx, self.quotes.prices())
         async with self.index.transaction():
             now = datetime.fromtimestamp(self.ctx.now_s(), UTC)
             await flags.put(self.index, found.flags, now, found.newest_s)

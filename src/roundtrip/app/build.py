@@ -34,7 +34,7 @@ from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.policy import POLICY
 from roundtrip.domain.base.types import Address
-from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.jobs.alerts.loop import AlertLoop
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.kinds.telegram import link_chats
 from roundtrip.jobs.registry import KINDS
@@ -374,7 +374,10 @@ async def run_sync_and_jobs(
 
 async def run_worker(ctx: Context) -> None:
     """Runs jobs, raises alerts and links chats, over an open context, until cancelled."""
-    async with run_in_background(Alerts(ctx).run(), "alerts"), run_in_background(link_chats(ctx), "telegram"):
+    async with (
+        run_in_background(AlertLoop(ctx).run(), "alerts"),
+        run_in_background(link_chats(ctx), "telegram"),
+    ):
         await make_worker(ctx).run()
 
 

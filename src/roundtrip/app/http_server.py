@@ -41,7 +41,7 @@ from roundtrip.domain.accounts.credits import Payments
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.domain.base.metrics import Measures
 from roundtrip.domain.base.types import parse_address
-from roundtrip.services.accounts.credits import opening
+from roundtrip.services.accounts.credits import open_payments_in_background
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.holder_tier import HolderTier, IsHolder, nobody_holds
 from roundtrip.services.runtime.newest_block import is_newest
@@ -119,7 +119,7 @@ def build_application(settings: Settings, ctx: Context) -> Starlette:
             if shared_minutes is not None:
                 stack.push_async_callback(shared_minutes.settle)
             await stack.enter_async_context(gate.open())
-            await stack.enter_async_context(opening(ctx))
+            await stack.enter_async_context(open_payments_in_background(ctx))
             await stack.enter_async_context(run_limit.watch_loop(shared.running))
             yield
 

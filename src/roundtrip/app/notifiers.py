@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 from roundtrip.channels.post import Poster
 from roundtrip.channels.secrets import Seal
-from roundtrip.channels.targets import BadTarget, target
+from roundtrip.channels.targets import BadTarget, parse_target
 from roundtrip.channels.telegram import Telegram
 from roundtrip.config.settings import Settings
 from roundtrip.domain.base.errors import CannotRun
@@ -40,7 +40,7 @@ async def open_notifiers(settings: Settings) -> AsyncIterator[Notifiers]:
 def _check_target(setting: str, url: str, loopback: frozenset[str]) -> None:
     """Raises BadSetting: ``url`` is not a valid target."""
     try:
-        target(url, loopback)
+        parse_target(url, loopback)
     except BadTarget as error:
         raise BadSetting(f"{setting} cannot be used: {error}") from None
 

@@ -1,1 +1,1 @@
-"""The only code that talks to the servers of people who are told something."""
+"""The only code that sends to users' servers and chats."""

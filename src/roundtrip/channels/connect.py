@@ -1,5 +1,5 @@
-"""Connections to strangers' servers: every address is looked at as it is connected to, and what comes back is
-bounded, whatever it is."""
+"""HTTP connections to untrusted servers. Every address is checked when it is connected to, and the size of
+whatever comes back is bounded."""
 
 import functools
 import socket
@@ -16,36 +16,36 @@ from .address_policy import parse_address
 
 MOST_HEADERS = 100
 MOST_LINE = 8 * 1024
-"""Of the answer's first line, and of each header."""
+"""Bytes of the answer's first line, and of each header."""
 MOST_HEARD = 512 * 1024
-"""Bytes of one connection, of whatever kind. aiohttp bounds lines and headers, not how many interim answers,
-trailers or chunk extensions there are."""
+"""All bytes received on one connection. aiohttp bounds lines and headers, but not the number of interim
+answers, trailers or chunk extensions."""
 ADDRESSES_KEPT_S = 60
-"""They are looked at again at every connect."""
+"""How long resolved addresses are cached; they are still checked at every connect."""
 USER_AGENT = "roundtrip"
-_BUFFER = 16 * 1024
-_SENT_AT_ONCE = 256 * 1024
+_READ_BUFFER = 16 * 1024
+_SEND_BUFFER = 256 * 1024
 
 Address = IPv4Address | IPv6Address
 AddrInfo = tuple[int, int, int, str, tuple[Any, ...]]
 
 
 class NotGlobal(OSError):
-    """The address that was about to be connected to is not one of the internet."""
+    """The address to connect to is not allowed."""
 
 
 class AnswerTooLarge(aiohttp.ClientError):
-    """More came than any answer takes."""
+    """The connection received more than ``MOST_HEARD`` bytes."""
 
 
 class _BoundedHandler(ResponseHandler):
-    """Hangs up on whoever says more than ``MOST_HEARD``."""
+    """Aborts a connection that sends more than ``MOST_HEARD`` bytes."""
 
-    _heard = 0
+    _received_bytes = 0
 
     def data_received(self, data: bytes) -> None:
-        self._heard += len(data)
-        if self._heard <= MOST_HEARD:
+        self._received_bytes += len(data)
+        if self._received_bytes <= MOST_HEARD:
             super().data_received(data)
         elif self.transport is not None:
             self.set_exception(AnswerTooLarge())
@@ -55,26 +55,26 @@ class _BoundedHandler(ResponseHandler):
 class _Connector(aiohttp.TCPConnector):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        # aiohttp has no public way to bound it; the floods of tests/channels tell should this one close.
+        # aiohttp has no public API for this bound; the flood tests in tests/channels show whether it works.
         self._factory: Any = functools.partial(_BoundedHandler, loop=self._loop)
 
 
-def session(
+def open_session(
     resolver: AbstractResolver, trust: ssl.SSLContext, may_reach: Callable[[Address, int], bool]
 ) -> aiohttp.ClientSession:
-    """One that reaches only what ``may_reach`` lets it, and believes only certificates that ``trust`` does.
-    No redirects are asked for here: whoever posts does not follow them."""
+    """A session that connects only to addresses that ``may_reach`` allows, and accepts only certificates that
+    ``trust`` accepts. The caller must disable redirects for each request."""
 
     def open_checked(info: AddrInfo) -> socket.socket:
-        """Called for every connect with the very address that is then connected to. Raises NotGlobal."""
+        """Called for every connect with the exact address that is then connected to. Raises NotGlobal."""
         family, kind, protocol, _, (host, port, *_) = info
         address = parse_address(str(host))
         if address is None or not may_reach(address, port):
             raise NotGlobal("not an address of the internet")
-        made = socket.socket(family, kind, protocol)
-        # A whole message fits: whoever does not read it leaves nothing behind here once it is given up.
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SENT_AT_ONCE)
-        return made
+        opened = socket.socket(family, kind, protocol)
+        # The buffer holds a whole message, so a server that does not read leaves no pending write behind.
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_BUFFER)
+        return opened
 
     connector = _Connector(
         resolver=resolver, ssl=trust, socket_factory=open_checked, force_close=True, limit=0,
@@ -87,7 +87,7 @@ def session(
         timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
         auto_decompress=False,
         trust_env=False,
-        read_bufsize=_BUFFER,
+        read_bufsize=_READ_BUFFER,
         max_line_size=MOST_LINE,
         max_field_size=MOST_LINE,
         max_headers=MOST_HEADERS,

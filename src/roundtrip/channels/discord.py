@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from .message_lines import length, lines, lines_with_links
+from .message_lines import format_lines, format_lines_with_links, utf16_length
 from .post import PostReply
 from .targets import Target
 
@@ -19,24 +19,25 @@ _SUPPRESS_EMBEDS = 1 << 2
 _PATH = re.compile(r"/api(?:/v[0-9]{1,2})?/webhooks/[0-9]{1,20}/[A-Za-z0-9_-]{1,100}/?")
 _MARKUP = re.compile(r"([\\*_~`|>\[\]()#<:@-])")
 _GONE = (10015, 50027)
-"""Discord's codes: unknown webhook, invalid webhook token."""
+"""Discord's error codes: unknown webhook, invalid webhook token."""
 
 
 def is_discord(to: Target, hosts: frozenset[str] = HOSTS) -> bool:
-    """Whether it is a webhook of Discord's own host. ``hosts``: with their ports, a stand-in's too."""
+    """Whether the target is a webhook on Discord's own host. ``hosts``: with their ports; a test server's
+    too."""
     return f"{to.host}:{to.port}" in hosts and _PATH.fullmatch(urlsplit(to.url).path) is not None
 
 
-def message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
-    """Body and headers: plain text that pings nobody, a row a line, within what Discord takes. ``links``: one
-    a row, our own; left out where they do not fit."""
-    content = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escape)
-    content = content or _escape(lines(texts, MOST_ROWS, MOST_CHARACTERS))
-    if length(content) > MOST_CHARACTERS:
-        # Escaped it is at most twice as long; cut afterwards, an escape might lose its half.
-        content = _escape(lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
-    said = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
-    return msgspec.json.encode(said), {"content-type": "application/json"}
+def build_message(texts: Sequence[str], links: Sequence[str | None] = ()) -> tuple[bytes, dict[str, str]]:
+    """Body and headers: plain text without mentions, one line a row, within Discord's limits. ``links``: one
+    a row, made by this service; left out where they do not fit."""
+    content = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, _escape)
+    content = content or _escape(format_lines(texts, MOST_ROWS, MOST_CHARACTERS))
+    if utf16_length(content) > MOST_CHARACTERS:
+        # Escaping at most doubles the length. Cutting after escaping could split an escape sequence.
+        content = _escape(format_lines(texts, MOST_ROWS, MOST_CHARACTERS // 2))
+    body = {"content": content, "allowed_mentions": {"parse": []}, "flags": _SUPPRESS_EMBEDS}
+    return msgspec.json.encode(body), {"content-type": "application/json"}
 
 
 def _escape(text: str) -> str:
@@ -44,8 +45,8 @@ def _escape(text: str) -> str:
 
 
 def read_discord_reply(reply: PostReply) -> PostReply:
-    """What the answer means: a webhook that was deleted comes as status 410, and how long to wait as Discord
-    says it in the body."""
+    """The reply with Discord's meaning: status 410 for a deleted webhook, and the wait from the body of a
+    429."""
     if reply.status == 429 and (wait_s := _decode_body(reply).get("retry_after")) is not None:
         return replace(reply, retry_after_s=_seconds(wait_s, reply.retry_after_s))
     if reply.status in (401, 404) and _decode_body(reply).get("code") in _GONE:
@@ -55,12 +56,12 @@ def read_discord_reply(reply: PostReply) -> PostReply:
 
 def _decode_body(reply: PostReply) -> dict[str, Any]:
     try:
-        told = msgspec.json.decode(reply.read)
+        body = msgspec.json.decode(reply.read)
     except (msgspec.DecodeError, UnicodeError):
         return {}
-    return told if isinstance(told, dict) else {}
+    return body if isinstance(body, dict) else {}
 
 
-def _seconds(told: object, otherwise: float | None) -> float | None:
-    fits = isinstance(told, int | float) and not isinstance(told, bool) and 0 <= told < 1e9
-    return float(told) if fits else otherwise  # type: ignore[arg-type]
+def _seconds(value: object, default: float | None) -> float | None:
+    is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e9
+    return float(value) if is_valid else default  # type: ignore[arg-type]

@@ -1,5 +1,5 @@
-"""Names into addresses, by the system's own resolver, which blocks a thread for as long as a stranger's name
-server likes."""
+"""Resolves host names with the system's resolver, which blocks a thread for as long as an untrusted name
+server does not answer."""
 
 import asyncio
 import socket
@@ -13,29 +13,29 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 
 MOST_THREADS = 16
 MOST_THREADS_OF_ONE = 4
-"""Of names that share their last two labels: their owner is one, and the slowness is his."""
+"""For names that share their last two labels: limits the threads that one owner's slow name server blocks."""
 MOST_ADDRESSES = 8
-"""Of one name that are tried."""
+"""Addresses of one name that are tried."""
 
 LookUp = Callable[[str, int], list[tuple[int, str]]]
-"""Host and port into families and addresses. Raises OSError, and UnicodeError for what is no name."""
+"""From host and port to address families and addresses. Raises OSError, and UnicodeError for a text that is
+not a name."""
 
 
 def system_look_up(host: str, port: int) -> list[tuple[int, str]]:
-    """The system's resolver."""
-    found: list[Any] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [(info[0], info[4][0]) for info in found if info[0] in (socket.AF_INET, socket.AF_INET6)]
+    """Looks a name up with the system's resolver."""
+    infos: list[Any] = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [(info[0], info[4][0]) for info in infos if info[0] in (socket.AF_INET, socket.AF_INET6)]
 
 
 class NoTurn(OSError):
-    """There was no turn to look the name up: a bound of ours, and no word on the name."""
+    """No thread became free for the lookup: a limit of this service, not an answer about the name."""
 
 
 class Lookups(AbstractResolver):
-    """At most ``MOST_THREADS`` lookups at once, and ``MOST_THREADS_OF_ONE`` of one owner's names; others wait
-    for their turn, half of ``timeout_s`` at most; altogether a name takes that at most. A thread
-    that is stuck counts until it ends.
-    The threads are daemons: none keeps the process from ending."""
+    """Runs at most ``MOST_THREADS`` lookups at once, ``MOST_THREADS_OF_ONE`` of them for one owner's names.
+    Other lookups wait for half of ``timeout_s`` at most; waiting and lookup together take ``timeout_s`` at
+    most. A stuck thread counts until it ends. The threads are daemons, so none keeps the process alive."""
 
     def __init__(self, timeout_s: float, look_up: LookUp = system_look_up) -> None:
         self._timeout_s = timeout_s
@@ -46,23 +46,23 @@ class Lookups(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """Of either family. Raises OSError, also where it took too long; NoTurn."""
+        """The name's IPv4 and IPv6 addresses. Raises OSError, also on a timeout, and NoTurn."""
         try:
             async with asyncio.timeout(self._timeout_s):
-                found = await self._in_turn(host, port)
+                addresses = await self._look_up_in_turn(host, port)
         except TimeoutError:
             raise OSError(None, "the name took too long") from None
         except UnicodeError:
             raise OSError(None, "that is no name") from None
         return [
             ResolveResult(hostname=host, host=address, port=port, family=version, proto=0, flags=0)
-            for version, address in found[:MOST_ADDRESSES]
+            for version, address in addresses[:MOST_ADDRESSES]
         ]
 
     async def close(self) -> None:
-        """Nothing is held but threads, which end by themselves."""
+        """Does nothing: the threads end by themselves."""
 
-    async def _in_turn(self, host: str, port: int) -> list[tuple[int, str]]:
+    async def _look_up_in_turn(self, host: str, port: int) -> list[tuple[int, str]]:
         owner = ".".join(host.split(".")[-2:])
         of_owner = self._turns_of.get(owner)
         if of_owner is None:
@@ -80,24 +80,24 @@ class Lookups(AbstractResolver):
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[list[tuple[int, str]]] = loop.create_future()
 
-        def done(found: list[tuple[int, str]] | OSError | UnicodeError) -> None:
+        def finish(result: list[tuple[int, str]] | OSError | UnicodeError) -> None:
             self._turns.release()
             of_owner.release()
             if answer.done():
                 return
-            if isinstance(found, list):
-                answer.set_result(found)
+            if isinstance(result, list):
+                answer.set_result(result)
             else:
-                answer.set_exception(found)
+                answer.set_exception(result)
 
         def run() -> None:
-            found: list[tuple[int, str]] | OSError | UnicodeError
+            result: list[tuple[int, str]] | OSError | UnicodeError
             try:
-                found = self._look_up(host, port)
+                result = self._look_up(host, port)
             except (OSError, UnicodeError) as error:
-                found = error
-            with suppress(RuntimeError):  # the loop has closed meanwhile
-                loop.call_soon_threadsafe(done, found)
+                result = error
+            with suppress(RuntimeError):  # the loop may be closed by now
+                loop.call_soon_threadsafe(finish, result)
 
         threading.Thread(target=run, name="lookup", daemon=True).start()
         return await answer

@@ -1,4 +1,4 @@
-"""One POST to a stranger's server, which may answer what and when it likes."""
+"""Sends one POST to an untrusted server, whose answer may be anything and may come at any time."""
 
 import asyncio
 import email.utils
@@ -13,7 +13,7 @@ from aiohttp.abc import AbstractResolver
 from yarl import URL
 
 from .address_policy import is_global
-from .connect import AnswerTooLarge, NotGlobal, session
+from .connect import AnswerTooLarge, NotGlobal, open_session
 from .dns import Lookups, NoTurn
 from .targets import Target
 
@@ -24,13 +24,13 @@ _SECONDS = re.compile(r"[0-9]{1,9}")
 
 
 class PostNotTried(Exception):
-    """Nothing was sent, for a reason of ours; the text says it."""
+    """Nothing was sent, because of a limit of this service; the text says which."""
 
 
 @dataclass(frozen=True, slots=True)
 class PostReply:
-    """``status`` None: there was no answer, and ``error`` says why in words of ours. ``retry_after_s``: as
-    the answer wishes, at least 0. ``read``: the beginning of the answer's body."""
+    """``status`` None: there was no answer; ``error`` is then a fixed text that says why. ``retry_after_s``:
+    from the answer, at least 0. ``read``: the beginning of the answer's body."""
 
     status: int | None
     error: str | None
@@ -40,12 +40,12 @@ class PostReply:
 
     @property
     def ok(self) -> bool:
-        """Only 2xx is success."""
+        """Whether the status is 2xx."""
         return self.status is not None and 200 <= self.status < 300
 
 
 def retry_after_s(text: str | None, now_s: float) -> float | None:
-    """What a Retry-After header says: seconds, or a date as HTTP writes it. None: nothing to be read."""
+    """The wait of a Retry-After header, which holds seconds or an HTTP date; None if it cannot be read."""
     if text is None:
         return None
     if _SECONDS.fullmatch(text.strip()) is not None:
@@ -57,9 +57,9 @@ def retry_after_s(text: str | None, now_s: float) -> float | None:
 
 
 class Poster:
-    """``loopback``: as in ``targets.target``. A context manager: it owns its connections, one a POST. How
-    many go at once is the caller's matter. ``now_s``: seconds since 1970. ``resolver``: who is asked for
-    addresses; None: the system, by ``Lookups``."""
+    """A context manager that owns its connections, one a POST. The caller bounds the number of concurrent
+    POSTs. ``loopback``: as in ``targets.parse_target``. ``now_s``: seconds since 1970. ``resolver`` None: the
+    system's resolver, with ``Lookups``."""
 
     def __init__(
         self,
@@ -72,24 +72,26 @@ class Poster:
         self._timeout_s = timeout_s
         self._now_s = now_s
         self._resolver = resolver
-        self._out: aiohttp.ClientSession | None = None
-        self._here: aiohttp.ClientSession | None = None
+        self._internet: aiohttp.ClientSession | None = None
+        self._loopback: aiohttp.ClientSession | None = None
 
     async def __aenter__(self) -> "Poster":
         resolver = self._resolver or Lookups(self._timeout_s)
-        # It loads the certificates: not while others wait for the loop.
+        # In a thread: loading the certificates would block the event loop.
         trust = await asyncio.to_thread(ssl.create_default_context)
-        self._out = session(resolver, trust, lambda address, port: is_global(address))
-        ports = {int(at.rpartition(":")[2]) for at in self.loopback}
+        self._internet = open_session(resolver, trust, lambda address, port: is_global(address))
+        ports = {int(host.rpartition(":")[2]) for host in self.loopback}
         if ports:
-            self._here = session(resolver, trust, lambda address, port: address.is_loopback and port in ports)
+            self._loopback = open_session(
+                resolver, trust, lambda address, port: address.is_loopback and port in ports
+            )
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        for opened in (self._out, self._here):
+        for opened in (self._internet, self._loopback):
             if opened is not None:
                 await opened.close()
-        self._out = self._here = None
+        self._internet = self._loopback = None
 
     async def post(
         self,
@@ -99,27 +101,27 @@ class Poster:
         most_read: int = MOST_READ,
         timeout_s: float | None = None,
     ) -> PostReply:
-        """Never raises for what the other side does; NotTried for what is ours. No redirect is followed; the
-        address really connected to is looked at, at every connect. ``timeout_s``: over everything; None: this
-        poster's own."""
-        asked = self._here if f"{to.host}:{to.port}" in self.loopback else self._out
-        if asked is None:
+        """Sends one POST. Never raises for what the server does; raises PostNotTried for a limit of this
+        service. Follows no redirect, and checks the address at every connect. ``timeout_s``: for the whole
+        exchange; None: this poster's timeout."""
+        http = self._loopback if f"{to.host}:{to.port}" in self.loopback else self._internet
+        if http is None:
             raise RuntimeError("a poster is entered before it posts")
         limit_s = self._timeout_s if timeout_s is None else timeout_s
-        began = time.perf_counter()
+        began_s = time.perf_counter()
         try:
-            reply = await self._send(asked, to, body, headers, most_read, limit_s)
+            reply = await self._send(http, to, body, headers, most_read, limit_s)
         except aiohttp.ClientConnectorDNSError as error:
             if isinstance(error.os_error, NoTurn):
                 raise PostNotTried("there was no turn to look the name up") from None
             reply = PostReply(None, _why(error, limit_s), None, 0)
-        except Exception as error:  # a stranger's answer is behind it: whatever it broke, it is no answer
+        except Exception as error:  # an untrusted answer may cause any error: it counts as no answer
             reply = PostReply(None, _why(error, limit_s), None, 0)
-        return replace(reply, took_ms=round((time.perf_counter() - began) * 1000))
+        return replace(reply, took_ms=round((time.perf_counter() - began_s) * 1000))
 
     async def _send(
         self,
-        asked: aiohttp.ClientSession,
+        http: aiohttp.ClientSession,
         to: Target,
         body: bytes,
         headers: Mapping[str, str],
@@ -130,24 +132,24 @@ class Poster:
         read = bytearray()
         try:
             async with asyncio.timeout(limit_s):
-                answer = await asked.post(
+                answer = await http.post(
                     URL(to.url, encoded=True), data=body, headers=headers, allow_redirects=False
                 )
                 while len(read) < most_read and (part := await answer.content.read(most_read - len(read))):
                     read += part
         except Exception:
-            # Once there is a status, what becomes of the body changes nothing about it.
+            # Once there is a status, an error in the body does not change the result.
             if answer is None:
                 raise
         finally:
             if answer is not None:
                 _hang_up(answer)
-        wished_s = retry_after_s(answer.headers.get("retry-after"), self._now_s())
-        return PostReply(answer.status, None, wished_s, 0, bytes(read))
+        wait_s = retry_after_s(answer.headers.get("retry-after"), self._now_s())
+        return PostReply(answer.status, None, wait_s, 0, bytes(read))
 
 
 def _hang_up(answer: aiohttp.ClientResponse) -> None:
-    """At once, though there may be more to come, and whether or not the other side agrees."""
+    """Closes the connection at once, without reading the rest or a TLS shutdown."""
     connection = answer.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -155,15 +157,15 @@ def _hang_up(answer: aiohttp.ClientResponse) -> None:
 
 
 def _why(error: Exception, limit_s: float) -> str:
-    """In words of ours: a stranger's text, and the url with its secrets, stay out."""
+    """A fixed text for the error: it never contains text from the server, or the url with its secrets."""
     if isinstance(error, TimeoutError):
         return f"no answer within {limit_s:g} s"
     if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, NotGlobal):
         return "its address is not one of the internet"
-    return next((said for kind, said in _SAID if isinstance(error, kind)), "its answer is not HTTP")
+    return next((text for kind, text in _ERROR_TEXTS if isinstance(error, kind)), "its answer is not HTTP")
 
 
-_SAID: tuple[tuple[type[Exception], str], ...] = (
+_ERROR_TEXTS: tuple[tuple[type[Exception], str], ...] = (
     (AnswerTooLarge, "it answered too much"),
     (aiohttp.ClientConnectorDNSError, "its name leads to no address"),
     (aiohttp.ClientConnectorCertificateError, "its certificate is not one to trust for that host"),
@@ -172,4 +174,4 @@ _SAID: tuple[tuple[type[Exception], str], ...] = (
     (aiohttp.ServerDisconnectedError, "it hung up without an answer"),
     (aiohttp.ClientOSError, "the connection broke before an answer"),
 )
-"""The first that fits."""
+"""The first class that matches gives the text."""

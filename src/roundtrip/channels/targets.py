@@ -1,4 +1,4 @@
-"""Where may be sent to. What a stranger names as a target is a stranger's text."""
+"""Parses and checks the urls that messages may be sent to. A target url is untrusted input."""
 
 import re
 from dataclasses import dataclass, field
@@ -9,13 +9,14 @@ from .address_policy import is_global, parse_address
 
 MOST_CHARACTERS = 300
 LEAST_HIGH_PORT, MOST_PORT = 1024, 65_535
-"""Beside 443: below lie mail, shells and their like, which a POST might be made to speak to."""
+"""The allowed ports besides 443. Lower ports belong to mail, remote shells and the like, which a POST could
+attack."""
 DEFAULT_PORT = {"https": 443, "http": 80}
 LOCAL_ENDINGS = frozenset(
     {"arpa", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain", "localhost"}
     | {"onion", "private"}
 )
-"""Last labels of names that mean something within a network only."""
+"""Last labels of names that exist only within a local network."""
 
 _URL = re.compile(r"(https?)://([^/?#]*)([^#]*)", re.IGNORECASE)
 _PATH = re.compile(r"[!$-;=?-\[\]_a-z~]*")
@@ -25,43 +26,43 @@ _NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 
 
 class BadTarget(Exception):
-    """Nothing is sent there; the text says why, to whoever named it."""
+    """The url is not an allowed target; the text, for the user who gave it, says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """``host``: as it stands in the url, in lower case and ASCII, an IPv6 address in its brackets; ``url``:
-    as it is requested. It is not shown: it may hold what only its owner should know."""
+    """``host``: as in the url, in lower case and ASCII, an IPv6 address in brackets. ``url``: as it is
+    requested; it is not part of the repr because it may contain a secret."""
 
     url: str = field(repr=False)
     host: str
     port: int
 
 
-def target(text: str, loopback: frozenset[str] = frozenset()) -> Target:
-    """``loopback``: hosts with their ports (``127.0.0.1:9000``, ``localhost:9000``) that may be reached by
-    http and https, though they are here. Raises BadTarget."""
+def parse_target(text: str, loopback: frozenset[str] = frozenset()) -> Target:
+    """Parses a target url. ``loopback``: hosts of this machine with their ports (``127.0.0.1:9000``,
+    ``localhost:9000``) that are allowed, by http and https. Raises BadTarget."""
     if len(text) > MOST_CHARACTERS:
         raise BadTarget(f"a url has at most {MOST_CHARACTERS} characters")
-    found = _URL.fullmatch(text)
-    if found is None:
+    match = _URL.fullmatch(text)
+    if match is None:
         raise BadTarget("a url begins with https://, has a host, and no part after a #")
-    scheme, authority, path = found[1].lower(), found[2], found[3]
+    scheme, authority, path = match[1].lower(), match[2], match[3]
     if "@" in authority:
         raise BadTarget("a url has no user or password in it")
     if _PATH.fullmatch(path) is None:
         raise BadTarget("after the host a url has ASCII letters, digits and punctuation only")
-    named, port = _split(authority, DEFAULT_PORT[scheme])
-    host = _host(named)
-    at = f"{host}:{port}"
-    if at not in loopback:
+    raw_host, port = _split_authority(authority, DEFAULT_PORT[scheme])
+    host = _normalize_host(raw_host)
+    host_port = f"{host}:{port}"
+    if host_port not in loopback:
         _refuse_unless_global(scheme, host, port)
-    shown = host if port == DEFAULT_PORT[scheme] else at
-    return Target(f"{scheme}://{shown}{path if path.startswith('/') else '/' + path}", host, port)
+    authority = host if port == DEFAULT_PORT[scheme] else host_port
+    return Target(f"{scheme}://{authority}{path if path.startswith('/') else '/' + path}", host, port)
 
 
-def _split(authority: str, default_port: int) -> tuple[str, int]:
-    """Host and port. Raises BadTarget."""
+def _split_authority(authority: str, default_port: int) -> tuple[str, int]:
+    """Splits into host and port. Raises BadTarget."""
     if authority.startswith("["):
         host, bracket, rest = authority.partition("]")
         host += bracket
@@ -75,17 +76,17 @@ def _split(authority: str, default_port: int) -> tuple[str, int]:
     return host, int(rest[1:])
 
 
-def _host(named: str) -> str:
-    """In lower case and ASCII, without the dot at the end. Raises BadTarget."""
-    if named.startswith("["):
-        address = parse_address(named[1:-1]) if named.endswith("]") else None
+def _normalize_host(raw_host: str) -> str:
+    """The host in lower case and ASCII, without a trailing dot. Raises BadTarget."""
+    if raw_host.startswith("["):
+        address = parse_address(raw_host[1:-1]) if raw_host.endswith("]") else None
         if address is None or address.version != 6:
             raise BadTarget("what stands in brackets is no IPv6 address")
         return f"[{address}]"
-    host = named.lower()
+    host = raw_host.lower()
     if not host.isascii() or "xn--" in host:
         try:
-            host = idna.encode(named, uts46=True, std3_rules=True).decode().lower()
+            host = idna.encode(raw_host, uts46=True, std3_rules=True).decode().lower()
         except (idna.IDNAError, UnicodeError):
             raise BadTarget("the host is not a name of the internet") from None
     host = host.removesuffix(".")
@@ -98,7 +99,7 @@ def _host(named: str) -> str:
 
 
 def _refuse_unless_global(scheme: str, host: str, port: int) -> None:
-    """Raises BadTarget."""
+    """Raises BadTarget unless it is https to a public host on an allowed port."""
     if scheme != "https":
         raise BadTarget("a url begins with https://")
     if port != DEFAULT_PORT["https"] and port < LEAST_HIGH_PORT:

@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from .message_lines import lines, lines_with_links
+from .message_lines import format_lines, format_lines_with_links
 from .post import TIMEOUT_S, Poster, PostNotTried, PostReply
-from .targets import Target, target
+from .targets import Target, parse_target
 
 _T = TypeVar("_T")
 MOST_ROWS = 10
 MOST_CHARACTERS = 4096
 MOST_READ = 384 * 1024
-"""Of one answer: some updates, each with whatever somebody sent; the longest text alone may take 24 KiB."""
+"""Bytes of one answer: it holds some updates with whatever users sent; one text may take 24 KiB."""
 _MOST_UPDATES = 4
 _MOST_NAME = 64
 _TOKEN = re.compile(r"[0-9]{1,20}:[A-Za-z0-9_-]{1,100}")
@@ -25,7 +25,7 @@ _BOT_NAME = re.compile(r"[A-Za-z0-9_]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class StartedChat:
-    """Somebody sent the bot ``/start code`` in a chat of two. ``name``: a stranger's text."""
+    """A user sent the bot ``/start code`` in a private chat. ``name``: untrusted text."""
 
     update_id: int
     chat_id: int
@@ -63,7 +63,7 @@ class _Parameters(msgspec.Struct):
 
 
 class _TelegramAnswer(msgspec.Struct):
-    """Of every method. ``result``: as the method says."""
+    """The answer of every API method. ``result``: its shape depends on the method."""
 
     ok: bool
     result: msgspec.Raw = msgspec.Raw(b"null")
@@ -71,27 +71,29 @@ class _TelegramAnswer(msgspec.Struct):
 
 
 class Telegram:
-    """``api_url``: ``https://api.telegram.org``, or a stand-in's. The token is secret: no error has it.
-    Raises ValueError for what is no token, BadTarget for what is no url."""
+    """A client of the bot API. ``api_url``: ``https://api.telegram.org``, or a test server's. The token is
+    secret and appears in no error. Raises ValueError for an invalid token, BadTarget for an invalid url."""
 
     def __init__(self, poster: Poster, token: str, api_url: str) -> None:
         if _TOKEN.fullmatch(token) is None:
             raise ValueError("a Telegram token is a number, a colon, and letters and digits")
         self._poster = poster
-        self._api = target(api_url.rstrip("/"), poster.loopback)
+        self._api = parse_target(api_url.rstrip("/"), poster.loopback)
         self._url = f"{api_url.rstrip('/')}/bot{token}/"
         self._confirmed: int | None = None
 
-    async def tell(self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()) -> PostReply:
-        """Sends plain text, a row a line, within what Telegram takes. ``links``: as Discord's. 403 of a bot
-        that was blocked comes as status 410: it is gone."""
-        said = lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
-        said = said or lines(texts, MOST_ROWS, MOST_CHARACTERS)
-        asked = {"chat_id": chat_id, "text": said, "link_preview_options": {"is_disabled": True}}
-        reply = await self._ask("sendMessage", asked)
+    async def send_rows(
+        self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
+    ) -> PostReply:
+        """Sends plain text, one line a row, within Telegram's limits. ``links``: as in
+        ``discord.build_message``. Status 403, of a blocked bot, is returned as 410: the chat is gone."""
+        text = format_lines_with_links(texts, links, MOST_ROWS, MOST_CHARACTERS, str)
+        text = text or format_lines(texts, MOST_ROWS, MOST_CHARACTERS)
+        params = {"chat_id": chat_id, "text": text, "link_preview_options": {"is_disabled": True}}
+        reply = await self._call("sendMessage", params)
         if reply.status == 403:
             return replace(reply, status=410)
-        answer = _answer(reply)
+        answer = _decode_answer(reply)
         if reply.ok and (answer is None or not answer.ok):
             return replace(reply, status=None, error="its answer is not Telegram's")
         wait_s = answer.parameters.retry_after if answer and answer.parameters else None
@@ -100,50 +102,53 @@ class Telegram:
         return reply
 
     async def name(self) -> str | None:
-        """What the bot is called; None: it did not say."""
+        """The bot's user name; None if Telegram did not return it."""
         try:
-            me = _result(await self._ask("getMe", {}), _BotName)
+            me = _decode_result(await self._call("getMe", {}), _BotName)
         except (OSError, PostNotTried):
             return None
         return me.username if _BOT_NAME.fullmatch(me.username) else None
 
     async def read_started(self, after: int, wait_s: int) -> tuple[list[StartedChat], int]:
-        """Who sent ``/start`` since the update ``after``, and the newest update; waits up to ``wait_s`` for
-        one. Raises OSError when it could not be asked."""
-        asked: dict[str, Any] = {
+        """The chats that sent ``/start`` since the update ``after``, and the newest update's id. Waits up to
+        ``wait_s`` for an update. Raises OSError when the call fails."""
+        params: dict[str, Any] = {
             "timeout": wait_s,
             "limit": _MOST_UPDATES,
             "allowed_updates": ["message"],
         }
         if after != self._confirmed and after > 0:
-            # Only once: after a quiet week Telegram counts on from a random number, which may be a lower one.
-            asked["offset"] = after + 1
-        reply = await self._ask("getUpdates", asked, wait_s + TIMEOUT_S)
-        updates = [_update(raw) for raw in _result(reply, list[msgspec.Raw])]
+            # Sent only once: after a week without updates Telegram continues from a random id, which may be
+            # lower.
+            params["offset"] = after + 1
+        reply = await self._call("getUpdates", params, wait_s + TIMEOUT_S)
+        updates = [_decode_update(raw) for raw in _decode_result(reply, list[msgspec.Raw])]
         self._confirmed = after
         newest = updates[-1].update_id if updates else after
-        return [found for update in updates if (found := _read_start(update)) is not None], newest
+        return [chat for update in updates if (chat := _read_start(update)) is not None], newest
 
-    async def _ask(self, method: str, asked: Mapping[str, Any], timeout_s: float | None = None) -> PostReply:
+    async def _call(
+        self, method: str, params: Mapping[str, Any], timeout_s: float | None = None
+    ) -> PostReply:
         return await self._poster.post(
             Target(self._url + method, self._api.host, self._api.port),
-            msgspec.json.encode(asked),
+            msgspec.json.encode(params),
             {"content-type": "application/json"},
             MOST_READ,
             timeout_s,
         )
 
 
-def _answer(reply: PostReply) -> _TelegramAnswer | None:
+def _decode_answer(reply: PostReply) -> _TelegramAnswer | None:
     try:
         return msgspec.json.decode(reply.read, type=_TelegramAnswer)
     except (msgspec.DecodeError, UnicodeError):
         return None
 
 
-def _result(reply: PostReply, kind: type[_T]) -> _T:
-    """Raises OSError."""
-    answer = _answer(reply)
+def _decode_result(reply: PostReply, kind: type[_T]) -> _T:
+    """The result of a call. Raises OSError if the call failed or the result has another shape."""
+    answer = _decode_answer(reply)
     if not reply.ok or answer is None or not answer.ok:
         raise OSError(f"Telegram could not be asked: {reply.error or f'status {reply.status}'}")
     try:
@@ -152,8 +157,8 @@ def _result(reply: PostReply, kind: type[_T]) -> _T:
         raise OSError("Telegram could not be asked: its answer is of another shape") from None
 
 
-def _update(raw: msgspec.Raw) -> _Update:
-    """Raises OSError only where it has no number: any other could never be got past."""
+def _decode_update(raw: msgspec.Raw) -> _Update:
+    """Raises OSError only if the update has no id: any other unreadable update must be skipped by its id."""
     try:
         return msgspec.json.decode(raw, type=_Update)
     except (msgspec.DecodeError, UnicodeError):
@@ -165,9 +170,9 @@ def _update(raw: msgspec.Raw) -> _Update:
 
 
 def _read_start(update: _Update) -> StartedChat | None:
-    said = update.message
-    found = _START.fullmatch(said.text) if said is not None else None
-    if said is None or found is None or said.chat.type != "private":
+    message = update.message
+    match = _START.fullmatch(message.text) if message is not None else None
+    if message is None or match is None or message.chat.type != "private":
         return None
-    name = f"{said.chat.first_name} {said.chat.last_name}".strip()[:_MOST_NAME]
-    return StartedChat(update.update_id, said.chat.id, found[1], name)
+    name = f"{message.chat.first_name} {message.chat.last_name}".strip()[:_MOST_NAME]
+    return StartedChat(update.update_id, message.chat.id, match[1], name)

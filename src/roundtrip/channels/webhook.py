@@ -1,4 +1,4 @@
-"""What a webhook is sent, how it is signed, and how a target proves that it wants this. Pure."""
+"""The body and signature of a webhook, and the proof that a target wants to receive it. Pure."""
 
 import hashlib
 import hmac
@@ -11,19 +11,19 @@ import msgspec
 from .post import PostReply
 
 CHALLENGE = "webhook-challenge"
-"""The header of it."""
+"""The header that carries the challenge."""
 PREFIX = "whsec_"
 SECRET_BYTES = 24
 
 
 def new_secret(entropy: bytes) -> str:
-    """``whsec_`` and 24 of the random bytes in base64. Raises ValueError for fewer."""
+    """``whsec_`` and 24 random bytes in base64. Raises ValueError for fewer bytes."""
     if len(entropy) < SECRET_BYTES:
         raise ValueError(f"a secret takes {SECRET_BYTES} random bytes")
     return PREFIX + b64encode(entropy[:SECRET_BYTES]).decode()
 
 
-def message(
+def build_message(
     secret: str,
     webhook_id: str,
     now_s: int,
@@ -32,11 +32,11 @@ def message(
     rows: Sequence[Any],
     challenge: str | None = None,
 ) -> tuple[bytes, dict[str, str]]:
-    """Body and headers of one try. ``rows``: anything msgspec encodes. The body is {account, kind, rows, ts,
+    """Body and headers of one attempt. ``rows``: anything msgspec encodes. The body is {mite, kind, rows, ts,
     sig}; ``sig``: HMAC-SHA256 hex of ts, a dot and the webhook's id, keyed with the whole secret text.
-    ``x-service-sig`` is over the raw body, with the same key; webhook-id, webhook-timestamp and
-    webhook-signature are as Standard Webhooks says, keyed with what the base64 after whsec_ stands for.
-    ``challenge``: of a target that is not proven; see ``is_echo``."""
+    ``x-service-sig`` is over the raw body, with the same key. webhook-id, webhook-timestamp and
+    webhook-signature follow Standard Webhooks, keyed with the decoded base64 after whsec_. ``challenge``: for
+    a target that is not proven; see ``is_echo``."""
     sig = _hmac(secret.encode(), f"{now_s}.{webhook_id}".encode()).hex()
     body = msgspec.json.encode({"mite": account, "kind": kind, "rows": rows, "ts": now_s, "sig": sig})
     key = b64decode(secret.removeprefix(PREFIX), validate=True)
@@ -51,8 +51,9 @@ def message(
 
 
 def is_echo(reply: PostReply, challenge: str) -> bool:
-    """Whether who answered wants to be sent this: 2xx, and the challenge alone as body. A server that says
-    back whatever it is sent does not: the challenge comes in a header, among others and beside a body."""
+    """Whether the reply proves that the target wants these messages: 2xx, with the challenge alone as body. A
+    server that echoes every request proves nothing: the challenge is one of several headers, next to a
+    body."""
     return reply.ok and reply.read.strip() == challenge.encode()
 
 

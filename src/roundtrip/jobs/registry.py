@@ -1,9 +1,9 @@
-"""THE TABLE of what is done later. The worker, the documentation and the tests loop over it."""
+"""The table of all job kinds. The worker, the documentation and the tests loop over it."""
 
 from types import MappingProxyType
 
 from roundtrip.domain.watch.channels import LANES, MOST_AT_ONCE
-from roundtrip.jobs.engine.worker import Kind, Turns
+from roundtrip.jobs.engine.worker import JobKind, Turns
 from roundtrip.jobs.kinds.bag import EVERY_S as BAG_EVERY_S
 from roundtrip.jobs.kinds.bag import bag
 from roundtrip.jobs.kinds.boards import EVERY_S, boards
@@ -21,86 +21,90 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
 
 _DAY_S = 86_400.0
-_NEVER_GIVEN_UP = 10**9
+_UNLIMITED_TRIES = 10**9
 
-KINDS: MappingProxyType[str, Kind[Context]] = MappingProxyType(
+KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
     {
-        "token": Kind(token, lease_s=30, at_once=4, limit_s=30),
-        # A deep one makes three trips and some more of the holders', of up to a minute each.
-        "recheck": Kind(recheck, lease_s=30, at_once=2, limit_s=300),
-        "origin": Kind(origin, lease_s=30, at_once=1, limit_s=120, waits_s=(_DAY_S,), most_tries=3),
-        # A piece of ten seconds a run; each that succeeds counts its tries anew.
-        "holders": Kind(holders, lease_s=10, at_once=1, limit_s=120, most_tries=10),
-        # These wish for themselves: given up, nobody else would.
-        "prune": Kind(prune, lease_s=60, at_once=1, limit_s=60, most_tries=_NEVER_GIVEN_UP, at_start="facts"),
-        "boards": Kind(
+        "token": JobKind(token, lease_s=30, max_running=4, timeout_s=30),
+        # A deep check makes three node requests and some more for holders, of up to a minute each.
+        "recheck": JobKind(recheck, lease_s=30, max_running=2, timeout_s=300),
+        "origin": JobKind(
+            origin, lease_s=30, max_running=1, timeout_s=120, retry_waits_s=(_DAY_S,), most_tries=3
+        ),
+        # Each run reads for ten seconds; a run that succeeds resets the tries.
+        "holders": JobKind(holders, lease_s=10, max_running=1, timeout_s=120, most_tries=10),
+        # The following jobs enqueue themselves again: nothing else would.
+        "prune": JobKind(
+            prune, lease_s=60, max_running=1, timeout_s=60, most_tries=_UNLIMITED_TRIES, start_key="facts"
+        ),
+        "boards": JobKind(
             boards,
             lease_s=30,
-            at_once=1,
-            limit_s=30,
-            waits_s=(EVERY_S,),
-            most_tries=_NEVER_GIVEN_UP,
-            at_start="moving",
+            max_running=1,
+            timeout_s=30,
+            retry_waits_s=(EVERY_S,),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="moving",
         ),
-        "bag": Kind(
+        "bag": JobKind(
             bag,
             lease_s=30,
-            at_once=1,
-            limit_s=60,
-            waits_s=(BAG_EVERY_S,),
-            most_tries=_NEVER_GIVEN_UP,
-            at_start="held",
+            max_running=1,
+            timeout_s=60,
+            retry_waits_s=(BAG_EVERY_S,),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="held",
         ),
-        # Three statements a run, each of which the database is given ten minutes for.
-        "winners": Kind(
+        # Each run has three statements, each with a timeout of ten minutes.
+        "winners": JobKind(
             winners,
             lease_s=60,
-            at_once=1,
-            limit_s=1900,
-            waits_s=(5.0, 30.0),
-            most_tries=_NEVER_GIVEN_UP,
-            at_start="facts",
+            max_running=1,
+            timeout_s=1900,
+            retry_waits_s=(5.0, 30.0),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="facts",
         ),
-        # One trip to the node and what facts tell of some two hundred flags.
-        "calls": Kind(
+        # Each run sends one batch to the node and reads the facts of some two hundred flags.
+        "calls": JobKind(
             calls,
             lease_s=30,
-            at_once=1,
-            limit_s=60,
-            waits_s=(5.0, 30.0),
-            most_tries=_NEVER_GIVEN_UP,
-            at_start="open",
+            max_running=1,
+            timeout_s=60,
+            retry_waits_s=(5.0, 30.0),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="open",
         ),
-        # One statement, which the database is given two minutes for.
-        "names": Kind(
+        # One statement, with a timeout of two minutes.
+        "names": JobKind(
             names,
             lease_s=30,
-            at_once=1,
-            limit_s=180,
-            waits_s=(30.0, 120.0),
-            most_tries=_NEVER_GIVEN_UP,
-            at_start="public",
+            max_running=1,
+            timeout_s=180,
+            retry_waits_s=(30.0, 120.0),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="public",
         ),
-        # Twenty verdicts a run, and the receipts of a few trades of each.
-        "scorecard": Kind(
+        # Each run reads twenty verdicts, and the receipts of a few trades of each.
+        "scorecard": JobKind(
             scorecard,
             lease_s=30,
-            at_once=1,
-            limit_s=300,
-            waits_s=(5.0, 30.0, 120.0, 600.0),
-            most_tries=_NEVER_GIVEN_UP,
-            at_start="verdicts",
+            max_running=1,
+            timeout_s=300,
+            retry_waits_s=(5.0, 30.0, 120.0, 600.0),
+            most_tries=_UNLIMITED_TRIES,
+            start_key="verdicts",
         ),
-        # One a channel, which mostly waits for somebody else's server. What fails here is ours: what fails
-        # there has waits of its own.
-        "deliver": Kind(
+        # One job a channel, which mostly waits for the channel's server. These waits are for errors of this
+        # service: a message that the server did not take has waits of its own.
+        "deliver": JobKind(
             deliver,
             lease_s=30,
-            at_once=MOST_AT_ONCE,
-            limit_s=60,
-            waits_s=(5.0, 30.0),
-            most_tries=_NEVER_GIVEN_UP,
-            put_back=deliveries.put_back,
+            max_running=MOST_AT_ONCE,
+            timeout_s=60,
+            retry_waits_s=(5.0, 30.0),
+            most_tries=_UNLIMITED_TRIES,
+            on_clock_set_back=deliveries.put_back,
             turns=Turns(LANES, deliveries.sort),
         ),
     }

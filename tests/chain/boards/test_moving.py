@@ -323,7 +323,7 @@ async def test_where_enough_wait_no_more_are_wished_for(moved: Context, rows: Co
     await jobs.enqueue(rows, "boards", "moving")
     await run_alone(moved, kind_name="boards")
     assert len(await waiting(rows)) == before + 1
-    assert kind.at_once == 1
+    assert kind.max_running == 1
 
 
 async def run_alone(ctx: Context, kind_name: str) -> None:

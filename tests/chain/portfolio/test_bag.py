@@ -22,7 +22,7 @@ from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import WEI_PER_ETH, Address
 from roundtrip.domain.check.evidence import Missing, RefusedCall
-from roundtrip.jobs.alerts.loop import Alerts
+from roundtrip.jobs.alerts.loop import AlertLoop
 from roundtrip.jobs.engine.worker import Worker
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.check.handler import check
@@ -73,7 +73,7 @@ class Bag:
     async def told(self) -> list[dict[str, Any]]:
         """What the inbox has of the guard, when all was read, the oldest first."""
         await self.follows()
-        alerts = Alerts(self.now())
+        alerts = AlertLoop(self.now())
         while await alerts.step():
             pass
         rows = (await inbox(self.now(), Nothing(), self.account)).answer.rows
@@ -127,7 +127,7 @@ async def bag(
             made = await accounts.lock_account(
                 connection, Address(wallet.address), ["mite-bagg"], _at(ctx), ctx.heads.last_number()
             )
-        while await Alerts(own).step():
+        while await AlertLoop(own).step():
             pass
         yield Bag(ground, own, made.account, wallet)
 

@@ -14,7 +14,7 @@ from roundtrip.jobs.kinds.flags import EVERY_S
 from roundtrip.jobs.kinds.flags import calls as job_calls
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.community import flag_resolution as looking
-from roundtrip.services.community.flag_resolution import look
+from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.community.flag_token import FlagParams, flag_token
 from roundtrip.services.community.proven_flags import ProvenParams, proven_calls
 from roundtrip.store.community import flags as calls
@@ -48,7 +48,7 @@ async def test_a_flag_is_settled_once(ground: Ground) -> None:
     flag = await ground.flag(await ground.account(), "drains")
     await ground.block(burns(LP, 600))
     await ground.block(after_s=SETTLED_S)
-    first, second = [await look(ground.ctx, ground.quotes.prices()) for _ in range(2)]
+    first, second = [await review_flags(ground.ctx, ground.quotes.prices()) for _ in range(2)]
     now = await ground.index.fetchval("SELECT made_at FROM accounts.flag WHERE id = $1", flag)
     own = [[one for one in found.flags if one.id == flag] for found in (first, second)]
     assert await calls.put(ground.index, own[0], now, first.newest_s) == 1

@@ -92,16 +92,16 @@ async def test_a_clock_that_is_put_back_makes_no_message_wait(street: Street, ba
     account = await street.account()
     channel_id = await street.webhook(account)
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
-    await worker.mind_the_clock()
+    await worker.check_clock()
     street.at_s += back_s
-    await worker.mind_the_clock()
+    await worker.check_clock()
     await street.alert(account, "one")
     street.servers.otherwise = answered(401)
     assert await street.run() == 1
     street.at_s -= back_s
     street.servers.otherwise = OK
     assert await street.run() == 0
-    await worker.mind_the_clock()
+    await worker.check_clock()
     assert await street.run() == 1
     assert await street.states(channel_id) == ["delivered"]
     assert len(set(street.servers.ids())) == 1
@@ -117,12 +117,12 @@ async def test_a_clock_that_is_set_while_a_message_is_sent_sends_it_once(
     await street.alert(account, "one")
     street.servers.hangs.add("a.example")
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
-    await worker.mind_the_clock()
+    await worker.check_clock()
     begun = await worker.take()
     async with asyncio.timeout(WAIT_S):
         await street.servers.came.wait()
         street.at_s += moved_s
-        await worker.mind_the_clock()
+        await worker.check_clock()
         again = await worker.take()
         others = await street.run() if moved_s < 0 else 0
         street.servers.go.set()
@@ -162,7 +162,7 @@ async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how:
     channel_id = await street.webhook(account)
     worker = Worker(street.ctx, {"deliver": KINDS["deliver"]}, lambda: 0.5)
     street.at_s += 86_400
-    await worker.mind_the_clock()
+    await worker.check_clock()
     street.at_s -= 86_400
     for said in ("one", "two"):
         await street.alert(account, said)
@@ -179,7 +179,7 @@ async def test_a_clock_that_is_put_back_leaves_no_job_ahead(street: Street, how:
     street.at_s -= 86_400
     street.servers.otherwise = OK
     assert await street.run() == 0
-    await worker.mind_the_clock()
+    await worker.check_clock()
     assert await street.run() == 1
     assert "waiting" not in await street.states(channel_id)
 
@@ -346,7 +346,7 @@ async def test_channels_with_much_to_do_do_not_starve_one_that_waits(street: Str
     await street.alert(late, "one")
     for _ in range(3):
         street.at_s += 1
-        worker = Worker(street.ctx, {"deliver": replace(KINDS["deliver"], at_once=1)}, lambda: 0.5)
+        worker = Worker(street.ctx, {"deliver": replace(KINDS["deliver"], max_running=1)}, lambda: 0.5)
         async with asyncio.timeout(WAIT_S):
             await asyncio.gather(*(await worker.take()))
             for account in busy:

@@ -113,11 +113,11 @@ async def test_a_stranger_with_bad_codes_is_answered_once_a_minute(street: Stree
 def test_refusals_end_and_are_bounded() -> None:
     at_s = 0.0
     refusals = Refusals(lambda: at_s)
-    assert [refusals.may(n) for n in range(MOST_REFUSED + 1)] == [True] * MOST_REFUSED + [False]
+    assert [refusals.may_answer(n) for n in range(MOST_REFUSED + 1)] == [True] * MOST_REFUSED + [False]
     at_s = REFUSED_AGAIN_S - 1
-    assert not refusals.may(0)
+    assert not refusals.may_answer(0)
     at_s = REFUSED_AGAIN_S
-    assert refusals.may(0)
+    assert refusals.may_answer(0)
 
 
 async def test_there_is_no_sixth_chat(street: Street) -> None:

@@ -19,7 +19,7 @@ from roundtrip.domain.scorecard.scorecard import SETTLED_S, RealTrade, VerdictSc
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.scorecard.page import PAGE, ScorecardParams, scorecard
 from roundtrip.services.scorecard.real_trades import MOST_WALLETS, PlainTrade
-from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, SettlementRun, settle
+from roundtrip.services.scorecard.settlement import MOST_VERDICTS, WAITS_S, SettlementRun, score_verdicts
 from roundtrip.store.check import evidence as kept
 from roundtrip.store.maintenance.reset import forget
 from roundtrip.store.scorecard import scorecard as store
@@ -45,14 +45,14 @@ class Receipts:
         self.untold: set[Address] = set()
 
     async def __call__(
-        self, ctx: Context, token: Address, found: PlainTrade, meter: Meter
+        self, ctx: Context, token: Address, plain: PlainTrade, meter: Meter
     ) -> RealTrade | None:
-        if self.is_away or found.trade.wallet in self.untold:
+        if self.is_away or plain.trade.wallet in self.untold:
             raise NodeFault("it is away")
-        trade = found.trade
+        trade = plain.trade
         self.asked.append(trade.wallet)
         spot = trade.block_number, trade.at_s, trade.tx_hash, trade.wallet
-        held = found.held_before, found.new_place
+        held = plain.held_before, plain.new_place
         # Where the verdict was made, whatever it was sold on.
         return RealTrade(trade.buys, made.POOL, *spot, trade.token_raw, trade.worth_wei, 60, *held)
 
@@ -76,7 +76,7 @@ class Card(Ground):
 
     async def settled(self) -> SettlementRun:
         """One run, written."""
-        found = await settle(self.ctx, self.receipts)
+        found = await score_verdicts(self.ctx, self.receipts)
         if found.scored or found.untold or found.to_id != found.from_id:
             async with self.index.transaction():
                 await store.put(self.index, found.scored, found.from_id, found.to_id, NOW, found.untold)
@@ -212,7 +212,7 @@ async def test_many_verdicts_are_scored_some_a_run_and_each_once(card: Card) -> 
         await card.said(one, "unproven", "unknown")
     runs = [await card.over(), await card.settled(), await card.settled(), await card.settled()]
     assert [len(run.scored) for run in runs] == [MOST_VERDICTS, MOST_VERDICTS, 3, 0]
-    assert [run.more for run in runs] == [True, True, False, False]
+    assert [run.is_more for run in runs] == [True, True, False, False]
     assert await card.scores() == [("unproven", "undecided", "silent")] * len(tokens)
     assert await card.counted()
     await card.index.execute("UPDATE facts.score_cursor SET evidence_id = 0")
@@ -226,7 +226,7 @@ async def test_of_two_that_score_at_once_one_writes(card: Card) -> None:
     await card.said()
     await card.block(sells(BUYERS[5], 0.5, TOKEN))
     await card.block(after_s=DAY_S + SETTLED_S + 1)
-    first, second = [await settle(card.ctx, card.receipts) for _ in range(2)]
+    first, second = [await score_verdicts(card.ctx, card.receipts) for _ in range(2)]
     assert await store.put(card.index, first.scored, first.from_id, first.to_id, NOW) == 1
     with pytest.raises(store.ScoredMeanwhile):
         await store.put(card.index, second.scored, second.from_id, second.to_id, NOW)

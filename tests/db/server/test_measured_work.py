@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.metrics import Measures
-from roundtrip.jobs.engine.worker import Effect, Kind, Worker
+from roundtrip.jobs.engine.worker import Effect, JobKind, Worker
 from roundtrip.store.server import connections, jobs
 from roundtrip.store.server.jobs import Job
 
@@ -44,7 +44,7 @@ async def test_lines_that_are_written_for_a_job_have_its_number(pool: asyncpg.Po
         raise NodeFault("it took too long")
 
     ctx = SimpleNamespace(pool=pool, now_s=lambda: NOW_S)
-    kinds = {"walk": Kind(failing, lease_s=30, at_once=2, limit_s=5)}
+    kinds = {"walk": JobKind(failing, lease_s=30, max_running=2, timeout_s=5)}
     async with pool.acquire() as connection:
         await connection.execute("DELETE FROM jobs.job")
         await jobs.enqueue_many(connection, "walk", ["a", "b"])

@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from roundtrip.chain.rpc.background import run_in_background
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.jobs.engine.worker import Effect, Kind, Worker, nothing
+from roundtrip.jobs.engine.worker import Effect, JobKind, Worker, do_nothing
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.migrate import migrate
@@ -79,7 +79,7 @@ async def does(ground: Ground, job: Job) -> Effect:
 async def quiet(ground: Ground, job: Job) -> Effect:
     """No wish of its own tells of its end."""
     ground.begun.append(job.key)
-    return nothing
+    return do_nothing
 
 
 async def waits(ground: Ground, job: Job) -> Effect:
@@ -118,11 +118,11 @@ def kind(
     at_once: int = 4,
     limit_s: float = 60,
     most_tries: int = 28,
-) -> Kind[Ground]:
-    return Kind(handler, lease_s, at_once, limit_s, most_tries=most_tries)
+) -> JobKind[Ground]:
+    return JobKind(handler, lease_s, at_once, limit_s, most_tries=most_tries)
 
 
-def worker(ground: Ground, poll_s: float = 60.0, **kinds: Kind[Ground]) -> Worker[Ground]:
+def worker(ground: Ground, poll_s: float = 60.0, **kinds: JobKind[Ground]) -> Worker[Ground]:
     return Worker(ground, kinds, lambda: 0.5, poll_s)
 
 
@@ -167,7 +167,7 @@ async def test_no_transaction_is_open_while_a_handler_reads(ground: Ground) -> N
                 " AND backend_type = 'client backend' AND xact_start IS NOT NULL AND pid <> pg_backend_pid()"
             )
         )
-        return nothing
+        return do_nothing
 
     await ground.wish("a")
     await round_of(worker(ground, walk=kind(looks)))
@@ -400,7 +400,7 @@ async def test_two_workers_do_everything_once(ground: Ground) -> None:
 
 
 async def test_it_wishes_for_what_it_begins_with(ground: Ground) -> None:
-    daily = Kind(does, 60, 1, 60, at_start="all")
+    daily = JobKind(does, 60, 1, 60, start_key="all")
     async with run_in_background(worker(ground, walk=daily).run(), "worker"):
         await until(lambda: _is(ground.marks(), ["all-1"]))
 
@@ -428,7 +428,7 @@ async def test_what_does_not_let_go_holds_up_no_end(ground: Ground) -> None:
             with contextlib.suppress(asyncio.CancelledError):
                 await ground.go.wait()
         ground.ended.append(job.key)
-        return nothing
+        return do_nothing
 
     await ground.wish("a")
     ending = Worker(ground, {"walk": kind(clings)}, lambda: 0.5, 60, end_s=0.01)
@@ -497,11 +497,11 @@ async def test_a_clock_that_is_put_back_makes_nobody_wait(ground: Ground, back_s
 
         return effect
 
-    one = worker(ground, walk=replace(kind(again), at_start="round"))
+    one = worker(ground, walk=replace(kind(again), start_key="round"))
     await one.start()
     for moved_s, times in ((0, 1), (back_s, 2), (-back_s, 3), (29, 3), (1, 4)):
         ground.at_s += moved_s
-        await one.mind_the_clock()
+        await one.check_clock()
         await round_of(one)
         assert len(ground.begun) == times
 
@@ -514,7 +514,7 @@ async def test_what_was_taken_while_the_clock_was_ahead_waits_for_no_one(
     async with ground.pool.acquire() as connection:
         await jobs.enqueue(connection, "walk", "round", run_at=ground.now() + timedelta(seconds=30))
     assert len(await ground.claims(after_s=ahead_s)) == 1
-    one = worker(ground, walk=replace(kind(does), at_start="round"))
+    one = worker(ground, walk=replace(kind(does), start_key="round"))
     await one.start()
     await round_of(one)
     assert ground.begun == ["round"]

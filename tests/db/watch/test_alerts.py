@@ -166,10 +166,10 @@ async def test_a_row_that_cannot_be_kept_stops_no_other(
 
 async def test_a_token_that_says_it_has_a_supply_of_one_stops_nobody(ground: Ground) -> None:
     async def happened(connection: Connection, *given: Any) -> Any:
-        found = await PLAIN.happened(connection, *given)
+        found = await PLAIN.read_happenings(connection, *given)
         return [one._replace(part_raw=10**30, whole_raw=1) for one in found]
 
-    told = ground.another(without(PLAIN, happened=happened))
+    told = ground.another(without(PLAIN, read_happenings=happened))
     await ground.rule()
     await ground.block(buys())
     await ground.read(told)

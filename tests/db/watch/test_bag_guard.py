@@ -13,8 +13,8 @@ from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, MOST_A_MINUTE
 from roundtrip.domain.watch.bag_guard import GUARD
 from roundtrip.domain.watch.rules import Happening, Rule, Who
-from roundtrip.jobs.alerts.guard import wish_checks
-from roundtrip.jobs.alerts.loop import AlertParts, Alerts
+from roundtrip.jobs.alerts.guard import enqueue_checks
+from roundtrip.jobs.alerts.loop import AlertLoop, AlertParts
 from roundtrip.store.server.hex import as_bytes
 from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import bags
@@ -46,7 +46,7 @@ PART = SUPPLY // 1000
 """Of which one more sold by the deployer is told."""
 WORTH = 5 * 10**16
 """Of which that leaves nobody is told less."""
-PARTS = AlertParts(wish=wished)
+PARTS = AlertParts(enqueue=wished)
 
 
 def buys(who: Address, raw: int = PART) -> Sent:
@@ -77,7 +77,7 @@ async def ground(url: str) -> AsyncIterator[Ground]:
 
 
 class Guarded(Ground):
-    def another(self, parts: Any = PARTS, **how: Any) -> Alerts:
+    def another(self, parts: Any = PARTS, **how: Any) -> AlertLoop:
         return super().another(parts, **how)
 
     async def is_right(self) -> None:
@@ -250,7 +250,7 @@ async def test_liquidity_that_leaves_is_told_from_a_twentieth_on(
     async def happened(*given: Any) -> list[Happening]:
         return [drained(ground, BOB, part, wei)]
 
-    await ground.read(ground.another(AlertParts(happened=happened, wish=wished)))
+    await ground.read(ground.another(AlertParts(read_happenings=happened, enqueue=wished)))
     assert await told(ground) == [(ALICE, "draining", ground.head().number)] * is_told
     if is_told:
         (row,) = await ground.rows()
@@ -372,7 +372,7 @@ async def test_noise_about_one_token_hides_nothing_of_another_nor_its_deployers_
     async def all_of(*given: Any) -> list[Happening]:
         return found
 
-    teller = ground.another(AlertParts(happened=all_of, wish=wished))
+    teller = ground.another(AlertParts(read_happenings=all_of, enqueue=wished))
     await ground.read(teller)
     rows = await ground.rows("more = 0")
     assert [(row["verb"], row["token"].hex()) for row in rows[MOST_A_MINUTE:]] == [
@@ -391,7 +391,7 @@ async def test_checks_for_what_happens_have_a_share_and_no_more(ground: Ground) 
     tokens = [address(0xF00 + number) for number in range(7)]
     now = datetime.fromtimestamp(ground.at_s, UTC)
     for some in (tokens[:2], tokens[2:]):
-        await wish_checks(ground.index, some, now)
+        await enqueue_checks(ground.index, some, now)
     rows = await ground.index.fetch("SELECT key FROM jobs.job WHERE kind = 'recheck'")
     assert len(rows) == GUARD.most_of_events
     assert {*tokens[:2]} < {row["key"] for row in rows}
@@ -404,7 +404,7 @@ async def test_a_check_of_a_clock_that_was_ahead_keeps_nothing_from_being_checke
         " verdict_level, document) VALUES ($1, $2, 1, '1', 'ok', 'ok', '')",
         now + timedelta(days=1), as_bytes(token),
     )  # fmt: skip
-    await wish_checks(ground.index, [token], now)
+    await enqueue_checks(ground.index, [token], now)
     rows = await ground.index.fetch("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
     assert [row["run_at"] for row in rows] == [now]
 

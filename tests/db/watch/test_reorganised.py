@@ -150,12 +150,12 @@ async def test_a_reorganisation_while_it_is_read_has_the_step_made_again(ground:
     await ground.block(buys(BOB))
 
     async def happened(connection: Connection, *given: Any) -> Any:
-        found = await PLAIN.happened(connection, *given)
+        found = await PLAIN.read_happenings(connection, *given)
         if ground.head().number == 102:
             await ground.forked(101, [buys(CAROL)], [])
         return found
 
-    told = ground.another(without(PLAIN, happened=happened))
+    told = ground.another(without(PLAIN, read_happenings=happened))
     assert await told.step()
     assert await ground.rows("true") == []
     await ground.read(told)
@@ -283,7 +283,7 @@ async def test_it_is_woken_by_facts_and_goes_on_after_a_fault(ground: Ground) ->
 
         assert await until(is_there, WAIT_S)
 
-    async with run_in_background(ground.another(without(PLAIN, wish=wish)).run(), "alerts"):
+    async with run_in_background(ground.another(without(PLAIN, enqueue=wish)).run(), "alerts"):
         await ground.block(buys())
         await told(1)
         await ground.block(buys())

@@ -122,14 +122,14 @@ async def test_what_is_set_while_facts_are_read_counts_from_where_those_end(grou
     async def happened(connection: Connection, *given: Any) -> Any:
         held.set()
         await goes_on.wait()
-        return await PLAIN.happened(connection, *given)
+        return await PLAIN.read_happenings(connection, *given)
 
     async def sets() -> None:
         async with ground.pool.acquire() as connection, connection.transaction():
             await watches.end_rule(connection, ground.account, number, NOW)
             await watches.add_follow(connection, ground.account, ALICE, "", -1, NOW)
 
-    told = ground.another(without(PLAIN, happened=happened))
+    told = ground.another(without(PLAIN, read_happenings=happened))
     async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
         group.create_task(told.step())
         await held.wait()

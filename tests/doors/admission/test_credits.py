@@ -14,7 +14,7 @@ from roundtrip.config.settings import Settings
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import Address
-from roundtrip.services.accounts.credits import opening
+from roundtrip.services.accounts.credits import open_payments_in_background
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.accounts import credits
 from support.fixtures import closed_database, context_for
@@ -153,7 +153,7 @@ async def test_they_open_once_chain_and_database_are_there(shop: Context, built:
     async with context_for(rpc.url, built, shop.pool) as unheard:
         # Its newest block is not known yet.
         late = replace(taking, heads=unheard.heads)
-        async with opening(late, again_s=0.001), asyncio.timeout(WAIT_S):
+        async with open_payments_in_background(late, retry_s=0.001), asyncio.timeout(WAIT_S):
             for _ in range(20):
                 assert await place_of(shop, taking.payments.pay_to) is None
             await unheard.heads.refresh()
@@ -175,5 +175,5 @@ async def test_a_service_that_cannot_open_them_runs_all_the_same(
 async def test_without_payments_nothing_is_opened(shop: Context) -> None:
     async with shop.pool.acquire() as connection:
         before = await credits.paid_to(connection)
-        async with opening(shop, again_s=0.001):
+        async with open_payments_in_background(shop, retry_s=0.001):
             assert await credits.paid_to(connection) == before

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.channels.address_policy import is_global
-from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, target
+from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, parse_target
 
 
 @pytest.mark.parametrize(
@@ -32,14 +32,14 @@ from roundtrip.channels.targets import MOST_CHARACTERS, BadTarget, Target, targe
     ],
 )  # fmt: skip
 def test_a_target_is_asked_for_in_one_form(text: str, url: str, host: str, port: int) -> None:
-    found = target(text)
+    found = parse_target(text)
     assert (found.url, found.host, found.port) == (url, host, port)
-    assert target(found.url) == found
+    assert parse_target(found.url) == found
 
 
 def test_a_homograph_is_another_host() -> None:
     """With a Cyrillic letter it is that name's owner that is told, and shown to be so."""
-    assert target("https://dіscord.com/").host == "xn--dscord-pvf.com"
+    assert parse_target("https://dіscord.com/").host == "xn--dscord-pvf.com"
 
 
 @pytest.mark.parametrize(
@@ -48,34 +48,34 @@ def test_a_homograph_is_another_host() -> None:
 )
 def test_what_is_named_may_be_here_and_without_tls(text: str) -> None:
     named = frozenset({"127.0.0.1:9000", "localhost:9000", "[::1]:9000"})
-    assert target(text, named).url == text.lower()
+    assert parse_target(text, named).url == text.lower()
     with pytest.raises(BadTarget):
-        target(text)
+        parse_target(text)
     with pytest.raises(BadTarget):
-        target(text.replace("9000", "9001"), named)
+        parse_target(text.replace("9000", "9001"), named)
 
 
 def test_a_url_may_be_as_long_as_it_says() -> None:
     path = "a" * (MOST_CHARACTERS - len("https://hook.example/"))
-    assert target(f"https://hook.example/{path}").url.endswith(path)
+    assert parse_target(f"https://hook.example/{path}").url.endswith(path)
     with pytest.raises(BadTarget, match="300"):
-        target(f"https://hook.example/{path}a")
+        parse_target(f"https://hook.example/{path}a")
 
 
 def test_a_target_is_shown_without_its_path() -> None:
-    assert "secret" not in repr(target("https://hook.example/secret?key=secret"))
+    assert "secret" not in repr(parse_target("https://hook.example/secret?key=secret"))
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.text(max_size=60), st.sampled_from(["", "https://", "https://hook.example", "https://127.0.0.1"]))
 def test_any_text_is_a_target_or_is_refused_and_a_target_stays_one(rest: str, beginning: str) -> None:
     try:
-        found = target(beginning + rest)
+        found = parse_target(beginning + rest)
     except BadTarget:
         return
     assert isinstance(found, Target)
     assert found.url.isascii()
-    assert target(found.url) == found
+    assert parse_target(found.url) == found
 
 
 OF_THE_INTERNET = (

@@ -11,7 +11,7 @@ import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
 from roundtrip.channels.post import PostReply
-from roundtrip.channels.webhook import is_echo, message, new_secret
+from roundtrip.channels.webhook import build_message, is_echo, new_secret
 
 ENTROPY = bytes(range(32))
 SECRET = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYX"
@@ -31,7 +31,7 @@ def test_a_secret_is_24_random_bytes() -> None:
 
 
 def test_a_message_by_hand() -> None:
-    body, headers = message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "rule", ROWS)
+    body, headers = build_message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "rule", ROWS)
     told = json.loads(body)
     assert list(told) == ["mite", "kind", "rows", "ts", "sig"]
     assert (told["mite"], told["kind"], told["ts"]) == ("mite-ab12", "rule", 1_700_000_000)
@@ -51,7 +51,7 @@ def test_a_message_by_hand() -> None:
 
 def test_a_message_as_it_was_once() -> None:
     """Whoever checks signatures relies on it. They are what ``openssl dgst`` makes of it."""
-    body, headers = message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", [Row(1, "hello")])
+    body, headers = build_message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", [Row(1, "hello")])
     assert body == (
         b'{"mite":"mite-ab12","kind":"test","rows":[{"id":1,"text":"hello"}],"ts":1700000000,"sig":"'
         b'51fc158a74c3cfacb2cc74224434fe8dbd29635ec726664670e69d353bf3c234"}'
@@ -64,7 +64,7 @@ def test_a_message_as_it_was_once() -> None:
 
 def test_the_public_library_takes_it() -> None:
     now_s = int(time.time())
-    body, headers = message(SECRET, "msg_9", now_s, "mite-ab12", "follow", ROWS)
+    body, headers = build_message(SECRET, "msg_9", now_s, "mite-ab12", "follow", ROWS)
     assert Webhook(SECRET).verify(body, headers)["rows"] == ROWS
 
 
@@ -72,7 +72,7 @@ def test_the_public_library_takes_it() -> None:
 def test_the_public_library_refuses_what_was_changed(changed: str) -> None:
     now_s = int(time.time())
     sent_s = now_s - 3600 if changed == "late" else now_s
-    body, headers = message(SECRET, "msg_9", sent_s, "mite-ab12", "follow", ROWS)
+    body, headers = build_message(SECRET, "msg_9", sent_s, "mite-ab12", "follow", ROWS)
     secret = SECRET
     if changed == "body":
         body = body.replace(b"rule", b"Rule")
@@ -85,8 +85,8 @@ def test_the_public_library_refuses_what_was_changed(changed: str) -> None:
 
 
 def test_every_try_is_signed_anew_under_the_same_id() -> None:
-    first = message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "rule", ROWS)
-    again = message(SECRET, "msg_9", 1_700_000_005, "mite-ab12", "rule", ROWS)
+    first = build_message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "rule", ROWS)
+    again = build_message(SECRET, "msg_9", 1_700_000_005, "mite-ab12", "rule", ROWS)
     assert first[1]["webhook-id"] == again[1]["webhook-id"]
     assert first[0] != again[0]
     for name in ("x-service-sig", "webhook-signature", "webhook-timestamp"):
@@ -95,7 +95,7 @@ def test_every_try_is_signed_anew_under_the_same_id() -> None:
 
 def test_only_the_challenge_alone_with_2xx_is_an_echo() -> None:
     challenge = "0123456789abcdef" * 2
-    body, headers = message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", ROWS, challenge)
+    body, headers = build_message(SECRET, "msg_9", 1_700_000_000, "mite-ab12", "test", ROWS, challenge)
     assert headers["webhook-challenge"] == challenge
     assert challenge.encode() not in body
     said_back = "".join(f"{name}: {value}\n" for name, value in headers.items()).encode() + body
@@ -109,4 +109,4 @@ def test_only_the_challenge_alone_with_2xx_is_an_echo() -> None:
     for read, is_one in answers.items():
         assert is_echo(PostReply(200, None, None, 1, read), challenge) is is_one
     assert not is_echo(PostReply(500, None, None, 1, challenge.encode()), challenge)
-    assert "webhook-challenge" not in message(SECRET, "msg_9", 1, "mite-ab12", "test", ROWS)[1]
+    assert "webhook-challenge" not in build_message(SECRET, "msg_9", 1, "mite-ab12", "test", ROWS)[1]

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.domain.base.errors import CallerFault
 from roundtrip.jobs.engine.loop import describe_error
-from roundtrip.jobs.engine.worker import where
+from roundtrip.jobs.engine.worker import error_location
 from roundtrip.jobs.registry import KINDS
 
 PROJECT = Path(__file__).resolve().parents[3]
@@ -34,10 +34,10 @@ def test_every_kind_has_a_test_on_the_local_chain() -> None:
 def test_a_kind_is_bounded(name: str) -> None:
     kind = KINDS[name]
     assert kind.lease_s > 0
-    assert kind.limit_s >= kind.lease_s
-    assert kind.at_once >= 1
+    assert kind.timeout_s >= kind.lease_s
+    assert kind.max_running >= 1
     assert kind.most_tries >= 1
-    assert all(wait_s > 0 for wait_s in kind.waits_s)
+    assert all(wait_s > 0 for wait_s in kind.retry_waits_s)
     assert kind.handler.__module__.startswith("roundtrip.jobs.kinds.")
 
 
@@ -66,5 +66,5 @@ def test_a_failure_is_told_without_strangers_tricks() -> None:
 def test_a_failure_is_told_with_its_place() -> None:
     with pytest.raises(ValueError, match="no") as raised:
         raise ValueError("no")
-    assert re.fullmatch(r"test_registry\.py:\d+", where(raised.value))
-    assert where(ValueError()) == "nowhere"
+    assert re.fullmatch(r"test_registry\.py:\d+", error_location(raised.value))
+    assert error_location(ValueError()) == "nowhere"

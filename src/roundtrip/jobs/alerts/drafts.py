@@ -1,4 +1,5 @@
-"""What happened into rows: those that there is room for; one that cannot be kept stops no other."""
+"""Turns happenings into alert rows, up to the limit a minute. A row that cannot be stored does not stop the
+others."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -15,63 +16,64 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import alerts
 from roundtrip.store.watch.alert_cursor import MinuteCount, MinuteKey, UntoldMinute
 
-_CANNOT_BE_KEPT = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
-"""The last: what the driver says of a value that it cannot even send."""
+_ROW_ERRORS = (asyncpg.DataError, asyncpg.IntegrityConstraintViolationError, ValueError)
+"""Errors of a row that cannot be stored. The driver raises ValueError for a value that it cannot encode."""
 log = structlog.get_logger(__name__)
 
 
 def key_of(source: AlertSource, happening: Happening) -> MinuteKey:
-    """Under which it counts."""
+    """The counter that this match belongs to."""
     return MinuteKey(source.kind, source.id, happening.spot.at_s // MINUTE_S, source.account_id)
 
 
 def cap_drafts(
     matches: Sequence[tuple[AlertSource, Happening]], counts: dict[MinuteKey, MinuteCount]
 ) -> tuple[list[Draft], dict[int, int]]:
-    """The rows that these become, in order, and how often each rule was hit. ``counts`` is counted up: what a
-    minute has no room for is counted only."""
+    """The alert rows of these matches, in order, and the hits of each rule. Increments ``counts``: matches
+    beyond a minute's limit are only counted."""
     drafts: list[Draft] = []
     hits: dict[int, int] = {}
     for source, happening in matches:
-        counted = counts.setdefault(key_of(source, happening), MinuteCount())
-        if counted.raised < MOST_A_MINUTE:
-            counted.raised += 1
+        count = counts.setdefault(key_of(source, happening), MinuteCount())
+        if count.raised < MOST_A_MINUTE:
+            count.raised += 1
             drafts.append(draft_alert(source, happening))
         else:
-            counted.beyond += 1
+            count.beyond += 1
         if source.kind == "rule":
             hits[source.id] = hits.get(source.id, 0) + 1
     return drafts, hits
 
 
-def more_of(one: UntoldMinute) -> Draft | None:
-    """The row that says how many there were; None: nobody watches for it any more."""
-    if one.name is None:
+def draft_more(minute: UntoldMinute) -> Draft | None:
+    """The row that says how many more matches a minute had; None when the rule or follow no longer exists."""
+    if minute.name is None:
         return None
-    key, more, is_rule = one.key, one.counted.beyond - one.counted.told, one.key.kind == "rule"
+    key, is_rule = minute.key, minute.key.kind == "rule"
+    more = minute.counted.beyond - minute.counted.told
     # A follow may have no name.
-    name = one.name or one.wallet or ""
+    name = minute.name or minute.wallet or ""
     return Draft(
         account_id=key.account_id,
         kind=key.kind,
         source_id=key.source_id,
         at_s=key.minute * MINUTE_S + MINUTE_S - 1,
         said=more_alerts_text(name, more),
-        who=one.name.split(" ", 1)[0] if is_rule else one.name or one.wallet,
-        wallet=one.wallet,
-        token=one.token,
-        rule=one.name if is_rule else None,
+        who=minute.name.split(" ", 1)[0] if is_rule else minute.name or minute.wallet,
+        wallet=minute.wallet,
+        token=minute.token,
+        rule=minute.name if is_rule else None,
         more=more,
     )
 
 
 async def put_alerts(connection: Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
-    """Keeps them as ``alerts.put`` does, but for what the database does not take: everybody's alerts would
-    wait for that one for ever."""
+    """Stores the drafts as ``alerts.put`` does, but skips a row that the database rejects: it would block all
+    alerts for ever."""
     try:
         async with connection.transaction():
             return await alerts.put(connection, drafts, now)
-    except _CANNOT_BE_KEPT as error:
+    except _ROW_ERRORS as error:
         if len(drafts) == 1:
             draft = drafts[0]
             log.error(

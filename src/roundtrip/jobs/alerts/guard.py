@@ -1,4 +1,4 @@
-"""The bag guard, of what happens: which accounts hold the token of what is done to it."""
+"""The bag guard for happenings: finds the accounts that hold the token of a large sale or a drain."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -16,48 +16,55 @@ from roundtrip.venues.base import Contracts
 
 
 async def holders_to_alert(
-    connection: Connection, contracts: Contracts, found: Sequence[Happening]
+    connection: Connection, contracts: Contracts, happenings: Sequence[Happening]
 ) -> dict[int, list[AlertSource]]:
-    """To whom each of these is told because it holds the token, by its place among them; those that nobody
-    is told are left out. What an account did itself it is not told."""
-    some = sorted({*await _sales(connection, found), *_drains(found)})
-    told: dict[int, list[AlertSource]] = {}
-    holders = await bags.holders(connection, [found[place] for place in some])
-    for place, holding in zip(some, holders, strict=True):
-        sources = [_source(one, found[place]) for one in holding if _is_told(one, found[place])]
+    """The holders to alert of each happening, by its index in ``happenings``; an entry is never empty. An
+    account is not alerted of its own actions."""
+    candidates = sorted({*await _large_sales(connection, happenings), *_large_drains(happenings)})
+    alerted: dict[int, list[AlertSource]] = {}
+    holders_of_each = await bags.holders(connection, [happenings[i] for i in candidates])
+    for i, holders in zip(candidates, holders_of_each, strict=True):
+        sources = [_source(holder, happenings[i]) for holder in holders if _is_alerted(holder, happenings[i])]
         if sources:
-            told[place] = sources
-    # Last: of most tokens no account holds any.
-    drained = [place for place in told if found[place].verb == "draining"]
-    weighed = await bag_pools.weigh_drains(connection, contracts, [found[place] for place in drained])
-    for place, one in zip(drained, weighed, strict=True):
-        if one is not None and not pool_matters(*one):
-            del told[place]
-    return told
+            alerted[i] = sources
+    # Drains are weighed last: most tokens have no account that holds them.
+    drains = [i for i in alerted if happenings[i].verb == "draining"]
+    weighed = await bag_pools.weigh_drains(connection, contracts, [happenings[i] for i in drains])
+    for i, weights in zip(drains, weighed, strict=True):
+        if weights is not None and not pool_matters(*weights):
+            del alerted[i]
+    return alerted
 
 
-async def _sales(connection: Connection, found: Sequence[Happening]) -> list[int]:
-    """Where the deployer of a token sold so much of it that holders are told."""
-    places = [place for place, one in enumerate(found) if one.verb == "selling"]
-    if not places:
+async def _large_sales(connection: Connection, happenings: Sequence[Happening]) -> list[int]:
+    """The indexes of sales in which a token's deployer sold so much that holders are alerted."""
+    sales = [i for i, happening in enumerate(happenings) if happening.verb == "selling"]
+    if not sales:
         return []
-    deployers = await bags.deployers(connection, {found[place].token for place in places})
-    own = [place for place in places if deployers.get(found[place].token) == found[place].wallet]
-    if not own:
+    deployers = await bags.deployers(connection, {happenings[i].token for i in sales})
+    by_deployer = [i for i in sales if deployers.get(happenings[i].token) == happenings[i].wallet]
+    if not by_deployer:
         return []
-    much = []
-    for place, up_to in zip(own, await bags.sold_up_to(connection, [found[p] for p in own]), strict=True):
-        sold_raw, whole_raw = found[place].part_raw, found[place].whole_raw
-        if sold_raw is None or up_to is None or sells_much(max(0, up_to - sold_raw), sold_raw, whole_raw):
-            much.append(place)
-    return much
+    large = []
+    totals_raw = await bags.sold_up_to(connection, [happenings[i] for i in by_deployer])
+    for i, total_raw in zip(by_deployer, totals_raw, strict=True):
+        sold_raw, whole_raw = happenings[i].part_raw, happenings[i].whole_raw
+        if (
+            sold_raw is None
+            or total_raw is None
+            or sells_much(max(0, total_raw - sold_raw), sold_raw, whole_raw)
+        ):
+            large.append(i)
+    return large
 
 
-def _drains(found: Sequence[Happening]) -> list[int]:
-    return [place for place, one in enumerate(found) if one.verb == "draining" and drains_much(one)]
+def _large_drains(happenings: Sequence[Happening]) -> list[int]:
+    return [
+        i for i, happening in enumerate(happenings) if happening.verb == "draining" and drains_much(happening)
+    ]
 
 
-def _is_told(holder: BagHolder, happening: Happening) -> bool:
+def _is_alerted(holder: BagHolder, happening: Happening) -> bool:
     return holder.wallet != happening.wallet and holder.from_number < happening.spot.block_number
 
 
@@ -66,27 +73,27 @@ def _source(holder: BagHolder, happening: Happening) -> AlertSource:
     return AlertSource("bag_guard", number, holder.account_id, BAG, holder.from_number)
 
 
-async def wish_checks(connection: Connection, tokens: Collection[Address], now: datetime) -> None:
-    """These are to be checked anew, each once a minute at most: its holders are told where that makes a
-    difference. As far as there is room for more of them; the others are checked in their turn."""
+async def enqueue_checks(connection: Connection, tokens: Collection[Address], now: datetime) -> None:
+    """Enqueues a check of each token, each once a minute at most, as far as the queue has room; the others
+    are checked in their turn. The holders are alerted when a verdict changes."""
     every = timedelta(seconds=GUARD.event_every_s)
     waiting = await jobs.waiting(connection, "recheck", EVENT) if tokens else 0
     room = GUARD.most_of_events - waiting
     if room <= 0:
         return
     checked = await bags.checked_at(connection, tokens, now)
-    # Whatever was checked longest ago first: nobody's choice.
+    # The longest unchecked tokens go first, so that users cannot influence which are checked.
     never = now - 2 * every
-    some = sorted(tokens, key=lambda token: (max(never, checked.get(token, never)), token))[:room]
-    times: dict[datetime, list[Address]] = {}
-    for token in some:
-        at = max(now, checked[token] + every) if token in checked else now
-        times.setdefault(at, []).append(token)
-    for at, those in times.items():
-        await jobs.enqueue_many(connection, "recheck", those, {**DEEP, **EVENT}, run_at=at)
+    oldest = sorted(tokens, key=lambda token: (max(never, checked.get(token, never)), token))[:room]
+    tokens_at: dict[datetime, list[Address]] = {}
+    for token in oldest:
+        run_at = max(now, checked[token] + every) if token in checked else now
+        tokens_at.setdefault(run_at, []).append(token)
+    for run_at, due_tokens in tokens_at.items():
+        await jobs.enqueue_many(connection, "recheck", due_tokens, {**DEEP, **EVENT}, run_at=run_at)
 
 
 DEEP: Mapping[str, bool] = {"deep": True}
-"""As ``boards`` asks: what only deep checks find is not to come and go with who asks."""
+"""The payload that ``boards`` uses too: a finding of deep checks must not come and go with the caller."""
 EVENT: Mapping[str, bool] = {"event": True}
-"""By which those for what happened are counted."""
+"""Marks the checks that a happening enqueued; they are counted by it."""

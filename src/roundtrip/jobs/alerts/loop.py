@@ -1,11 +1,11 @@
-"""Facts into alerts, exactly once: what was told, what is to be sent and how far facts were read are one
-transaction. Whoever has the cursor's row reads on; any process may, and none remembers anything that the
-database does not say.
+"""Turns facts into alerts, exactly once: alert rows, deliveries and the cursor over facts are written in one
+transaction. The process that locks the cursor's row makes the next step; any process may, and none keeps
+state that is not in the database.
 
-Facts are read over several statements, while the sync goes on. Up to a block they stay what they are, unless
-blocks are taken away; so at its end a step looks whether any were, and is made again then. One moment for all
-of it, by a stricter isolation, would have steps refused whenever a channel or a rule was written meanwhile:
-the busier it is the more often, and in the end always."""
+A step reads facts in several statements while the sync writes. Facts up to a block do not change unless a
+reorg removes blocks, so each step checks at its end whether one happened, and is repeated if so. A stricter
+isolation level is no alternative: it would refuse a step whenever a channel or a rule is written at the same
+time, and under load refuse every step."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -28,8 +28,8 @@ from roundtrip.store.watch.alert_cursor import AlertCursor, MinuteKey
 from roundtrip.store.watch.happenings import IndexedBlock
 from roundtrip.venues.base import Contracts
 
-from .drafts import cap_drafts, key_of, more_of, put_alerts
-from .guard import holders_to_alert, wish_checks
+from .drafts import cap_drafts, draft_more, key_of, put_alerts
+from .guard import enqueue_checks, holders_to_alert
 from .subscriptions import Subscriptions
 
 CHANNEL = "facts"
@@ -37,18 +37,19 @@ CHANNEL = "facts"
 POLL_S = 1.0
 MOST_BLOCKS = 100
 MOST_MATCHES = 2_000
-"""Read and told in one transaction: nobody waits long for it. Blocks are never parted."""
+"""The most that one transaction reads and writes, so that no other waits long for it. A block is never
+split."""
 MOST_UNTOLD = 500
 STILL_S = MINUTE_S + 5.0
-"""Of a chain that stands still so long the minute is over, too."""
+"""When the chain has had no new block for this long, its current minute counts as over."""
 _TURN = 256
-"""Happenings after which others have their turn."""
-_REFUSED_S, _DATABASE_S = 0.02, 5.0
+"""Happenings after which other tasks get a turn of the event loop."""
+_RETRY_S, _DATABASE_S = 0.02, 5.0
 log = structlog.get_logger(__name__)
 
 
 class AlertContext(Protocol):
-    """What it needs of a context."""
+    """What the alert loop needs of a context."""
 
     @property
     def pool(self) -> asyncpg.Pool: ...
@@ -60,14 +61,14 @@ class AlertContext(Protocol):
     def now_s(self) -> Callable[[], float]: ...
 
 
-Happened = Callable[[Connection, Contracts, IndexedBlock, IndexedBlock], Awaitable[list[Happening]]]
-Guarded = Callable[
+ReadHappenings = Callable[[Connection, Contracts, IndexedBlock, IndexedBlock], Awaitable[list[Happening]]]
+FindHolders = Callable[
     [Connection, Contracts, Sequence[Happening]], Awaitable[Mapping[int, Sequence[AlertSource]]]
 ]
 
 
 class EnqueueDeliveries(Protocol):
-    """As ``deliveries.wish``."""
+    """The signature of ``deliveries.wish``."""
 
     def __call__(
         self, connection: Connection, alerts: Sequence[Alert], now: datetime, retracted: bool = False
@@ -76,20 +77,20 @@ class EnqueueDeliveries(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AlertParts:
-    """What it is made of."""
+    """The replaceable parts of the alert loop."""
 
     index: Callable[[], RuleIndex] = RuleIndex
-    happened: Happened = happenings.read_happenings
-    wish: EnqueueDeliveries = deliveries.wish
-    guarded: Guarded = holders_to_alert
+    read_happenings: ReadHappenings = happenings.read_happenings
+    enqueue: EnqueueDeliveries = deliveries.wish
+    find_holders: FindHolders = holders_to_alert
 
 
-class _TakenAway(Exception):
-    """Blocks were taken away while they were read."""
+class _ReorgDuringStep(Exception):
+    """A reorg removed blocks while a step read them."""
 
 
-class Alerts:
-    """``most_blocks``, ``most_matches``: of one transaction."""
+class AlertLoop:
+    """The alert loop. ``most_blocks``, ``most_matches``: the limits of one transaction."""
 
     def __init__(
         self,
@@ -102,82 +103,83 @@ class Alerts:
         self._ctx = ctx
         self._parts = parts or AlertParts()
         self._most_blocks, self._most_matches = most_blocks, most_matches
-        self._rounds = JobLoop(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
-        self._watched = Subscriptions(self._parts.index, ctx.now_s)
-        self._stood: tuple[int, float] | None = None
-        """The index's last block that was seen, and when it was seen first."""
+        self._loop = JobLoop(ctx.pool, CHANNEL, poll_s, "no alerts can be made", "alerts are made again")
+        self._subscriptions = Subscriptions(self._parts.index, ctx.now_s)
+        self._last_seen: tuple[int, float] | None = None
+        """The index's last block at the latest step, and when it was first seen."""
 
-    # --- going on ----------------------------------------------------------------------------------
+    # --- the loop ----------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until it is cancelled; a database that goes away is waited for."""
-        await self._rounds.run(self._begin, self._catch_up)
+        """Runs until it is cancelled, and waits for a lost database to return."""
+        await self._loop.run(self._begin, self._catch_up)
 
     async def _begin(self) -> None:
-        self._watched.forget()
+        self._subscriptions.forget()
 
     async def _catch_up(self) -> None:
-        while await self._step_again():
+        while await self._step_or_retry():
             pass
 
-    async def _step_again(self) -> bool:
-        """A step; one that stood in another's way is made again."""
+    async def _step_or_retry(self) -> bool:
+        """Makes a step; True also when the database refused it because of another transaction."""
         try:
             return await self.step()
         except asyncpg.TransactionRollbackError:
-            await asyncio.sleep(_REFUSED_S)
+            await asyncio.sleep(_RETRY_S)
             return True
 
     # --- one step ----------------------------------------------------------------------------------
 
     async def step(self) -> bool:
-        """One transaction; whether there may be more to do. With any error nothing was done."""
+        """Makes one step in one transaction; returns whether there may be more to do. Any error rolls the
+        whole step back."""
         try:
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
                 return await self._step(connection)
-        except _TakenAway:
+        except _ReorgDuringStep:
             return True
 
     async def _step(self, connection: Connection) -> bool:
-        taken = await alert_cursor.take(connection)
-        if taken is None:
-            return await self._begin_once(connection)
-        # What is set from here on counts from where this comes to, or later.
+        current = await alert_cursor.take(connection)
+        if current is None:
+            return await self._start_cursor(connection)
+        # A rule or follow that is written from here on starts at the block that this step reaches, or later.
         await watches.hold(connection)
         now = self._now()
-        at, index = await self._undone(connection, taken, now)
-        # After that: blocks that are taken away from here on are met at the end.
-        known = await cursor.cursor(connection)
-        last = at.at if known is None else IndexedBlock(known.block.number, known.block.timestamp_s)
-        # Facts that were forgotten are read again: until they are all there again nothing is new.
+        at, index = await self._roll_back(connection, current, now)
+        # Read after the rollback: a reorg from here on is detected at the end of the step.
+        indexed = await cursor.cursor(connection)
+        last = at.at if indexed is None else IndexedBlock(indexed.block.number, indexed.block.timestamp_s)
+        # The index may be behind this cursor while dropped facts are read again: then nothing is new.
         to = (
             await self._alert_next(connection, index, at.at, last, now)
             if last.number > at.at.number
             else at.at
         )
-        if AlertCursor(to, at.rewound) != taken:
+        if AlertCursor(to, at.rewound) != current:
             await alert_cursor.move(connection, AlertCursor(to, at.rewound))
-        more = await self._tell_of_more(connection, self._over_before(to, last), now)
+        is_more = await self._alert_of_more(connection, self._first_open_minute(to, last), now)
         if await alert_cursor.last_rewound(connection) > at.rewound:
-            raise _TakenAway
-        return more or to.number < last.number
+            raise _ReorgDuringStep
+        return is_more or to.number < last.number
 
-    async def _begin_once(self, connection: Connection) -> bool:
-        """Whether it began just now."""
+    async def _start_cursor(self, connection: Connection) -> bool:
+        """Creates the cursor at the index's last block; returns whether this call did."""
         if await alert_cursor.is_there(connection):
             return False
         await watches.hold(connection)
-        rewound, known = await alert_cursor.last_rewound(connection), await cursor.cursor(connection)
-        if known is None:
+        rewound, indexed = await alert_cursor.last_rewound(connection), await cursor.cursor(connection)
+        if indexed is None:
             return False
         await watches.turn_back(connection, 0, rewound)
-        last = IndexedBlock(known.block.number, known.block.timestamp_s)
-        began = await alert_cursor.begin(connection, last, rewound)
+        last = IndexedBlock(indexed.block.number, indexed.block.timestamp_s)
+        is_new = await alert_cursor.begin(connection, last, rewound)
         if await alert_cursor.last_rewound(connection) > rewound:
-            raise _TakenAway
-        return began
+            raise _ReorgDuringStep
+        return is_new
 
-    # --- what happened -----------------------------------------------------------------------------
+    # --- new facts ---------------------------------------------------------------------------------
 
     async def _alert_next(
         self,
@@ -187,125 +189,126 @@ class Alerts:
         last: IndexedBlock,
         now: datetime,
     ) -> IndexedBlock:
-        """Tells of what comes next after ``after``, and gives how far that was."""
+        """Writes alerts for the next blocks after ``after``; returns the last block it covered."""
         to = await alert_cursor.place_after(connection, after, self._most_blocks, last)
-        found = await self._parts.happened(connection, self._ctx.contracts, after, to)
-        held = await self._parts.guarded(connection, self._ctx.contracts, found)
+        happened = await self._parts.read_happenings(connection, self._ctx.contracts, after, to)
+        holders = await self._parts.find_holders(connection, self._ctx.contracts, happened)
         matches: list[tuple[AlertSource, Happening]] = []
-        for number, happening in enumerate(found):
+        for i, happening in enumerate(happened):
             spot = happening.spot
-            if len(matches) >= self._most_matches and spot.block_number > found[number - 1].spot.block_number:
-                before = found[number - 1].spot
+            if len(matches) >= self._most_matches and spot.block_number > happened[i - 1].spot.block_number:
+                before = happened[i - 1].spot
                 to = IndexedBlock(before.block_number, before.at_s)
                 break
             matches += [(source, happening) for source in index.matching(happening)]
-            matches += [(source, happening) for source in held.get(number, ())]
-            if number % _TURN == _TURN - 1:
+            matches += [(source, happening) for source in holders.get(i, ())]
+            if i % _TURN == _TURN - 1:
                 await asyncio.sleep(0)
         if matches:
-            await self._put(connection, matches, now)
+            await self._write_alerts(connection, matches, now)
         return to
 
-    async def _put(
+    async def _write_alerts(
         self, connection: Connection, matches: Sequence[tuple[AlertSource, Happening]], now: datetime
     ) -> None:
         counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
         drafts, hits = cap_drafts(matches, counts)
-        made = await put_alerts(connection, drafts, now)
-        # Before deliveries: everybody wishes for jobs in this order.
-        await wish_checks(
-            connection, {done.token for source, done in matches if source.kind == "bag_guard"}, now
-        )
-        await self._parts.wish(connection, made, now)
+        written = await put_alerts(connection, drafts, now)
+        # Before deliveries: every transaction enqueues jobs in this order.
+        guarded_tokens = {happening.token for source, happening in matches if source.kind == "bag_guard"}
+        await enqueue_checks(connection, guarded_tokens, now)
+        await self._parts.enqueue(connection, written, now)
         await alert_cursor.put_minutes(connection, counts)
         await watches.count_hits(connection, list(hits.items()))
 
-    async def _tell_of_more(self, connection: Connection, before_minute: int, now: datetime) -> bool:
-        """Of minutes that are over, how many happenings became no rows; whether there may be more of them."""
-        found = await alert_cursor.untold(connection, before_minute, MOST_UNTOLD)
-        if not found:
+    async def _alert_of_more(self, connection: Connection, before_minute: int, now: datetime) -> bool:
+        """Writes, for minutes that are over, how many matches had no row of their own; returns whether there
+        may be more such minutes."""
+        minutes = await alert_cursor.untold(connection, before_minute, MOST_UNTOLD)
+        if not minutes:
             return False
-        drafts = [more_of(one) for one in found]
-        made = await put_alerts(connection, [draft for draft in drafts if draft is not None], now)
-        await self._parts.wish(connection, made, now)
-        for one in found:
-            one.counted.told = one.counted.beyond
-        await alert_cursor.put_minutes(connection, {one.key: one.counted for one in found})
-        return len(found) == MOST_UNTOLD
+        drafts = [draft_more(minute) for minute in minutes]
+        written = await put_alerts(connection, [draft for draft in drafts if draft is not None], now)
+        await self._parts.enqueue(connection, written, now)
+        for minute in minutes:
+            minute.counted.told = minute.counted.beyond
+        await alert_cursor.put_minutes(connection, {minute.key: minute.counted for minute in minutes})
+        return len(minutes) == MOST_UNTOLD
 
-    def _over_before(self, at: IndexedBlock, last: IndexedBlock) -> int:
-        """The first minute that is not over yet: by the chain's clock; where all was read and the chain
-        stands still, by how long it does."""
+    def _first_open_minute(self, at: IndexedBlock, last: IndexedBlock) -> int:
+        """The first minute that is not over, by the chain's clock. When all blocks were read and the chain
+        has had no new one for ``STILL_S``, the current minute is over too."""
         minute, now_s = at.at_s // MINUTE_S, self._ctx.now_s()
-        if self._stood is None or self._stood[0] != last.number:
-            self._stood = (last.number, now_s)
-        stands_still = at.number == last.number and now_s - self._stood[1] >= STILL_S
+        if self._last_seen is None or self._last_seen[0] != last.number:
+            self._last_seen = (last.number, now_s)
+        stands_still = at.number == last.number and now_s - self._last_seen[1] >= STILL_S
         return minute + 1 if stands_still else minute
 
-    # --- what was taken away -----------------------------------------------------------------------
+    # --- reorgs ------------------------------------------------------------------------------------
 
-    async def _undone(
-        self, connection: Connection, taken: AlertCursor, now: datetime
+    async def _roll_back(
+        self, connection: Connection, current: AlertCursor, now: datetime
     ) -> tuple[AlertCursor, RuleIndex]:
-        """Steps back to where the index's facts are still those that were read, takes back what was told of
-        the others, and counts anew."""
-        found = await alert_cursor.rewinds_after(connection, taken.rewound)
-        if found is None:
-            return taken, await self._watched.index(connection, taken.rewound, taken.rewound)
-        turned = await watches.turn_back(connection, taken.rewound, found.last)
-        await bags.turn_back(connection, found.to.number)
-        index = await self._watched.index(connection, found.last, taken.rewound, turned)
-        to = found.to
-        if to.number >= taken.at.number:
-            return AlertCursor(taken.at, found.last), index
-        gone = await alerts.retract(connection, to.number, to.at_s, now)
-        await self._parts.wish(connection, gone, now, retracted=True)
-        await self._count_back(connection, index, to, gone)
-        return AlertCursor(to, found.last), index
+        """After a reorg: moves the cursor back to the last block that is still in the index, retracts the
+        alerts of later blocks and corrects the counts."""
+        rewinds = await alert_cursor.rewinds_after(connection, current.rewound)
+        if rewinds is None:
+            return current, await self._subscriptions.index(connection, current.rewound, current.rewound)
+        moved = await watches.turn_back(connection, current.rewound, rewinds.last)
+        await bags.turn_back(connection, rewinds.to.number)
+        index = await self._subscriptions.index(connection, rewinds.last, current.rewound, moved)
+        to = rewinds.to
+        if to.number >= current.at.number:
+            return AlertCursor(current.at, rewinds.last), index
+        retracted = await alerts.retract(connection, to.number, to.at_s, now)
+        await self._parts.enqueue(connection, retracted, now, retracted=True)
+        await self._correct_counts(connection, index, to, retracted)
+        return AlertCursor(to, rewinds.last), index
 
-    async def _count_back(
-        self, connection: Connection, index: RuleIndex, to: IndexedBlock, gone: Sequence[Alert]
+    async def _correct_counts(
+        self, connection: Connection, index: RuleIndex, to: IndexedBlock, retracted: Sequence[Alert]
     ) -> None:
-        """What was counted of the blocks after ``to`` is no more. Of its own minute something stays."""
-        own = to.at_s // MINUTE_S
-        taken = await alert_cursor.take_minutes(connection, own)
-        left = {key: counted for key, counted in taken.items() if key.minute == own}
-        hits = {key.source_id: 0 for key in taken if key.kind == "rule"}
-        for key, counted in taken.items():
+        """Removes the counts of the blocks after ``to``. The minute of ``to`` keeps what it had up to
+        ``to``."""
+        last_minute = to.at_s // MINUTE_S
+        removed = await alert_cursor.take_minutes(connection, last_minute)
+        remaining = {key: count for key, count in removed.items() if key.minute == last_minute}
+        hits = {key.source_id: 0 for key in removed if key.kind == "rule"}
+        for key, count in removed.items():
             if key.kind == "rule":
-                hits[key.source_id] -= counted.raised + counted.beyond
-        for alert in gone:
+                hits[key.source_id] -= count.raised + count.beyond
+        for alert in retracted:
             draft = alert.draft
-            if draft.more == 0 and draft.at_s // MINUTE_S == own and draft.source_id is not None:
-                left_of = left.get(MinuteKey(draft.kind, draft.source_id, own, draft.account_id))  # type: ignore[arg-type]
-                if left_of is not None:
-                    left_of.raised -= 1
-        full = {key for key, counted in left.items() if counted.beyond and counted.raised >= MOST_A_MINUTE}
-        again = await self._counted_again(connection, index, to, full)
-        for key, counted in left.items():
-            # Rows come first: where there is room for more of them, nothing was beyond yet.
-            counted.beyond = max(0, min(counted.beyond, again.get(key, 0) - counted.raised))
-            counted.told = 0
+            if draft.more == 0 and draft.at_s // MINUTE_S == last_minute and draft.source_id is not None:
+                draft_key = MinuteKey(draft.kind, draft.source_id, last_minute, draft.account_id)  # type: ignore[arg-type]
+                if (remaining_count := remaining.get(draft_key)) is not None:
+                    remaining_count.raised -= 1
+        full = {key for key, count in remaining.items() if count.beyond and count.raised >= MOST_A_MINUTE}
+        recounted = await self._recount(connection, index, to, full)
+        for key, count in remaining.items():
+            # Rows are filled first: while there is room for more of them, no match is beyond.
+            count.beyond = max(0, min(count.beyond, recounted.get(key, 0) - count.raised))
+            count.told = 0
             if key.kind == "rule":
-                hits[key.source_id] += counted.raised + counted.beyond
-        await alert_cursor.put_minutes(connection, left)
+                hits[key.source_id] += count.raised + count.beyond
+        await alert_cursor.put_minutes(connection, remaining)
         await watches.count_hits(connection, list(hits.items()))
 
-    async def _counted_again(
+    async def _recount(
         self, connection: Connection, index: RuleIndex, to: IndexedBlock, keys: set[MinuteKey]
     ) -> dict[MinuteKey, int]:
-        """How often these were matched in the minute of ``to`` up to there."""
-        found = dict.fromkeys(keys, 0)
+        """The matches of each key from the start of the minute of ``to`` up to ``to``."""
+        matched = dict.fromkeys(keys, 0)
         if keys:
             after = await alert_cursor.place_before(connection, to.at_s // MINUTE_S * MINUTE_S)
-            happened = await self._parts.happened(connection, self._ctx.contracts, after, to)
-            held = await self._parts.guarded(connection, self._ctx.contracts, happened)
-            for number, happening in enumerate(happened):
-                for source in (*index.matching(happening), *held.get(number, ())):
+            happened = await self._parts.read_happenings(connection, self._ctx.contracts, after, to)
+            holders = await self._parts.find_holders(connection, self._ctx.contracts, happened)
+            for i, happening in enumerate(happened):
+                for source in (*index.matching(happening), *holders.get(i, ())):
                     key = key_of(source, happening)
-                    if key in found:
-                        found[key] += 1
-        return found
+                    if key in matched:
+                        matched[key] += 1
+        return matched
 
     def _now(self) -> datetime:
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)

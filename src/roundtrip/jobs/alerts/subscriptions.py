@@ -1,4 +1,4 @@
-"""All that is watched, in memory, as it is in the database while a step holds it."""
+"""All rules and follows in memory, as they are in the database while a step holds its lock."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -8,52 +8,51 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.store.watch import watches
 from roundtrip.store.watch.watches import WatchChange
 
-_RELOADED_S = watches.ENDED_KEPT.total_seconds() / 2
+_RELOAD_S = watches.ENDED_KEPT.total_seconds() / 2
 
 
 class Subscriptions:
-    """``empty`` makes an index without anything in it."""
+    """``empty`` makes an empty index."""
 
     def __init__(self, empty: Callable[[], RuleIndex], now_s: Callable[[], float]) -> None:
         self._empty, self._now_s = empty, now_s
         self._index: RuleIndex | None = None
         self._change, self._loaded_s = 0, 0.0
         self._rewound = -1
-        """The last reorganisation after which it is right from where each counts."""
+        """The last reorg that the start blocks in the index include."""
 
     def forget(self) -> None:
-        """All of it is read again. A database that is back after a crash, or is another copy, may have lost
-        its last changes, and gives their numbers once more."""
+        """Drops the index, so that all of it is read again. A database that is back after a crash, or is
+        another copy, may have lost its last changes and may reuse their numbers."""
         self._index = None
 
     async def index(
-        self, connection: Connection, rewound: int, before: int, turned: Sequence[WatchChange] = ()
+        self, connection: Connection, rewound: int, before: int, moved: Sequence[WatchChange] = ()
     ) -> RuleIndex:
-        """As it is now. ``rewound``: with a reorganisation things count from elsewhere on, which is no change
-        of them; ``turned``: those of which that is so since ``before``."""
+        """The index as it is now. A reorg moves the start blocks of rules and follows without changing them:
+        ``rewound`` is the last reorg, ``moved`` are the watches that moved since reorg ``before``."""
         index = self._index
-        if index is None or self._rewound != before or self._now_s() - self._loaded_s > _RELOADED_S:
-            # Half of it would be taken for all.
+        if index is None or self._rewound != before or self._now_s() - self._loaded_s > _RELOAD_S:
+            # If reading fails half way, the part must not be used as the whole.
             self._index = None
             index, self._change, self._loaded_s = self._empty(), 0, self._now_s()
-            turned = ()
-        for change in turned:
-            _take_in(index, change)
+            moved = ()
+        for change in moved:
+            _apply(index, change)
         self._rewound = rewound
         while True:
-            most = watches.MOST_CHANGES
-            changes = await watches.changes_since(connection, self._change, most)
+            changes = await watches.changes_since(connection, self._change, watches.MOST_CHANGES)
             for change in changes:
-                _take_in(index, change)
+                _apply(index, change)
                 self._change = change.number
-            if len(changes) < most:
+            if len(changes) < watches.MOST_CHANGES:
                 break
             await asyncio.sleep(0)
         self._index = index
         return index
 
 
-def _take_in(index: RuleIndex, change: WatchChange) -> None:
+def _apply(index: RuleIndex, change: WatchChange) -> None:
     source, rule, wallet = change.source, change.rule, change.wallet
     if not change.live:
         index.remove(source.kind, source.id)

@@ -1,7 +1,9 @@
-"""A worker hears of blocks by itself, and may be told of what happened in one before it has heard of it."""
+"""What a job needs of the node and the index before it runs. A job may refer to a block that this worker's
+node has not reported yet."""
 
 import asyncio
 
+from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.index.cursor import cursor
 
@@ -9,20 +11,34 @@ from .worker import NotYet
 
 TRIES = 12
 EVERY_S = 0.25
-"""Some 3 s in all: a node is seldom further behind another one, and a try that failed waits longer."""
+"""About 3 s in all: a node is seldom further behind another one, and a failed job waits longer."""
 
 
-async def abreast(ctx: Context) -> None:
-    """The head is not behind the index afterwards: whatever a job was wished for has happened in it, and is
-    not read from before. Waits for a moment where this worker's node is behind, and raises NotYet where it
-    stays so; NodeFault."""
+async def wait_for_index_head(ctx: Context) -> None:
+    """Waits until the head is not behind the index, so that a job does not read a state from before the event
+    that enqueued it. Raises NotYet when the node stays behind, and NodeFault."""
     async with ctx.pool.acquire() as connection:
-        known = await cursor(connection)
-    if known is None or known.block.number <= ctx.heads.current().block.number:
+        indexed = await cursor(connection)
+    if indexed is None or indexed.block.number <= ctx.heads.current().block.number:
         return
-    for tried in range(TRIES):
-        if tried:
+    for attempt in range(TRIES):
+        if attempt:
             await asyncio.sleep(EVERY_S)
-        if (await ctx.heads.refresh()).block.number >= known.block.number:
+        if (await ctx.heads.refresh()).block.number >= indexed.block.number:
             return
     raise NotYet("the node is behind the index")
+
+
+def node_answers(ctx: Context) -> bool:
+    """Whether the node reports a head. Without one every check would fail, so none is enqueued."""
+    try:
+        ctx.heads.current()
+    except RoundtripError:
+        return False
+    return True
+
+
+async def has_index(ctx: Context) -> bool:
+    """Whether the index has a first block."""
+    async with ctx.pool.acquire() as connection:
+        return await cursor(connection) is not None

@@ -1,4 +1,4 @@
-"""Rounds of something that goes on for as long as the process does, whatever becomes of the database."""
+"""A loop that runs as long as the process, and survives a lost database."""
 
 import asyncio
 import contextlib
@@ -12,59 +12,59 @@ from roundtrip.chain.rpc.background import is_cancelled
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.names import clean
 
-from .notify_listener import listening
+from .notify_listener import listen
 
-_AGAIN_S = 0.5
+_RETRY_S = 0.5
 _ERROR_LENGTH = 200
 log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
 class JobLoop:
-    """One at a word on ``channel``, at ``wake``, and every ``poll_s``. ``stopped`` and ``goes_on``: what is
-    said, once, when they fail and when they do no more."""
+    """Runs a turn on each notification on ``channel``, when ``wake`` is set, and every ``poll_s``.
+    ``stopped`` and ``resumed``: logged once when turns begin to fail, and when they work again."""
 
     pool: asyncpg.Pool
     channel: str
     poll_s: float
     stopped: str
-    goes_on: str
+    resumed: str
     wake: asyncio.Event = field(default_factory=asyncio.Event)
-    _away: bool = False
+    _is_failing: bool = False
 
     async def run(self, begin: Callable[[], Awaitable[None]], turn: Callable[[], Awaitable[object]]) -> None:
-        """Until it is cancelled; a database that goes away is waited for. ``begin``: before the first
-        ``turn`` over each connection by which it listens."""
+        """Runs until it is cancelled, and waits for a lost database to return. ``begin`` runs before the
+        first ``turn`` of each listening connection."""
         while True:
             try:
                 await self._listen(begin, turn)
             except Exception as error:
                 if is_cancelled():
                     raise asyncio.CancelledError from error
-                # Whatever it is: nobody else would begin this again.
-                if not self._away:
+                # Any error: nothing else would restart this loop.
+                if not self._is_failing:
                     log.warning(self.stopped, error=describe_error(error))
-                self._away = True
-                await asyncio.sleep(_AGAIN_S)
+                self._is_failing = True
+                await asyncio.sleep(_RETRY_S)
 
     async def _listen(
         self, begin: Callable[[], Awaitable[None]], turn: Callable[[], Awaitable[object]]
     ) -> None:
-        """As long as the connection lasts by which it hears."""
-        async with listening(self.pool, self.channel, self.wake) as cut:
+        """Runs turns until the listening connection is lost."""
+        async with listen(self.pool, self.channel, self.wake) as connection_lost:
             await begin()
-            while not cut.is_set():
+            while not connection_lost.is_set():
                 self.wake.clear()
                 await turn()
-                if self._away:
-                    log.info(self.goes_on)
-                self._away = False
+                if self._is_failing:
+                    log.info(self.resumed)
+                self._is_failing = False
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(self.poll_s):
                         await self.wake.wait()
 
 
 def describe_error(error: Exception) -> str:
-    """An error for people. Its text may hold a stranger's: cleaned and cut."""
-    said = error.message if isinstance(error, RoundtripError) else str(error)
-    return clean(f"{type(error).__name__}: {said}", _ERROR_LENGTH)
+    """The error's class and text, for logs. The text may hold untrusted input: it is cleaned and cut."""
+    text = error.message if isinstance(error, RoundtripError) else str(error)
+    return clean(f"{type(error).__name__}: {text}", _ERROR_LENGTH)

@@ -1,4 +1,4 @@
-"""Hearing what others tell over PostgreSQL, by a connection that is held for it."""
+"""Listens to PostgreSQL notifications on a dedicated connection."""
 
 import asyncio
 import contextlib
@@ -11,25 +11,25 @@ _DATABASE_S = 5.0
 
 
 @contextlib.asynccontextmanager
-async def listening(pool: asyncpg.Pool, channel: str, wake: asyncio.Event) -> AsyncIterator[asyncio.Event]:
-    """Sets ``wake`` with every word on ``channel``; gives what is set, with it, when the connection is
-    lost."""
-    cut = asyncio.Event()
+async def listen(pool: asyncpg.Pool, channel: str, wake: asyncio.Event) -> AsyncIterator[asyncio.Event]:
+    """Sets ``wake`` on every notification on ``channel``. Yields an event that is set, together with
+    ``wake``, when the connection is lost."""
+    connection_lost = asyncio.Event()
 
-    def heard(*_: Any) -> None:
+    def on_notification(*_: Any) -> None:
         wake.set()
 
-    def note_loss(*_: Any) -> None:
-        cut.set()
+    def on_termination(*_: Any) -> None:
+        connection_lost.set()
         wake.set()
 
     async with pool.acquire(timeout=_DATABASE_S) as connection:
-        await connection.add_listener(channel, heard)
-        connection.add_termination_listener(note_loss)
+        await connection.add_listener(channel, on_notification)
+        connection.add_termination_listener(on_termination)
         try:
-            yield cut
+            yield connection_lost
         finally:
-            # One that was lost is no longer ours to be asked anything.
-            if not cut.is_set():
-                connection.remove_termination_listener(note_loss)
-                await connection.remove_listener(channel, heard)
+            # A lost connection has already been returned to the pool.
+            if not connection_lost.is_set():
+                connection.remove_termination_listener(on_termination)
+                await connection.remove_listener(channel, on_notification)

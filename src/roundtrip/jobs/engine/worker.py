@@ -1,6 +1,6 @@
-"""Takes jobs and runs them. A run reads first, with no transaction open, and gives its effect; the effect and
-the end of the job are one transaction. A worker that dies leaves nothing half done: after the lease its jobs
-are taken again.
+"""Takes jobs from the database and runs them. A handler reads with no transaction open and returns its
+effect; the worker applies the effect and finishes the job in one transaction. A worker that dies leaves
+nothing half done: its jobs are taken again after the lease.
 """
 
 import asyncio
@@ -29,19 +29,19 @@ from roundtrip.store.server.rows import Connection
 from .loop import JobLoop, describe_error
 
 WAITS_S = (5.0, 30.0, 120.0, 600.0, 3600.0)
-"""After the first failure, the second and so on; after the last of them the same again."""
+"""Waits after the first failure, the second and so on; the last one repeats."""
 MOST_TRIES = 28
-"""With these waits a day: so long a node may be away."""
+"""With these waits about a day: a node may be unavailable that long."""
 POLL_S = 2.0
-"""How often it is looked for what is due by now, and for what no word came of."""
+"""How often the worker looks for jobs that have become due, and for those whose notification was lost."""
 END_S = 5.0
-"""How long its end waits for what is under way to let go."""
+"""How long a stopping worker waits for its cancelled jobs."""
 _DATABASE_S = 5.0
 log = structlog.get_logger(__name__)
 
 
-class Works(Protocol):
-    """What a worker needs of the context that it hands to its handlers."""
+class WorkerContext(Protocol):
+    """What a worker needs of the context that it passes to its handlers."""
 
     @property
     def pool(self) -> asyncpg.Pool: ...
@@ -50,64 +50,66 @@ class Works(Protocol):
     def now_s(self) -> Callable[[], float]: ...
 
 
-C = TypeVar("C", bound=Works)
+C = TypeVar("C", bound=WorkerContext)
 Effect = Callable[[Connection], Awaitable[None]]
-"""What a job does to the database, in a transaction that is not its own."""
+"""What a job writes to the database, in the worker's transaction."""
 
 
-async def nothing(connection: Connection) -> None:
-    """The effect of a job that has none."""
+async def do_nothing(connection: Connection) -> None:
+    """The effect of a job that writes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Of a kind whose owners take turns. ``sort``: puts what is due into the lanes; whether there is more."""
+    """For a kind whose owners take turns. ``sort`` puts due jobs into the lanes and returns whether there are
+    more."""
 
     lanes: tuple[Lane, ...]
     sort: Callable[[Connection, datetime], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[C]):
-    """``lease_s``: after how long another may take over from a worker that died; one that lives renews it.
-    ``at_once``: so many of the kind in one worker. ``limit_s``: a handler that takes longer has failed.
-    ``at_start``: the key of the one that every worker wishes for when it starts. ``put_back``: what is to be
-    done besides when our clock was put back. ``turns``: None: the longest due goes first."""
+class JobKind(Generic[C]):
+    """One kind of job. ``lease_s``: after this time another worker may take over from one that died; a live
+    worker renews the lease. ``max_running``: the most jobs of this kind in one worker. ``timeout_s``: of the
+    handler. ``start_key``: the key of the job that every worker enqueues when it starts.
+    ``on_clock_set_back``: an extra step for when the system clock was set back. ``turns`` None: the job that
+    is due longest goes first."""
 
     handler: Callable[[C, Job], Awaitable[Effect]]
     lease_s: float
-    at_once: int
-    limit_s: float
-    waits_s: tuple[float, ...] = WAITS_S
+    max_running: int
+    timeout_s: float
+    retry_waits_s: tuple[float, ...] = WAITS_S
     most_tries: int = MOST_TRIES
-    at_start: str | None = None
-    put_back: Callable[[Connection, datetime], Awaitable[None]] | None = None
+    start_key: str | None = None
+    on_clock_set_back: Callable[[Connection, datetime], Awaitable[None]] | None = None
     turns: Turns | None = None
 
     def wait_s(self, tries: int, drawn: float) -> float:
-        """How long to wait after ``tries``. ``drawn``, 0 to 1, spreads it by a quarter to both sides."""
-        return self.waits_s[min(tries, len(self.waits_s)) - 1] * (0.75 + drawn / 2)
+        """The wait after ``tries`` failures. ``drawn``, from 0 to 1, varies it by up to 25 % either way."""
+        return self.retry_waits_s[min(tries, len(self.retry_waits_s)) - 1] * (0.75 + drawn / 2)
 
 
-class _Lost(Exception):
-    """Somebody else took the job meanwhile."""
+class _JobLost(Exception):
+    """Another worker took the job while this one ran it."""
 
 
 class NotYet(Exception):
-    """For handlers: it cannot be done now, though nothing failed."""
+    """A handler raises this when the job cannot be done now, though nothing failed."""
 
 
 class NeverFinished(Exception):
-    """Taken too often, by workers that died of it or with it."""
+    """The job was taken too often by workers that died while they ran it."""
 
 
 class Worker(Generic[C]):
-    """``chance``: draws from 0 to 1. The time of day is the context's."""
+    """Runs jobs of ``kinds``. ``chance`` draws from 0 to 1; the context gives the time."""
 
     def __init__(
         self,
         ctx: C,
-        kinds: Mapping[str, Kind[C]],
+        kinds: Mapping[str, JobKind[C]],
         chance: Callable[[], float],
         poll_s: float = POLL_S,
         end_s: float = END_S,
@@ -120,53 +122,54 @@ class Worker(Generic[C]):
         self._measures = measures or Measures()
         self._running: dict[str, dict[asyncio.Task[None], Job]] = {name: {} for name in kinds}
         self._places: dict[tuple[str, str], set[asyncio.Task[None]]] = {}
-        """Of kinds and lanes: who holds one."""
-        self._rounds = JobLoop(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
+        """By kind and lane: the tasks that occupy a place."""
+        self._loop = JobLoop(ctx.pool, jobs.CHANNEL, poll_s, "no jobs can be taken", "jobs are taken again")
         self._started = False
         self._latest_s = 0.0
 
     async def run(self) -> None:
-        """Until it is cancelled; a database that goes away is waited for. What is under way then is left to
-        whoever takes it after the lease."""
+        """Runs until it is cancelled, and waits for a lost database to return. Another worker takes the jobs
+        that were still running, after the lease."""
         try:
-            await self._rounds.run(self._begin_once, self._turn)
+            await self._loop.run(self._start_once, self._turn)
         finally:
-            await self._end()
+            await self._stop()
 
     async def take(self) -> list[asyncio.Task[None]]:
-        """One round: begins what is due and has room, and gives the runs."""
-        begun = []
+        """One round: starts due jobs as far as there is room, and returns their tasks."""
+        tasks = []
         for name, kind in self._kinds.items():
-            room = kind.at_once - len(self._running[name])
+            room = kind.max_running - len(self._running[name])
             if room <= 0:
                 continue
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 running = [job.id for job in self._running[name].values()]
                 if kind.turns is None:
-                    found = await jobs.claim(connection, [name], room, kind.lease_s, self._now(), running)
+                    taken = await jobs.claim(connection, [name], room, kind.lease_s, self._now(), running)
                 else:
-                    found = await self._take_turns(connection, name, kind, room, running)
-            begun += [self._begin(kind, job) for job in found]
-        return begun
+                    taken = await self._take_turns(connection, name, kind, room, running)
+            tasks += [self._start_job(kind, job) for job in taken]
+        return tasks
 
     async def _take_turns(
-        self, connection: Connection, name: str, kind: Kind[C], room: int, running: Sequence[int]
+        self, connection: Connection, name: str, kind: JobKind[C], room: int, running: Sequence[int]
     ) -> list[Job]:
-        """As many as have a place, each lane's own, and ``room`` at most."""
+        """Takes as many jobs as their lanes have free places, ``room`` at most."""
         assert kind.turns is not None
         lanes = kind.turns.lanes
         rooms = [(lane, lane.places - len(self._places.get((name, lane.name), ()))) for lane in lanes]
         async with connection.transaction():
             is_more = await kind.turns.sort(connection, self._now())
-            wanted = turns.WorkerRoom(name, rooms, room, kind.lease_s, running)
-            found = await turns.take(connection, wanted, self._now())
+            worker_room = turns.WorkerRoom(name, rooms, room, kind.lease_s, running)
+            taken = await turns.take(connection, worker_room, self._now())
         if is_more:
-            self._rounds.wake.set()
-        return found
+            self._loop.wake.set()
+        return taken
 
-    async def mind_the_clock(self) -> None:
-        """Where our clock was put back, what is done again and again would wait for as long as that: it is
-        wished for anew. What runs just now is claimed anew, so that no other worker takes it."""
+    async def check_clock(self) -> None:
+        """After the system clock was set back, enqueues periodic jobs again, which would otherwise wait for
+        the time it was set back by, and renews the leases of running jobs, so that no other worker takes
+        them."""
         now_s = self._ctx.now_s()
         if age_s(self._latest_s, now_s) is None:
             log.warning("the clock was put back", by_s=int(self._latest_s - now_s))
@@ -177,83 +180,84 @@ class Worker(Generic[C]):
             await self.start()
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                 for kind in self._kinds.values():
-                    if kind.put_back is not None:
+                    if kind.on_clock_set_back is not None:
                         async with connection.transaction():
-                            await kind.put_back(connection, self._now())
+                            await kind.on_clock_set_back(connection, self._now())
             self._latest_s = now_s
         self._latest_s = max(self._latest_s, now_s)
 
     async def start(self) -> None:
-        """Wishes for what every worker wishes for."""
+        """Enqueues the jobs that every worker enqueues when it starts."""
         async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             for name, kind in self._kinds.items():
-                if kind.at_start is not None:
-                    await jobs.enqueue(connection, name, kind.at_start)
+                if kind.start_key is not None:
+                    await jobs.enqueue(connection, name, kind.start_key)
 
-    async def _begin_once(self) -> None:
+    async def _start_once(self) -> None:
         if not self._started:
             await self.start()
             self._started = True
 
     async def _turn(self) -> None:
-        await self.mind_the_clock()
+        await self.check_clock()
         await self.take()
 
-    def _begin(self, kind: Kind[C], job: Job) -> asyncio.Task[None]:
-        task = asyncio.create_task(self._do(kind, job), name=f"{job.kind} {job.key}")
+    def _start_job(self, kind: JobKind[C], job: Job) -> asyncio.Task[None]:
+        task = asyncio.create_task(self._run_measured(kind, job), name=f"{job.kind} {job.key}")
         self._running[job.kind][task] = job
 
-        def over(done: asyncio.Task[None]) -> None:
+        def forget(done: asyncio.Task[None]) -> None:
             del self._running[job.kind][done]
-            self._rounds.wake.set()
+            self._loop.wake.set()
 
-        task.add_done_callback(over)
+        task.add_done_callback(forget)
         if kind.turns is not None and job.lane is not None:
-            self._hold(next(one for one in kind.turns.lanes if one.name == job.lane), job, task)
+            self._occupy_place(next(lane for lane in kind.turns.lanes if lane.name == job.lane), job, task)
         return task
 
-    def _hold(self, lane: Lane, job: Job, task: asyncio.Task[None]) -> None:
-        """Has it hold a place of its lane until it is done, or for as long as the lane lets it."""
-        held = self._places.setdefault((job.kind, lane.name), set())
-        held.add(task)
+    def _occupy_place(self, lane: Lane, job: Job, task: asyncio.Task[None]) -> None:
+        """The task occupies a place of its lane until it is done, or for ``lane.hold_s`` at most."""
+        occupants = self._places.setdefault((job.kind, lane.name), set())
+        occupants.add(task)
 
-        def give_back(*_: object) -> None:
-            if task in held:
-                held.discard(task)
-                self._rounds.wake.set()
+        def free_place(*_: object) -> None:
+            if task in occupants:
+                occupants.discard(task)
+                self._loop.wake.set()
 
-        task.add_done_callback(give_back)
+        task.add_done_callback(free_place)
         if lane.hold_s is not None:
-            later = asyncio.get_running_loop().call_later(lane.hold_s, give_back)
-            task.add_done_callback(lambda _: later.cancel())
+            timer = asyncio.get_running_loop().call_later(lane.hold_s, free_place)
+            task.add_done_callback(lambda _: timer.cancel())
 
-    async def _do(self, kind: Kind[C], job: Job) -> None:
-        # In every line of the log that is written for it.
+    async def _run_measured(self, kind: JobKind[C], job: Job) -> None:
+        # Puts the job's id into every log line of this task.
         bind_contextvars(job=job.id)
         began_s = time.perf_counter()
         with self._measures.span("job", job.kind, is_root=True) as span:
             span.note("job", job.id)
-            ended = await self._done(kind, job)
-            span.note("ended", ended)
-        self._measures.observe("job", job.kind, ended, time.perf_counter() - began_s)
+            outcome = await self._run_job(kind, job)
+            span.note("ended", outcome)
+        self._measures.observe("job", job.kind, outcome, time.perf_counter() - began_s)
 
-    async def _done(self, kind: Kind[C], job: Job) -> str:
-        """How it ended."""
+    async def _run_job(self, kind: JobKind[C], job: Job) -> str:
+        """Runs the handler and applies its effect. Returns the outcome: done, lost or failed."""
         try:
             if job.tries > kind.most_tries:
                 raise NeverFinished(f"taken {job.tries - 1} times")
-            async with contextlib.AsyncExitStack() as writing:
-                # Until its row is to be locked: then nobody else can take it, and renewing would wait for us.
-                async with run_in_background(self._renewing(kind, job), "renewing"):
-                    async with asyncio.timeout(kind.limit_s):
+            async with contextlib.AsyncExitStack() as stack:
+                # Renewed until the job's row is locked: from then on no other worker can take the job, and a
+                # renewal would wait for this transaction.
+                async with run_in_background(self._keep_renewing(kind, job), "renewing"):
+                    async with asyncio.timeout(kind.timeout_s):
                         effect = await kind.handler(self._ctx, job)
                     acquiring = self._ctx.pool.acquire(timeout=_DATABASE_S)
-                    connection = await writing.enter_async_context(acquiring)
-                    await writing.enter_async_context(connection.transaction())
+                    connection = await stack.enter_async_context(acquiring)
+                    await stack.enter_async_context(connection.transaction())
                     await effect(connection)
                 if not await jobs.finish(connection, job):
-                    raise _Lost
-        except _Lost:
+                    raise _JobLost
+        except _JobLost:
             log.info("a job was taken by another", kind=job.kind, key=job.key)
             return "lost"
         except Exception as error:
@@ -261,35 +265,40 @@ class Worker(Generic[C]):
             return "failed"
         return "done"
 
-    async def _record_failure(self, kind: Kind[C], job: Job, error: Exception) -> None:
-        last, said = job.tries >= kind.most_tries, describe_error(error)
-        what = "a job was given up" if last else "a job failed"
-        log.warning(what, kind=job.kind, key=job.key, tries=job.tries, error=said, where=where(error))
+    async def _record_failure(self, kind: JobKind[C], job: Job, error: Exception) -> None:
+        is_last, text = job.tries >= kind.most_tries, describe_error(error)
+        event = "a job was given up" if is_last else "a job failed"
+        log.warning(
+            event, kind=job.kind, key=job.key, tries=job.tries, error=text, where=error_location(error)
+        )
         run_at = self._now() + timedelta(seconds=kind.wait_s(job.tries, self._chance()))
         try:
             async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                if last:
-                    await jobs.give_up(connection, job, self._now(), said)
+                if is_last:
+                    await jobs.give_up(connection, job, self._now(), text)
                 else:
-                    await jobs.postpone(connection, job, run_at, said)
-        except Exception as again:
+                    await jobs.postpone(connection, job, run_at, text)
+        except Exception as database_error:
             log.warning(
-                "a failure could not be put down", kind=job.kind, key=job.key, error=describe_error(again)
+                "a failure could not be put down",
+                kind=job.kind,
+                key=job.key,
+                error=describe_error(database_error),
             )
 
-    async def _renewing(self, kind: Kind[C], job: Job) -> None:
-        """Keeps the job ours while it is read for and written, however long that takes."""
+    async def _keep_renewing(self, kind: JobKind[C], job: Job) -> None:
+        """Renews the lease until it is cancelled, however long the job takes."""
         while True:
             await asyncio.sleep(kind.lease_s / 3)
-            # Where it cannot be renewed, or is no longer ours, the end of the job finds that out.
+            # A renewal that fails, or a lost lease, is detected when the job is finished.
             with contextlib.suppress(Exception):
                 async with self._ctx.pool.acquire(timeout=_DATABASE_S) as connection:
                     await self._renew(connection, kind, job)
 
-    async def _renew(self, connection: Connection, kind: Kind[C], job: Job) -> None:
+    async def _renew(self, connection: Connection, kind: JobKind[C], job: Job) -> None:
         await jobs.renew(connection, job, self._now() + timedelta(seconds=kind.lease_s))
 
-    async def _end(self) -> None:
+    async def _stop(self) -> None:
         tasks = [task for running in self._running.values() for task in running]
         for task in tasks:
             task.cancel()
@@ -300,7 +309,7 @@ class Worker(Generic[C]):
         return datetime.fromtimestamp(self._ctx.now_s(), UTC)
 
 
-def where(error: Exception) -> str:
-    """The line of code that raised it."""
+def error_location(error: Exception) -> str:
+    """The file and line that raised the error."""
     frames = traceback.extract_tb(error.__traceback__)
     return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "nowhere"

@@ -1,11 +1,10 @@
-"""``bag``, of ``held``: has what accounts hold checked every few minutes, and tells holders when a verdict
-has changed."""
+"""``bag``, key ``held``: enqueues checks of the tokens that accounts hold, every few minutes, and alerts
+holders when a verdict has changed."""
 
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
-from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.policy import Policy
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.check import canonical_json
@@ -24,6 +23,7 @@ from roundtrip.domain.watch.bag_guard import (
     order_checks,
 )
 from roundtrip.jobs.alerts.guard import DEEP, EVENT
+from roundtrip.jobs.engine.head_barrier import node_answers
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.delivery import deliveries
@@ -35,74 +35,74 @@ from roundtrip.store.watch import alerts, bags
 from roundtrip.store.watch.bags import BagHolder
 
 EVERY_S, SOON_S = 30, 15
-"""When it is looked again; and where a change waits for the check that confirms it."""
+"""The interval between runs; the shorter one while a change waits for the check that confirms it."""
 IDLE = 20
-"""So many times as long as a look took it waits at least: who holds what of very many accounts takes
+"""The wait is at least this many times a run's duration: reading the holdings of very many accounts takes
 seconds."""
 VERB = "verdict"
-"""Of its rows."""
+"""The verb of this job's alert rows."""
 
 
 async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
-    """Looks what the checks of what is held say, whoever made them, and which are to be made. What is told
-    and what holders know from then on are one transaction, which is the job's end, too: each change is told
-    once. ``clock``: seconds since any time; nobody sets it."""
+    """Reads the newest checks of held tokens, whatever enqueued them, and chooses the tokens to check. The
+    effect writes the alerts and the new standings in the transaction that ends the job, so that each change
+    is alerted once. ``clock``: a monotonic clock, in seconds."""
     began_s = clock()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with (
         ctx.pool.acquire() as connection,
         connection.transaction(isolation="repeatable_read", readonly=True),
     ):
-        rows = await bags.held_by_accounts(connection)
-        held = sorted({row.token for row in rows})
-        before = await bags.standings(connection, held)
-        standing, turned = await _looked_at(connection, held, before)
-        said = {token: await _why(connection, change, ctx.policy) for token, change in turned.items()}
-        open_ones = {token for token, one in standing.items() if one.next_level is not None}
-        wanted = await _tokens_to_check(ctx, connection, rows, open_ones, now)
+        holdings = await bags.held_by_accounts(connection)
+        tokens = sorted({holding.token for holding in holdings})
+        before = await bags.standings(connection, tokens)
+        standings, turns = await _apply_checks(connection, tokens, before)
+        reasons = {token: await _reason(connection, turn, ctx.policy) for token, turn in turns.items()}
+        unconfirmed = {token for token, standing in standings.items() if standing.next_level is not None}
+        to_check = await _tokens_to_check(ctx, connection, holdings, unconfirmed, now)
     took_s = clock() - began_s
 
     async def effect(connection: Connection) -> None:
-        await jobs.enqueue_many(connection, "recheck", wanted, DEEP, run_at=now)
-        if turned:
-            drafts = await _drafts(connection, turned, said)
-            made = await alerts.put(connection, drafts, now)
-            await deliveries.wish(connection, made, now)
-        changed = {token: one for token, one in standing.items() if before.get(token) != one}
+        await jobs.enqueue_many(connection, "recheck", to_check, DEEP, run_at=now)
+        if turns:
+            drafts = await _drafts(connection, turns, reasons)
+            written = await alerts.put(connection, drafts, now)
+            await deliveries.wish(connection, written, now)
+        changed = {token: standing for token, standing in standings.items() if before.get(token) != standing}
         await bags.put_standings(connection, changed)
-        await bags.forget_but(connection, held)
+        await bags.forget_but(connection, tokens)
         # Last: from here on the job's row is locked.
-        wait_s = max(SOON_S if open_ones else EVERY_S, took_s * IDLE)
+        wait_s = max(SOON_S if unconfirmed else EVERY_S, took_s * IDLE)
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=wait_s))
 
     return effect
 
 
-async def _looked_at(
+async def _apply_checks(
     connection: Connection, tokens: Sequence[Address], before: Mapping[Address, BagStanding]
 ) -> tuple[dict[Address, BagStanding], dict[Address, VerdictTurn]]:
-    """What holders of each know with the newest checks, and of which the verdict has changed."""
+    """The standing of each token after its newest checks, and the verdicts that changed."""
     seen_ids = {token: before[token].seen_id if token in before else 0 for token in tokens}
-    checks = await bags.checks_after(connection, seen_ids)
-    standing: dict[Address, BagStanding] = dict(before)
-    turned: dict[Address, VerdictTurn] = {}
-    for token, seen in checks.items():
+    new_checks = await bags.checks_after(connection, seen_ids)
+    standings: dict[Address, BagStanding] = dict(before)
+    turns: dict[Address, VerdictTurn] = {}
+    for token, checks in new_checks.items():
         if token not in before:
-            first = initial_standing(seen[-1])
+            first = initial_standing(checks[-1])
             if first is not None:
-                standing[token] = first
+                standings[token] = first
             continue
-        standing[token], changes = apply_checks(before[token], seen)
+        standings[token], changes = apply_checks(before[token], checks)
         if changes:
-            # Of several at once, after a while without this job, how it came out.
-            turned[token] = VerdictTurn(changes[0].then_level, changes[0].then_code, changes[-1].now)
-    return standing, {token: one for token, one in turned.items() if one.then_level != one.now.level}
+            # Several changes at once, after some time without this job, become one: from first to last.
+            turns[token] = VerdictTurn(changes[0].then_level, changes[0].then_code, changes[-1].now)
+    return standings, {token: turn for token, turn in turns.items() if turn.then_level != turn.now.level}
 
 
-async def _why(connection: Connection, change: VerdictTurn, policy: Policy) -> str:
-    """The sentence of the check that shows a change; empty where it cannot be read any more."""
-    document = await bags.document(connection, change.now.id)
-    if document is None or change.now.policy_version != policy.version:
+async def _reason(connection: Connection, turn: VerdictTurn, policy: Policy) -> str:
+    """The verdict sentence of the check that shows the change; empty when it cannot be read any more."""
+    document = await bags.document(connection, turn.now.id)
+    if document is None or turn.now.policy_version != policy.version:
         return ""
     try:
         return judge(canonical_json.load(Evidence, document), policy).verdict.text
@@ -111,24 +111,27 @@ async def _why(connection: Connection, change: VerdictTurn, policy: Policy) -> s
 
 
 async def _drafts(
-    connection: Connection, turned: Mapping[Address, VerdictTurn], said: Mapping[Address, str]
+    connection: Connection, turns: Mapping[Address, VerdictTurn], reasons: Mapping[Address, str]
 ) -> list[Draft]:
-    """A row of each for each who holds it now."""
-    holders = await bags.holders_now(connection, list(turned))
-    told = [(one, token) for token in sorted(holders) for one in holders[token]]
-    return [_draft(one, token, turned[token], said[token]) for one, token in told]
+    """One row for each changed token and each of its present holders."""
+    holders = await bags.holders_now(connection, list(turns))
+    return [
+        _draft(holder, token, turns[token], reasons[token])
+        for token in sorted(holders)
+        for holder in holders[token]
+    ]
 
 
-def _draft(holder: BagHolder, token: Address, change: VerdictTurn, why: str) -> Draft:
-    now = change.now
+def _draft(holder: BagHolder, token: Address, turn: VerdictTurn, reason: str) -> Draft:
+    newest = turn.now
     return Draft(
         account_id=holder.account_id,
         kind="bag_guard",
         source_id=guard_source_id(holder.token_number, VERB),
-        # It is no fact of a block: no reorganisation takes back what a check said.
-        at_s=int(now.at.timestamp()),
+        # A check's result is not a fact of a block: no reorg retracts it.
+        at_s=int(newest.at.timestamp()),
         said=verdict_change_text(
-            token, _level(change.then_level, change.then_code), _level(now.level, now.code), why
+            token, _level(turn.then_level, turn.then_code), _level(newest.level, newest.code), reason
         ),
         verb=VERB,
         token=token,
@@ -139,42 +142,33 @@ def _level(level: str, code: str) -> str:
     return f"{level} ({code})" if code else level
 
 
-# --- what is checked -------------------------------------------------------------------------------
+# --- tokens to check -------------------------------------------------------------------------------
 
 
 async def _tokens_to_check(
     ctx: Context,
     connection: Connection,
-    held: Sequence[BagHolding],
-    open_ones: Collection[Address],
+    holdings: Sequence[BagHolding],
+    unconfirmed: Collection[Address],
     now: datetime,
 ) -> list[Address]:
-    """Which to check now, as far as there is room beside those of others; what is checked for what happened
-    has room of its own."""
-    if not held or not _hears(ctx) or await cursor.cursor(connection) is None:
+    """The tokens to check now, as far as the queue has room. Checks that a happening enqueued have room of
+    their own."""
+    if not holdings or not node_answers(ctx) or await cursor.cursor(connection) is None:
         return []
     events = await jobs.waiting(connection, "recheck", EVENT)
     room = GUARD.most_waiting - max(0, await jobs.due(connection, "recheck", now) - events)
     if room <= 0:
         return []
-    tokens = {one.token for one in held}
+    tokens = {holding.token for holding in holdings}
     checked = await bags.checked_at(connection, tokens, now)
     never = datetime.fromtimestamp(0, UTC)
     due = []
     for token in tokens:
         age_s = (now - checked.get(token, never)).total_seconds()
-        if age_s >= (GUARD.confirmed_s if token in open_ones else GUARD.checked_every_s):
+        if age_s >= (GUARD.confirmed_s if token in unconfirmed else GUARD.checked_every_s):
             due.append(token)
     since = now - timedelta(seconds=GUARD.checked_every_s)
-    at_work = await jobs.among(connection, "recheck", due, since)
-    due = [token for token in due if token not in at_work]
-    return order_checks(held, due, checked, open_ones)[:room]
-
-
-def _hears(ctx: Context) -> bool:
-    """Whether the node answers: without it every check would fail, and none is wished for."""
-    try:
-        ctx.heads.current()
-    except RoundtripError:
-        return False
-    return True
+    queued = await jobs.among(connection, "recheck", due, since)
+    due = [token for token in due if token not in queued]
+    return order_checks(holdings, due, checked, unconfirmed)[:room]

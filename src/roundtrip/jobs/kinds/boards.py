@@ -1,10 +1,9 @@
-"""``boards``, of ``moving``, every fifteen seconds: has those tokens checked which the board of what moves
-shows by a check, or holds back."""
+"""``boards``, key ``moving``, every fifteen seconds: enqueues checks of the tokens that the moving board
+shows or holds back depending on a check."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.moving import (
     CHECKED_EVERY_S,
@@ -14,6 +13,7 @@ from roundtrip.domain.market.moving import (
     flows_to_check,
     flows_with_crowd,
 )
+from roundtrip.jobs.engine.head_barrier import node_answers
 from roundtrip.jobs.engine.worker import Effect
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.boards import moving
@@ -24,46 +24,37 @@ from roundtrip.store.server.rows import Connection
 
 EVERY_S = 15
 MOST_WAITING = 4
-"""So many checks at most wait or run when some are wished for: twice what one worker runs at once. The others
-are wished for later, and whatever else asks for a check does not wait behind them."""
+"""Checks are enqueued while fewer than this many wait or run: twice what one worker runs at once. So checks
+for other reasons do not wait behind them."""
 
 
 async def boards(ctx: Context, job: Job) -> Effect:
-    """Looks what is to be checked, and wishes for it and for itself. Of one token a check is wished for every
-    ten minutes at most: a check that succeeds leaves evidence, one that fails its job, which is run again by
-    itself, ever more seldom, or was given up."""
+    """Enqueues the checks and the next run. A token is checked every ten minutes at most: a check that
+    succeeds leaves evidence; one that fails leaves its job, which is retried with growing waits or was given
+    up."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    wanted = await _tokens_to_check(ctx, now) if _hears(ctx) else []
+    to_check = await _tokens_to_check(ctx, now) if node_answers(ctx) else []
 
-    async def wish(connection: Connection) -> None:
-        # With a time: those that are wished for without one, because something happened, are run before them.
-        await jobs.enqueue_many(connection, "recheck", wanted, {"deep": True}, run_at=now)
+    async def enqueue(connection: Connection) -> None:
+        # With a run time: checks that an event enqueued have none, and run before these.
+        await jobs.enqueue_many(connection, "recheck", to_check, {"deep": True}, run_at=now)
         # Last: from here on the job's row is locked.
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 
-    return wish
-
-
-def _hears(ctx: Context) -> bool:
-    """Whether the node answers: without it every check would fail, and none is wished for."""
-    try:
-        ctx.heads.current()
-    except RoundtripError:
-        return False
-    return True
+    return enqueue
 
 
 async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
-    """The tokens to check now, as far as there is room."""
+    """The tokens to check now, as far as the queue has room."""
     since = now - timedelta(seconds=CHECKED_EVERY_S)
     async with ctx.pool.acquire() as connection:
-        stands = await cursor.cursor(connection)
+        indexed = await cursor.cursor(connection)
         room = MOST_WAITING - await jobs.due(connection, "recheck", now)
-        if stands is None or room <= 0:
+        if indexed is None or room <= 0:
             return []
-        window = stands.block.timestamp_s - WINDOW_S, stands.block.timestamp_s
-        found = flows_to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
-        at_work = await jobs.among(connection, "recheck", [flow.token for flow in found], since)
-        most = [flow for flow in found if flow.token not in at_work][:MOST_CHECKED]
-        wallets = await moving.purses_of(connection, {buyer for flow in most for buyer in flow.buyers})
-    return [flow.token for flow in flows_with_crowd(most, wallets, window[0])][:room]
+        window = indexed.block.timestamp_s - WINDOW_S, indexed.block.timestamp_s
+        flows = flows_to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
+        queued = await jobs.among(connection, "recheck", [flow.token for flow in flows], since)
+        flows = [flow for flow in flows if flow.token not in queued][:MOST_CHECKED]
+        wallets = await moving.purses_of(connection, {buyer for flow in flows for buyer in flow.buyers})
+    return [flow.token for flow in flows_with_crowd(flows, wallets, window[0])][:room]

@@ -1,8 +1,8 @@
-"""``deliver``, of a channel: sends what waits for it, the oldest first, and wishes for itself while something
-does.
+"""``deliver``, key: a channel's id. Sends the channel's waiting messages, the oldest first, and enqueues
+itself while messages wait.
 
-Of a channel there is one job: a target that hangs holds one place. What is sent and not written down, because
-the worker died, is sent again under the same id; nothing is ever sent under another."""
+Each channel has one job, so a target that hangs occupies one place. A message that was sent but not recorded,
+because the worker died, is sent again under the same id; a message never changes its id."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -24,7 +24,7 @@ from roundtrip.domain.watch.channels import (
     smooth_answer_ms,
     wait_s,
 )
-from roundtrip.jobs.engine.worker import Effect, nothing
+from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
 from roundtrip.services.watch.alert_rows import rows
@@ -39,13 +39,14 @@ from roundtrip.store.watch import alerts
 
 MOST_A_RUN = 20
 RUN_S = PLACE_S
-"""After so long a run begins no further message: it is the others' turn."""
+"""After this time a run starts no further message, so that other channels get their turn."""
 _GONE = 410
 
 
 @dataclass(frozen=True, slots=True)
-class _Sent:
-    """``reply`` None: none of its rows is kept any more. ``proves``: that who answered wants this."""
+class _SentMessage:
+    """``reply`` None: nothing was sent, because its alerts no longer exist. ``proves``: the target echoed the
+    challenge, which proves that it wants these messages."""
 
     delivery: Delivery
     at: datetime
@@ -54,52 +55,55 @@ class _Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class _Due:
-    """What may be sent now. ``rest_at``: when its host has room, where it has none for any."""
+class _DueMessages:
+    """The messages that may be sent now. ``rest_at``: when the host has room again, if it has none now."""
 
     messages: Sequence[Delivery]
     rest_at: datetime | None = None
 
 
 async def deliver(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
-    """Sends with no transaction open, up to the first that fails. Raises NotTried. ``clock``: seconds since
-    any time; nobody sets it."""
+    """Sends, with no transaction open, up to the first message that fails. Raises PostNotTried. ``clock``: a
+    monotonic clock, in seconds."""
     began_s, now = clock(), _time(ctx.now_s())
     async with ctx.pool.acquire() as connection, connection.transaction():
         channel = await channels.channel(connection, int(job.key))
         if channel is None:
-            return nothing
-        due = await _due(ctx, connection, channel, now)
-        kept = await alerts.alerts(connection, {alert for one in due.messages for alert in one.alert_ids})
+            return do_nothing
+        due = await _read_due(ctx, connection, channel, now)
+        alert_ids = {alert_id for delivery in due.messages for alert_id in delivery.alert_ids}
+        existing = await alerts.alerts(connection, alert_ids)
         account = (await accounts.read_account(connection, channel.account_id)).account.designation
-    shown = rows(kept, ctx.outward.public_url)
-    row_of = dict(zip([alert.id for alert in kept], shown, strict=True))
-    sent: list[_Sent] = []
+    row_by_id = dict(
+        zip([alert.id for alert in existing], rows(existing, ctx.outward.public_url), strict=True)
+    )
+    sent: list[_SentMessage] = []
     to = MessageTarget(channel.kind, channel.target, channel.secret)
-    for one in due.messages:
+    for delivery in due.messages:
         if sent and clock() - began_s >= RUN_S:
             break
         at_s = ctx.now_s()
-        found = [row_of[alert] for alert in one.alert_ids if alert in row_of]
+        message_rows = [row_by_id[alert_id] for alert_id in delivery.alert_ids if alert_id in row_by_id]
         challenge = ctx.entropy().hex()[:32] if channel.proven_at is None else None
-        message = Message(one.webhook_id, account, one.kind, found, challenge)
+        message = Message(delivery.webhook_id, account, delivery.kind, message_rows, challenge)
         try:
-            reply = await send(ctx.outward, to, message, int(at_s)) if found else None
+            reply = await send(ctx.outward, to, message, int(at_s)) if message_rows else None
         except PostNotTried:
-            # Ours: neither message nor channel failed. What was sent before it is put down first.
+            # A limit of this service: neither message nor channel failed. Earlier messages are recorded.
             if not sent:
                 raise
             break
         if reply is not None:
-            ended = "delivered" if reply.ok else "failed"
-            ctx.measures.observe("delivery", channel.kind, ended, reply.took_ms / 1000)
-        sent.append(_Sent(one, _time(at_s), reply, reply is not None and message.is_echoed(reply)))
+            outcome = "delivered" if reply.ok else "failed"
+            ctx.measures.observe("delivery", channel.kind, outcome, reply.took_ms / 1000)
+        is_echoed = reply is not None and message.is_echoed(reply)
+        sent.append(_SentMessage(delivery, _time(at_s), reply, is_echoed))
         if reply is not None and not reply.ok:
             break
     drawn = int.from_bytes(ctx.entropy()[:4], "big") / 2**32
 
     async def write(connection: Connection) -> None:
-        await _write(connection, channel.id, sent, _time(ctx.now_s()), drawn, job, due.rest_at)
+        await _record(connection, channel.id, sent, _time(ctx.now_s()), drawn, job, due.rest_at)
 
     return write
 
@@ -108,81 +112,78 @@ def _time(at_s: float) -> datetime:
     return datetime.fromtimestamp(at_s, UTC)
 
 
-def _is_told(channel: Channel, now: datetime) -> bool:
-    return channel.state in ACTIVE and (channel.rests_until is None or channel.rests_until <= now)
-
-
-async def _due(ctx: Context, connection: Connection, channel: Channel, now: datetime) -> _Due:
-    if not _is_told(channel, now):
-        return _Due([])
-    found = await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
-    fit, rest_at = len(found), None
-    # Targets on this machine were named by whoever runs it.
-    if found and channel.proven_at is None and channel.host not in ctx.outward.loopback:
-        sizes = [len(one.alert_ids) for one in found]
+async def _read_due(ctx: Context, connection: Connection, channel: Channel, now: datetime) -> _DueMessages:
+    is_resting = channel.rests_until is not None and channel.rests_until > now
+    if channel.state not in ACTIVE or is_resting:
+        return _DueMessages([])
+    due = await deliveries.due(connection, channel.id, now, MOST_A_RUN, channel.dropped_to)
+    fit, rest_at = len(due), None
+    # The operator of this machine allowed its loopback targets: they need no proof.
+    if due and channel.proven_at is None and channel.host not in ctx.outward.loopback:
+        sizes = [len(delivery.alert_ids) for delivery in due]
         fit, rest_at = await channels.reserve_rows(connection, channel.host, sizes, now)
-    if fit == len(found) < MOST_A_RUN and channel.answers_ms <= SLOW_MS:
-        # Nothing waits for another run: then nothing goes before what is older.
-        found.sort(key=lambda one: (one.tries > IN_ORDER_TRIES, one.id))
-    return _Due(found[:fit], None if fit else rest_at)
+    if fit == len(due) < MOST_A_RUN and channel.answers_ms <= SLOW_MS:
+        # All fit in this run: the oldest goes first.
+        due.sort(key=lambda delivery: (delivery.tries > IN_ORDER_TRIES, delivery.id))
+    return _DueMessages(due[:fit], None if fit else rest_at)
 
 
-async def _write(
+async def _record(
     connection: Connection,
     channel_id: int,
-    sent: Sequence[_Sent],
+    sent: Sequence[_SentMessage],
     now: datetime,
     drawn: float,
     job: Job,
     rest_at: datetime | None,
 ) -> None:
-    """Puts down what became of each, and what that makes of the channel as it stands by now."""
+    """Records the result of each message, and updates the channel, which may have changed since the read."""
     channel = await channels.channel(connection, channel_id, lock=True)
     if channel is None or channel.state not in ACTIVE:
         if await deliveries.drop(connection, channel_id, now):
             await jobs.enqueue(connection, job.kind, job.key, run_at=now)
         return
     await _record_answers(connection, channel, sent, now)
-    for one in sent:
-        reply = one.reply
+    for message in sent:
+        delivery, reply = message.delivery, message.reply
         if reply is None:
-            await deliveries.finish_run(connection, one.delivery, "dropped", now)
+            await deliveries.finish_run(connection, delivery, "dropped", now)
             continue
-        tried = DeliveryTry(
-            one.at, reply.status, None if reply.ok else describe_failure(reply), reply.took_ms
+        attempt = DeliveryTry(
+            message.at, reply.status, None if reply.ok else describe_failure(reply), reply.took_ms
         )
         if reply.ok:
-            if await deliveries.finish_run(connection, one.delivery, "delivered", now, tried):
+            if await deliveries.finish_run(connection, delivery, "delivered", now, attempt):
                 await channels.mark_delivered(connection, channel_id, now)
-        elif not await _record_failure(connection, channel_id, one.delivery, tried, reply, now, drawn):
-            # Its job is wished for with the others': in one order.
+        elif not await _record_failure(connection, channel_id, delivery, attempt, reply, now, drawn):
+            # Its job was enqueued together with the other channels', in one order.
             return
     is_more = await _drop_old(connection, channel, now)
     if is_more is None:
         return
     # Last: from here on the job's row is locked.
-    again_at = now if is_more else await _again_at(connection, channel_id)
-    if again_at is not None:
-        # Behind whoever waits by now, however long its own have waited.
-        await jobs.enqueue(connection, job.kind, job.key, run_at=max(again_at, rest_at or now, now))
+    next_run_at = now if is_more else await _next_run_at(connection, channel_id)
+    if next_run_at is not None:
+        # Not before now: it queues behind other channels, however long its own messages have waited.
+        await jobs.enqueue(connection, job.kind, job.key, run_at=max(next_run_at, rest_at or now, now))
 
 
 async def _record_answers(
-    connection: Connection, channel: Channel, sent: Sequence[_Sent], now: datetime
+    connection: Connection, channel: Channel, sent: Sequence[_SentMessage], now: datetime
 ) -> None:
-    """What answers told of the target."""
-    replies = [one.reply for one in sent if one.reply is not None]
+    """Records how fast the target answered, and whether it proved that it wants messages."""
+    replies = [message.reply for message in sent if message.reply is not None]
     if replies:
         took_ms = channel.answers_ms
         for reply in replies:
             took_ms = smooth_answer_ms(took_ms, reply.took_ms)
-        proven_at = now if any(one.proves for one in sent) else None
+        proven_at = now if any(message.proves for message in sent) else None
         await channels.record_answer_time(connection, channel.id, took_ms, proven_at)
 
 
 async def _drop_old(connection: Connection, channel: Channel, now: datetime) -> bool | None:
-    """Whether there is more to drop. None: more waited than there is room for; it is said, and its job is
-    wished for with the others' who are told."""
+    """Whether there is more to drop. None: too many messages waited; the owner is alerted, which also
+    enqueues this job together with those of the other channels."""
     if channel.dropped_to:
         if await deliveries.drop(connection, channel.id, now, channel.dropped_to):
             return True
@@ -191,22 +192,22 @@ async def _drop_old(connection: Connection, channel: Channel, now: datetime) -> 
     if up_to is None:
         return False
     await channels.set_dropped_to(connection, channel.id, up_to)
-    said = (
+    text = (
         f"{_name(channel)} is sent to slower than alerts come: the oldest messages that wait are not sent "
         "there. They are in the inbox."
     )
-    await _say(connection, channel, said, now)
+    await _alert_owner(connection, channel, text, now)
     return None
 
 
-async def _say(connection: Connection, channel: Channel, said: str, now: datetime) -> None:
-    """Tells its owner, and has it run again."""
-    draft = Draft(channel.account_id, "service", channel.id, int(now.timestamp()), said)
-    told = await alerts.put(connection, [draft], now)
-    await deliveries.wish_and_run(connection, told, now, more=[channel.id])
+async def _alert_owner(connection: Connection, channel: Channel, text: str, now: datetime) -> None:
+    """Writes an alert for the channel's owner, and enqueues this job again."""
+    draft = Draft(channel.account_id, "service", channel.id, int(now.timestamp()), text)
+    written = await alerts.put(connection, [draft], now)
+    await deliveries.wish_and_run(connection, written, now, more=[channel.id])
 
 
-async def _again_at(connection: Connection, channel_id: int) -> datetime | None:
+async def _next_run_at(connection: Connection, channel_id: int) -> datetime | None:
     next_at = await deliveries.next_at(connection, channel_id)
     channel = await channels.channel(connection, channel_id)
     rests_until = None if channel is None else channel.rests_until
@@ -217,33 +218,36 @@ async def _record_failure(
     connection: Connection,
     channel_id: int,
     delivery: Delivery,
-    tried: DeliveryTry,
+    attempt: DeliveryTry,
     reply: PostReply,
     now: datetime,
     drawn: float,
 ) -> bool:
-    """Whether the channel is still told."""
+    """Records a failed attempt; returns whether the channel still gets messages."""
     channel = await channels.channel(connection, channel_id, lock=True)
     assert channel is not None
     is_last = delivery.tries + 1 >= MOST_TRIES
-    what: DeliveryEvent = "failed_last" if is_last else "failed"
+    delivery_event: DeliveryEvent = "failed_last" if is_last else "failed"
     since = failing_since(channel.failing_since, channel.rests_until, now)
-    on_end = channel.failures + 1 if since == channel.failing_since else 1
-    rests = timedelta(seconds=wait_s(on_end, drawn, reply.retry_after_s))
-    waits = timedelta(seconds=wait_s(delivery.tries + 1, drawn, reply.retry_after_s))
-    await deliveries.finish_run(connection, delivery, what, now, tried, None if is_last else now + waits)
+    failures = channel.failures + 1 if since == channel.failing_since else 1
+    channel_wait = timedelta(seconds=wait_s(failures, drawn, reply.retry_after_s))
+    message_wait = timedelta(seconds=wait_s(delivery.tries + 1, drawn, reply.retry_after_s))
+    retry_at = None if is_last else now + message_wait
+    await deliveries.finish_run(connection, delivery, delivery_event, now, attempt, retry_at)
     event: Event = "gone" if reply.status == _GONE else failure(channel.state, (now - since).total_seconds())
-    why = describe_failure(reply)
-    state = await channels.mark_failed(connection, channel_id, event, since, on_end, now + rests, why)
+    state = await channels.mark_failed(
+        connection, channel_id, event, since, failures, now + channel_wait, describe_failure(reply)
+    )
     if state in ACTIVE:
         return True
     await deliveries.drop(connection, channel_id, now)
-    await _say(connection, channel, _channel_text(channel, event, why), now)
+    await _alert_owner(connection, channel, _channel_text(channel, event, describe_failure(reply)), now)
     return False
 
 
 def _name(channel: Channel) -> str:
-    """The other channels of its owner are told it, too: of a url the host alone."""
+    """The channel's name for messages. The owner's other channels receive it too, so a url is cut to its
+    host."""
     where = channel.shown
     if channel.kind != "telegram":
         where = where.removeprefix("https://").removeprefix("http://").partition("/")[0]

@@ -1,15 +1,15 @@
-"""``calls``, of ``open``, every minute: looks how flags on tokens stand, settles those that are proved or
-whose time is over, and wishes for itself."""
+"""``calls``, key ``open``, every minute: measures open flags on tokens and resolves those that are proved or
+expired."""
 
 from datetime import UTC, datetime, timedelta
 
 import structlog
 
+from roundtrip.jobs.engine.head_barrier import has_index
 from roundtrip.jobs.engine.worker import Effect
-from roundtrip.services.community.flag_resolution import look
+from roundtrip.services.community.flag_resolution import review_flags
 from roundtrip.services.runtime.context import Context
 from roundtrip.store.community import flags as store
-from roundtrip.store.index import cursor
 from roundtrip.store.server import jobs
 from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
@@ -19,20 +19,14 @@ log = structlog.get_logger(__name__)
 
 
 async def calls(ctx: Context, job: Job) -> Effect:
-    """Looks first; the effect writes what came of it, each flag once."""
+    """Reads first; the effect writes each flag's result once. Without an index there are no flags."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    looked = await look(ctx) if await _is_followed(ctx) else None
+    review = await review_flags(ctx) if await has_index(ctx) else None
 
-    async def settle(connection: Connection) -> None:
-        if looked is not None and looked.flags:
-            written = await store.put(connection, looked.flags, now, looked.newest_s)
+    async def write(connection: Connection) -> None:
+        if review is not None and review.flags:
+            written = await store.put(connection, review.flags, now, review.newest_s)
             log.info("flags looked at", flags=written)
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=EVERY_S))
 
-    return settle
-
-
-async def _is_followed(ctx: Context) -> bool:
-    """Whether there is an index: before that there are no flags."""
-    async with ctx.pool.acquire() as connection:
-        return await cursor.cursor(connection) is not None
+    return write

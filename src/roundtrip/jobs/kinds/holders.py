@@ -1,5 +1,5 @@
-"""``holders``, of a token's address: reads on who holds a token that is too busy to be read while somebody
-waits."""
+"""``holders``, key: a token's address. Reads the holders of a token that is too busy to be read within a
+request."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -14,15 +14,15 @@ from roundtrip.store.server.jobs import Job
 from roundtrip.store.server.rows import Connection
 
 _SPENT = ("holders_budget", "budget_spent")
-"""Codes of a day's budget that is used up."""
+"""Error codes that mean the day's budget is spent."""
 _DAY_S = 86_400
 
 
 async def holders(ctx: Context, job: Job) -> Effect:
-    """One piece of it. Its effect keeps the piece, and wishes for the next one until there is none: a worker
-    that dies loses one piece. Tokens take turns: the next piece is due from now on, behind those that waited;
-    or, where the day's budget is spent, from when there is another one. Raises NotYet where it did not get
-    on, NodeFault, ReadFailed, ServiceFull."""
+    """Reads one piece. The effect stores it and enqueues the next one until none is left, so a worker that
+    dies loses one piece. Tokens take turns: the next piece is due now, behind the jobs that already wait; or,
+    when the day's budget is spent, when there is a new one. Raises NotYet when it made no progress,
+    NodeFault, ReadFailed, ServiceFull."""
     token = parse_address(job.key)
     try:
         piece = await book_reader.go_on(ctx, token)
@@ -39,7 +39,7 @@ async def holders(ctx: Context, job: Job) -> Effect:
             await books.forget(connection, token, piece.forget)
         if piece.kept is not None:
             await books.keep(connection, token, piece.kept)
-            # The large books are made here: they do not wait for the day to be over.
+            # Large books are written here, so the size limit is applied here and not only once a day.
             await books.prune_to(connection)
         # Last: from here on the job's row is locked.
         if not piece.done:
@@ -49,7 +49,7 @@ async def holders(ctx: Context, job: Job) -> Effect:
 
 
 def _tomorrow(ctx: Context, job: Job, full: ServiceFull) -> Effect:
-    """Wishes for it once there is a budget again: nothing failed, so no try is used up."""
+    """Enqueues the job for when there is a new budget. Nothing failed, so no try is used up."""
     now_s = ctx.now_s()
     wait_s = full.retry_after_s or _DAY_S - now_s % _DAY_S
     run_at = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=wait_s)

@@ -1,5 +1,5 @@
-"""``names``, of ``public``, every minute: counts which names and marks of wallets enough people gave, and
-wishes for itself."""
+"""``names``, key ``public``, every minute: determines which names and marks of wallets enough accounts
+gave."""
 
 import time
 from collections.abc import Callable
@@ -16,23 +16,23 @@ from roundtrip.store.server.rows import Connection
 
 EVERY_S = 60
 IDLE = 20
-"""So many times as long as counting took it waits at least: of very many marks that takes seconds."""
+"""The wait is at least this many times the count's duration: counting very many marks takes seconds."""
 
 
 async def names(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_counter) -> Effect:
-    """Counts in a transaction of its own: counted again, it comes to the same, and nobody waits for it.
-    ``clock``: seconds since any time; nobody sets it."""
+    """Counts in its own transaction, before the effect: the count is idempotent, and no other transaction
+    waits for it. ``clock``: a monotonic clock, in seconds."""
     began_s = clock()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection, connection.transaction():
-        stands = await cursor.cursor(connection)
-        # Without an index nobody is known to have traded: what was public stays.
-        if stands is not None:
-            await public_names.count(connection, now - OLD, stands.block.timestamp_s)
+        indexed = await cursor.cursor(connection)
+        # Without an index no trades are known: public names stay as they are.
+        if indexed is not None:
+            await public_names.count(connection, now - OLD, indexed.block.timestamp_s)
     took_s = clock() - began_s
 
-    async def wish(connection: Connection) -> None:
+    async def enqueue(connection: Connection) -> None:
         run_at = now + timedelta(seconds=max(EVERY_S, took_s * IDLE))
         await jobs.enqueue(connection, job.kind, job.key, run_at=run_at)
 
-    return wish
+    return enqueue

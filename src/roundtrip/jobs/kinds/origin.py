@@ -1,8 +1,8 @@
-"""``origin``, of a wallet's address: searches the archive for when it was first reached, where the index
-begins too late to know."""
+"""``origin``, key: a wallet's address. Searches the archive for the wallet's first transaction when that is
+before the index begins."""
 
 from roundtrip.domain.base.types import parse_address
-from roundtrip.jobs.engine.worker import Effect, NotYet, nothing
+from roundtrip.jobs.engine.worker import Effect, NotYet, do_nothing
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.wallets.origins import search_archive
 from roundtrip.store.index import origins
@@ -12,20 +12,20 @@ from roundtrip.store.server.rows import Connection
 
 
 async def origin(ctx: Context, job: Job) -> Effect:
-    """Searches up to where the index begins; where it is whole there is nothing to search. Raises NotYet when
-    it could not be found out, and NodeFault."""
+    """Searches the blocks before the index; an index that begins at block 0 leaves nothing to search. Raises
+    NotYet when the search found no answer, and NodeFault."""
     wallet = parse_address(job.key)
     async with ctx.pool.acquire() as connection:
-        known = await cursor(connection)
-    if known is None:
+        indexed = await cursor(connection)
+    if indexed is None:
         raise NotYet("the index has not begun")
-    if known.start_number == 0:
-        return nothing
-    found = await search_archive(ctx.node, wallet, known.start_number)
-    if found is None:
+    if indexed.start_number == 0:
+        return do_nothing
+    wallet_origin = await search_archive(ctx.node, wallet, indexed.start_number)
+    if wallet_origin is None:
         raise NotYet("it could not be found out")
 
     async def keep(connection: Connection) -> None:
-        await origins.keep_older(connection, wallet, found)
+        await origins.keep_older(connection, wallet, wallet_origin)
 
     return keep

@@ -1,6 +1,6 @@
-"""``prune``, of ``facts``, every day: drops the days that are no longer kept, by the chain's clock, or by
-ours where the chain's is ahead; books of holders that nobody asked for; what accounts were told; and answers
-kept for requests that are repeated."""
+"""``prune``, key ``facts``, every day: drops expired days of facts, holder books that were not requested for
+a while, old alerts, and the answers kept for repeated requests. Facts expire by the chain's clock, or by the
+system clock when the chain's is ahead."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -19,25 +19,25 @@ from roundtrip.sync.retention import retire_trades
 
 KEPT_DAYS: dict[Daily, int] = {"facts.transfer": 7, "facts.liquidity": 90}
 INSIDE_KEPT_DAYS = 8
-"""As long as they are written."""
+"""Insider records are updated for this many days."""
 TRADES_KEPT_DAYS = 90
-"""Before a day of them goes, positions are folded up to there."""
+"""Before a day of trades is dropped, it is folded into positions."""
 FAILED_KEPT = timedelta(days=7)
 
 
 async def prune(ctx: Context, job: Job) -> Effect:
-    """Nothing is read before. Each run makes one step: old days of one table go, or one day of trades. Then
-    it wishes for itself, at once where there may be more, else in a day. Where a table is in use just then,
-    it is tried again later."""
+    """Reads nothing before its effect. Each run makes one step: it drops old days of one table, or one day of
+    trades. The next run is enqueued for now when there may be more to drop, else for the next day. A table
+    that is in use makes the run fail, and it is retried."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
     async def step(connection: Connection) -> None:
         await jobs.forget_failed(connection, now - FAILED_KEPT)
         may_be_more = (
             await _drop_books(connection, now)
-            or await _forget_told(connection, now)
+            or await _drop_alerts(connection, now)
             or await practice.forget_repeats(connection, now - practice.REPEATS_KEPT)
-            or await _drop_some(connection, ctx)
+            or await _drop_facts(connection, ctx)
         )
         # Last: from here on the job's row is locked.
         run_at = now if may_be_more else now + timedelta(seconds=DAY_S)
@@ -47,28 +47,28 @@ async def prune(ctx: Context, job: Job) -> Effect:
 
 
 async def _drop_books(connection: Connection, now: datetime) -> bool:
-    """Whether there were books of holders to drop, which are kept by our clock alone."""
+    """Drops old holder books, by the system clock; returns whether there were any."""
     dropped = await books.prune(connection, now - books.KEPT_FOR)
     return dropped + await books.prune_to(connection) > 0
 
 
-async def _forget_told(connection: Connection, now: datetime) -> bool:
-    """Whether there was more of it than is taken away at once."""
+async def _drop_alerts(connection: Connection, now: datetime) -> bool:
+    """Drops old alerts and ended watches; returns whether there may be more than one step drops."""
     await watches.forget_ended(connection, now)
     await alert_cursor.forget(connection)
     return await alerts.forget(connection, now - timedelta(seconds=INBOX_S))
 
 
-async def _drop_some(connection: Connection, ctx: Context) -> bool:
-    """Whether there was something to drop. One step and no more: a table and the cursor stay locked until the
-    transaction ends, and folding a day of trades takes long."""
-    known = await cursor.cursor(connection)
-    if known is None:
+async def _drop_facts(connection: Connection, ctx: Context) -> bool:
+    """Drops old facts; returns whether there were any. Makes only one step: a table and the cursor stay
+    locked until the transaction ends, and folding a day of trades takes long."""
+    indexed = await cursor.cursor(connection)
+    if indexed is None:
         return False
-    # One block that claims to be of a far year must not make everything old.
-    now_s = min(known.block.timestamp_s, int(ctx.now_s()))
+    # A block whose timestamp is far in the future must not expire everything.
+    now_s = min(indexed.block.timestamp_s, int(ctx.now_s()))
     await insiders.forget(connection, now_s - INSIDE_KEPT_DAYS * DAY_S)
-    for table, kept in KEPT_DAYS.items():
-        if await partitions.drop_before(connection, table, partitions.day_of(now_s - kept * DAY_S)):
+    for table, days in KEPT_DAYS.items():
+        if await partitions.drop_before(connection, table, partitions.day_of(now_s - days * DAY_S)):
             return True
     return await retire_trades(connection, now_s - TRADES_KEPT_DAYS * DAY_S, ctx.contracts)

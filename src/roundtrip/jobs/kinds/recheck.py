@@ -1,9 +1,10 @@
-"""``recheck``, of a token's address: checks it as a caller would, because something changed that its last
-verdict stood on, or a board shows it; deep where the payload says so. It counts against nobody."""
+"""``recheck``, key: a token's address. Checks the token as a caller would, because something its last verdict
+was based on changed, or because a board shows it; a deep check when the payload says so. It counts against no
+caller's limits."""
 
 from roundtrip.domain.base.errors import NodeFault
-from roundtrip.jobs.engine.head_barrier import abreast
-from roundtrip.jobs.engine.worker import Effect, nothing
+from roundtrip.jobs.engine.head_barrier import wait_for_index_head
+from roundtrip.jobs.engine.worker import Effect, do_nothing
 from roundtrip.services.check.handler import run_check
 from roundtrip.services.check.schema import CheckParams
 from roundtrip.services.runtime.context import Context
@@ -11,13 +12,13 @@ from roundtrip.store.server.jobs import Job
 
 
 async def recheck(ctx: Context, job: Job) -> Effect:
-    """The check keeps its evidence itself; run twice, it keeps it twice, which is what happened. Raises
-    NotYet, and NodeFault also when the node left the verdict open: it is made again later."""
-    await abreast(ctx)
+    """The check stores its own evidence; a job that runs twice stores it twice. Raises NotYet, and NodeFault
+    also when the node left the verdict open, so that the job is retried."""
+    await wait_for_index_head(ctx)
     deep = "1" if job.payload.get("deep") is True else "0"
-    answered = await run_check(
+    answer = await run_check(
         ctx.for_caller("jobs", "checks", job.key), CheckParams(job.key, deep), requested=False
     )
-    if not answered.counted:
+    if not answer.counted:
         raise NodeFault("the verdict was left open")
-    return nothing
+    return do_nothing

@@ -1,5 +1,5 @@
-"""Listens to the Telegram bot: who starts it with a good code is told from then on. One process does it,
-whoever holds the lock; the others stand by."""
+"""Listens to the Telegram bot: a chat that starts it with a valid code receives alerts from then on. The
+process that holds the advisory lock listens; the others wait for the lock."""
 
 import asyncio
 from collections.abc import Callable
@@ -18,18 +18,18 @@ from roundtrip.store.server.errors import DATABASE_FAULTS
 from roundtrip.store.server.rows import Connection
 
 LOCK = 4663_0013
-"""The advisory lock of whoever listens."""
+"""The advisory lock of the listening process."""
 WAIT_S = 20
-"""How long one question waits for somebody to start the bot."""
+"""How long one getUpdates call waits for an update."""
 AGAIN_S = 5.0
 REFUSED_AGAIN_S = 60.0
 MOST_REFUSED = 1000
-"""Chats in that time; further ones are not answered."""
+"""Refused chats in ``REFUSED_AGAIN_S``; further ones get no answer."""
 log = structlog.get_logger(__name__)
 
 
 async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_S) -> None:
-    """Until it is cancelled; where there is no bot there is nothing to do."""
+    """Runs until it is cancelled; returns at once when no bot is configured."""
     if ctx.outward.bot is None:
         return
     while True:
@@ -40,51 +40,53 @@ async def link_chats(ctx: Context, again_s: float = AGAIN_S, wait_s: int = WAIT_
         except Exception as error:
             if is_cancelled():
                 raise asyncio.CancelledError from error
-            # Whatever it is: nobody else would begin this again.
+            # Any error: nothing else would restart this loop.
             log.warning("the Telegram bot cannot be listened to", error=describe_error(error))
         await asyncio.sleep(again_s)
 
 
 async def _listen(ctx: Context, telegram: ChatUpdates, connection: Connection, wait_s: int) -> None:
-    """As long as the lock is ours. Asked from the first update that Telegram still has: a code is good once,
-    so that what is heard twice does no harm."""
+    """Listens as long as this connection holds the lock. Starts at the first update that Telegram still has:
+    a code is valid once, so an update that is read twice does no harm."""
     after = 0
     refusals = Refusals(ctx.now_s)
     while True:
         await connection.fetchval("SELECT 1")
-        found, newest = await telegram.read_started(after, wait_s)
-        for started in found:
-            await _answer(ctx, telegram, started, refusals)
+        started, newest = await telegram.read_started(after, wait_s)
+        for chat in started:
+            await _answer(ctx, telegram, chat, refusals)
         after = newest
 
 
 class Refusals:
-    """Which chats were told lately that their code is not good: a stranger who goes on is not answered."""
+    """The chats that were recently refused for an invalid code: each is answered once a minute."""
 
     def __init__(self, now_s: Callable[[], float]) -> None:
         self._now_s = now_s
-        self._told_s: dict[int, float] = {}
+        self._refused_s: dict[int, float] = {}
 
-    def may(self, chat_id: int) -> bool:
-        """Whether to tell it now; then it is not told again for a while."""
+    def may_answer(self, chat_id: int) -> bool:
+        """Whether to answer the chat now; if so, the answer is recorded."""
         now_s = self._now_s()
-        self._told_s = {chat: at_s for chat, at_s in self._told_s.items() if now_s - at_s < REFUSED_AGAIN_S}
-        if chat_id in self._told_s or len(self._told_s) >= MOST_REFUSED:
+        self._refused_s = {
+            chat: at_s for chat, at_s in self._refused_s.items() if now_s - at_s < REFUSED_AGAIN_S
+        }
+        if chat_id in self._refused_s or len(self._refused_s) >= MOST_REFUSED:
             return False
-        self._told_s[chat_id] = now_s
+        self._refused_s[chat_id] = now_s
         return True
 
 
 async def _answer(ctx: Context, telegram: ChatUpdates, started: StartedChat, refusals: Refusals) -> None:
     try:
-        said = await link(ctx, started)
+        text = await link(ctx, started)
     except (RoundtripError, *DATABASE_FAULTS) as error:
         log.warning("a chat could not be linked", error=describe_error(error))
-        said = "That did not work just now: open the link again."
-    if said == NO_CODE and not refusals.may(started.chat_id):
+        text = "That did not work just now: open the link again."
+    if text == NO_CODE and not refusals.may_answer(started.chat_id):
         return
     try:
-        reply = await telegram.tell(started.chat_id, [said])
+        reply = await telegram.send_rows(started.chat_id, [text])
     except PostNotTried as error:
         log.warning("a chat could not be told", error=describe_error(error))
         return

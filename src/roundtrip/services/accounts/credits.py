@@ -1,4 +1,4 @@
-"""Calls past the day's limit that are paid for: what an account has, and payments that are counted."""
+"""Credits (paid calls beyond the day's limit): shows an account's balance, and redeems payments."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ from roundtrip.domain.accounts.credits import MOST_CREDITS, CreditPayment, Payme
 from roundtrip.domain.base.errors import CallerFault, NodeFault, RoundtripError
 from roundtrip.domain.base.types import Address, TxHash, plain_decimal
 from roundtrip.services.accounts.database import accounts
-from roundtrip.services.accounts.issue_key import Limits, limits
+from roundtrip.services.accounts.issue_key import Limits, present_limits
 from roundtrip.services.accounts.payments import not_final, own_raw, tx_in_a_block, why_none
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import Nothing
@@ -37,7 +37,7 @@ class PaymentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
 
     def tx_hash(self) -> TxHash:
-        """In lower case."""
+        """The hash in lower case."""
         return TxHash(self.tx.lower())
 
 
@@ -81,8 +81,8 @@ class Redeemed(msgspec.Struct, frozen=True):
     balance: Annotated[int, msgspec.Meta(description="As GET /v1/credits has it, with these.")]
 
 
-def pay(payments: Payments, usdg: Address) -> Pay:
-    """As answers tell it."""
+def present_payments(payments: Payments, usdg: Address) -> Pay:
+    """How to pay, as answers show it."""
     calls = payments.calls_per_usdg
     how = (
         f"Send usdg to {payments.pay_to} in a plain transfer, from the wallet that the key belongs to: one "
@@ -93,17 +93,17 @@ def pay(payments: Payments, usdg: Address) -> Pay:
     return Pay(payments.pay_to, usdg, SYMBOL, calls, how)
 
 
-_TRY_AGAIN_S = 1.0
+_RETRY_S = 1.0
 
 
 async def credits_status(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[CreditsStatus]:
-    """What the account has. Raises ServiceFull. Payments are open once that is written down: nobody is told
-    where to pay before it counts."""
+    """The account's balance and how to pay. Stores the pay-to address before it shows it, so that no payment
+    is sent before it counts. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         balance = await credits_store.balance(connection, account.id, _now_ms(ctx))
-        places = await credits_store.paid_to(connection)
+        spans = await credits_store.paid_to(connection)
     payments = ctx.payments
-    if payments is not None and not _is_open(places, payments):
+    if payments is not None and not _is_open(spans, payments):
         try:
             await open_payments(ctx, payments)
         except NodeFault:
@@ -113,56 +113,59 @@ async def credits_status(ctx: Context, params: Nothing, account: Account) -> Use
         CreditsStatus(
             open=payments is not None,
             balance=balance,
-            free=limits(ctx.allowances.key),
+            free=present_limits(ctx.allowances.key),
             holders=HolderLimits(
                 holder.per_minute, holder.per_day, min=ctx.holder_min, live=ctx.has_own_token
             ),
-            pay=None if payments is None else pay(payments, ctx.contracts.usdg),
+            pay=None if payments is None else present_payments(payments, ctx.contracts.usdg),
         )
     )
 
 
 async def redeem_payment(ctx: Context, params: PaymentParams, account: Account) -> UseCaseAnswer[Redeemed]:
-    """Counts a payment, once for ever. Raises CallerFault (not_open, already_used, no_such_tx, tx_failed,
-    no_payment), after each of which nothing is counted that was not before; NodeFault where the chain left
-    open whether it is a payment, ServiceFull."""
+    """Credits a payment; each payment counts only once. Raises CallerFault (not_open, already_used,
+    no_such_tx, tx_failed, no_payment), NodeFault when the node does not show whether it is a payment, and
+    ServiceFull. After an error nothing was credited."""
     tx_hash, meter = params.tx_hash(), Meter()
     if ctx.payments is None:
         raise CallerFault("not_open", "Payments are not open: every key is free up to its daily limit.")
     async with accounts(ctx) as connection:
         if await credits_store.is_counted(connection, tx_hash, account.id):
             raise _already_used()
-        places = await credits_store.paid_to(connection)
-    if not _is_open(places, ctx.payments):
-        places = await open_payments(ctx, ctx.payments)
-    paying = tx_in_a_block(await chain_payments.find(ctx.node, tx_hash, ctx.chain_id, meter))
-    amount_raw = own_raw(paying, ctx.contracts.usdg, account.wallet, places)
+        spans = await credits_store.paid_to(connection)
+    if not _is_open(spans, ctx.payments):
+        spans = await open_payments(ctx, ctx.payments)
+    payment = tx_in_a_block(await chain_payments.find(ctx.node, tx_hash, ctx.chain_id, meter))
+    amount_raw = own_raw(payment, ctx.contracts.usdg, account.wallet, spans)
     credited = calls_for(amount_raw, ctx.payments.calls_per_usdg)
     if not credited:
-        await _none_unless_used(ctx, tx_hash, why_none(paying, ctx, account.wallet, places, amount_raw))
+        await _refuse_payment(ctx, tx_hash, why_none(payment, ctx, account.wallet, spans, amount_raw))
     if credited > MOST_CREDITS:
         raise _too_many()
-    if not paying.is_final():
-        raise not_final(ctx, paying)
-    await chain_payments.confirm(ctx.node, paying, ctx.contracts.usdg, account.wallet, ctx.chain_id, meter)
-    balance = await _count(ctx, account, paying, amount_raw, credited)
+    if not payment.is_final():
+        raise not_final(ctx, payment)
+    await chain_payments.confirm(ctx.node, payment, ctx.contracts.usdg, account.wallet, ctx.chain_id, meter)
+    balance = await _credit(ctx, account, payment, amount_raw, credited)
     answer = Redeemed(credited, plain_decimal(amount_raw, USDG_DECIMALS), balance)
     return UseCaseAnswer(answer, meter=meter)
 
 
-async def _none_unless_used(ctx: Context, tx_hash: TxHash, why: str) -> None:
-    """Raises CallerFault (already_used, no_payment)."""
+async def _refuse_payment(ctx: Context, tx_hash: TxHash, why: str) -> None:
+    """Raises CallerFault: already_used if another account redeemed it, else no_payment."""
     async with accounts(ctx) as connection:
         used = await credits_store.is_counted(connection, tx_hash, None)
     raise _already_used() if used else CallerFault("no_payment", why)
 
 
-async def _count(ctx: Context, account: Account, paying: MinedPayment, amount_raw: int, credited: int) -> int:
-    """The balance, once it is written down. Raises CallerFault (already_used, no_payment), ServiceFull."""
-    payment = CreditPayment(paying.sent.hash, amount_raw, paying.block_number, paying.block_hash)
+async def _credit(
+    ctx: Context, account: Account, payment: MinedPayment, amount_raw: int, credited: int
+) -> int:
+    """Writes the payment; returns the new balance. Raises CallerFault (already_used, no_payment),
+    ServiceFull."""
+    record = CreditPayment(payment.sent.hash, amount_raw, payment.block_number, payment.block_hash)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        balance = await credits_store.redeem(connection, account.id, payment, credited, now)
+        balance = await credits_store.redeem(connection, account.id, record, credited, now)
         if balance is None:
             raise _already_used()
         if balance > MOST_CREDITS:
@@ -184,12 +187,12 @@ def _now_ms(ctx: Context) -> int:
     return int(ctx.now_s() * 1000)
 
 
-# --- where payments go -----------------------------------------------------------------------------
+# --- pay-to addresses ------------------------------------------------------------------------------
 
 
 async def open_payments(ctx: Context, payments: Payments) -> list[PayToSpan]:
-    """Writes down that payments go there from the next block on; all places. Raises NodeFault while the
-    newest block is not known, ServiceFull."""
+    """Stores that payments go to the configured address from the next block on. Returns all pay-to spans.
+    Raises NodeFault while the newest block is not known, and ServiceFull."""
     head = ctx.heads.current().block.number
     async with accounts(ctx) as connection:
         await credits_store.open_pay_to(connection, payments.pay_to, head)
@@ -197,24 +200,24 @@ async def open_payments(ctx: Context, payments: Payments) -> list[PayToSpan]:
 
 
 @contextlib.asynccontextmanager
-async def opening(ctx: Context, again_s: float = _TRY_AGAIN_S) -> AsyncIterator[None]:
-    """Opens payments in the background while the block of ``async with`` runs, where there are any to be
-    taken: as soon as chain and database are there."""
+async def open_payments_in_background(ctx: Context, retry_s: float = _RETRY_S) -> AsyncIterator[None]:
+    """Opens payments, if they are configured, in the background while the block of ``async with`` runs: as
+    soon as node and database are available."""
     if ctx.payments is None:
         yield
         return
-    async with run_in_background(_open(ctx, ctx.payments, again_s), "payments"):
+    async with run_in_background(_retry_opening(ctx, ctx.payments, retry_s), "payments"):
         yield
 
 
-async def _open(ctx: Context, payments: Payments, again_s: float) -> None:
+async def _retry_opening(ctx: Context, payments: Payments, retry_s: float) -> None:
     while True:
         try:
             await open_payments(ctx, payments)
             return
         except RoundtripError:
-            await asyncio.sleep(again_s)
+            await asyncio.sleep(retry_s)
 
 
-def _is_open(places: list[PayToSpan], payments: Payments) -> bool:
-    return any(one.address == payments.pay_to and one.to_block is None for one in places)
+def _is_open(spans: list[PayToSpan], payments: Payments) -> bool:
+    return any(span.address == payments.pay_to and span.to_block is None for span in spans)

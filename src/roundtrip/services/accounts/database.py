@@ -1,4 +1,4 @@
-"""The accounts' database, and what an account may do."""
+"""Access to the accounts' tables, and an account's call allowance."""
 
 import contextlib
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ _DATABASE_S = 5.0
 
 @contextlib.asynccontextmanager
 async def accounts(ctx: Context) -> AsyncIterator[Connection]:
-    """One transaction over the accounts. Raises ServiceFull (busy) where no database answers."""
+    """A connection in one transaction. Raises ServiceFull (busy) when the database is unavailable."""
     try:
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             yield connection
@@ -24,5 +24,5 @@ async def accounts(ctx: Context) -> AsyncIterator[Connection]:
 
 
 async def allowance_of(ctx: Context, wallet: Address) -> CallAllowance:
-    """How often a wallet's account may ask."""
+    """The call limits of a wallet's account: higher for a holder of the service's own token."""
     return ctx.allowances.holder if await ctx.is_holder(wallet) else ctx.allowances.key

@@ -1,4 +1,4 @@
-"""A key for a signature: the text to sign, and the key for whoever signed it."""
+"""Issues a key for a wallet's signature: first the text to sign, then the key."""
 
 import hashlib
 import hmac
@@ -34,7 +34,7 @@ from roundtrip.venues.abi import checksum_address
 
 MOST_LABEL = 64
 MOST_SIGNATURE_BYTES = 8192
-"""Of a contract wallet with many owners; a wallet's own has 65."""
+"""Enough for a contract wallet with many owners; a signature by a wallet's own key has 65."""
 AGENT_NAME_PATTERN = "^ *[A-Za-z0-9][A-Za-z0-9 ]*$"
 _HEX = re.compile(r"0x([0-9a-fA-F]{2})*")
 _CLAIM_DIGITS = 2 * sign_in.CLAIM_BYTES
@@ -56,7 +56,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ]
     label: Annotated[
         str,
-        # Counted once what is invisible is taken out.
+        # The length is checked after invisible characters are removed.
         msgspec.Meta(
             extra_json_schema={"maxLength": MOST_LABEL}, description="To tell this key from others."
         ),
@@ -102,7 +102,7 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bytes.fromhex(self.signature[2:])
 
     def claim_bytes(self) -> bytes | None:
-        """None: none was sent. Raises CallerFault (bad_input)."""
+        """The claim; None if none was sent. Raises CallerFault (bad_input)."""
         if self.claim is None:
             return None
         if not _CLAIM.fullmatch(self.claim):
@@ -110,14 +110,14 @@ class KeyParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return bytes.fromhex(self.claim)
 
     def cleaned_label(self) -> str:
-        """As it is kept; empty where there is none. Raises CallerFault (bad_input)."""
+        """The label as it is stored; may be empty. Raises CallerFault (bad_input)."""
         cleaned = names.clean(self.label, len(self.label))
         if len(cleaned) > MOST_LABEL:
             raise CallerFault("bad_input", f"label has more than {MOST_LABEL} characters.")
         return cleaned
 
     def agents_name(self) -> str | None:
-        """None: none was given. Raises CallerFault (bad_input)."""
+        """The agent's name; None if none was given. Raises CallerFault (bad_input)."""
         try:
             return None if self.name is None else agent_name(self.name)
         except ValueError as error:
@@ -178,12 +178,12 @@ class KeyMade(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def present_account(account: Account) -> MiteNamed:
-    """As answers name it."""
+    """The account as answers show it."""
     return MiteNamed(account.designation, account.wallet, account.is_agent)
 
 
-def limits(allowance: CallAllowance) -> Limits:
-    """As answers tell them."""
+def present_limits(allowance: CallAllowance) -> Limits:
+    """The limits as answers show them."""
     return Limits(allowance.per_minute, allowance.per_day)
 
 
@@ -191,48 +191,51 @@ _SECRET = "nonce"  # noqa: S105
 
 
 async def text_to_sign(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
-    """What the wallet signs for its next key. Raises CallerFault (bad_address), ServiceFull."""
-    return UseCaseAnswer(await to_sign(ctx, params.wallet()))
+    """The text that a wallet signs for its next key. Raises CallerFault (bad_address), ServiceFull."""
+    return UseCaseAnswer(await build_text_to_sign(ctx, params.wallet()))
 
 
 async def make_key(ctx: Context, params: KeyParams) -> UseCaseAnswer[KeyMade]:
-    """A key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
-    NodeFault where a contract had to be asked, ServiceFull."""
+    """Makes a key for the wallet that signed. Raises CallerFault (bad_input, bad_signature, too_many_keys),
+    NodeFault when a contract wallet cannot be called, and ServiceFull."""
     new = _NewKey(params.cleaned_label(), params.agent, params.agents_name(), keys.format_key(ctx.entropy()))
     meter = Meter()
-    wallet = await signed_in(ctx, params, meter)
-    # Before the key is there: what fails or is left behind it would take the key along, unseen.
+    wallet = await verify_signature(ctx, params, meter)
+    # Read before the key is stored: an error after that would lose a key that was never shown.
     allowance = await allowance_of(ctx, wallet.address)
     async with accounts(ctx) as connection:
-        account = await _keep(ctx, connection, wallet, new)
-    return UseCaseAnswer(KeyMade(new.key, True, present_account(account), limits(allowance)), meter=meter)
+        account = await _store_key(ctx, connection, wallet, new)
+    answer = KeyMade(new.key, True, present_account(account), present_limits(allowance))
+    return UseCaseAnswer(answer, meter=meter)
 
 
-async def to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
-    """What a wallet signs for this. Raises ServiceFull."""
-    wallet, secret = await _wallet(ctx, address)
-    asker, window, claim = _asker(ctx), sign_in.window(ctx.now_s()), ctx.entropy()
-    message = sign_in.text(asker, wallet, secret, window, purpose)
-    claim_message = sign_in.text(asker, wallet, secret, window, purpose, claim)
+async def build_text_to_sign(ctx: Context, address: Address, purpose: str = sign_in.FOR_A_KEY) -> TextToSign:
+    """The texts that a wallet can sign for a purpose. Raises ServiceFull."""
+    wallet, secret = await _read_wallet(ctx, address)
+    site, window, claim = _site(ctx), sign_in.window(ctx.now_s()), ctx.entropy()
+    message = sign_in.text(site, wallet, secret, window, purpose)
+    claim_message = sign_in.text(site, wallet, secret, window, purpose, claim)
     return TextToSign(message, PERSONAL_SIGN, claim.hex(), claim_message)
 
 
-async def signed_in(
+async def verify_signature(
     ctx: Context, params: KeyParams, meter: Meter, purpose: str = sign_in.FOR_A_KEY
 ) -> sign_in.SignInWallet:
-    """The wallet as it stood when it signed a text that is good now. Raises CallerFault (bad_input,
-    bad_signature), NodeFault where a contract had to be asked, ServiceFull."""
+    """Checks that the wallet signed a text that is valid now. Returns the wallet as it was when it signed.
+    Raises CallerFault (bad_input, bad_signature), NodeFault when a contract wallet cannot be called, and
+    ServiceFull."""
     signature, claim = params.signature_bytes(), params.claim_bytes()
-    wallet, secret = await _wallet(ctx, params.wallet())
-    asker, now_s = _asker(ctx), ctx.now_s()
-    plain = _hashes(sign_in.valid_texts(asker, wallet, secret, now_s, purpose))
+    wallet, secret = await _read_wallet(ctx, params.wallet())
+    site, now_s = _site(ctx), ctx.now_s()
+    plain = _hashes(sign_in.valid_texts(site, wallet, secret, now_s, purpose))
     claimed = (
-        [] if claim is None else _hashes(sign_in.valid_texts(asker, wallet, secret, now_s, purpose, claim))
+        [] if claim is None else _hashes(sign_in.valid_texts(site, wallet, secret, now_s, purpose, claim))
     )
-    # By the wallet's own key first, which costs no trip: also of one that runs a contract's code (EIP-7702).
+    # The wallet's own key first: that needs no request, and a wallet that delegates to a contract (EIP-7702)
+    # still has its key.
     if any(signatures.recover_signer(hashed, signature) == wallet.address for hashed in (*plain, *claimed)):
         return wallet
-    # A contract's approval may be public: it is worth something only to whoever holds the text's claim.
+    # A contract's approval may be public, so it counts only together with the secret claim of the text.
     if not claimed or not await _contract_accepts(ctx, wallet.address, claimed, signature, meter):
         raise bad_signature()
     return wallet
@@ -240,7 +243,7 @@ async def signed_in(
 
 @dataclass(frozen=True, slots=True)
 class _NewKey:
-    """What is asked for beside the key. It is never shown by accident."""
+    """A key to store, with its label and agent tag. Its repr does not show the key."""
 
     label: str
     agent: bool
@@ -251,15 +254,15 @@ class _NewKey:
         return "_New(...)"
 
 
-async def _wallet(ctx: Context, address: Address) -> tuple[sign_in.SignInWallet, bytes]:
-    """As it stands now, and the secret that its texts are made from."""
+async def _read_wallet(ctx: Context, address: Address) -> tuple[sign_in.SignInWallet, bytes]:
+    """The wallet as it is now, and the secret that its texts are derived from."""
     async with accounts(ctx) as connection:
         secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
-        made = await accounts_store.keys_made(connection, address)
-    return sign_in.SignInWallet(address, checksum_address(address), made), secret
+        keys_made = await accounts_store.keys_made(connection, address)
+    return sign_in.SignInWallet(address, checksum_address(address), keys_made), secret
 
 
-def _asker(ctx: Context) -> sign_in.SignInSite:
+def _site(ctx: Context) -> sign_in.SignInSite:
     return sign_in.SignInSite(ctx.public_url, ctx.chain_id)
 
 
@@ -270,52 +273,52 @@ def _hashes(texts: Sequence[str]) -> list[bytes]:
 async def _contract_accepts(
     ctx: Context, wallet: Address, hashes: Sequence[bytes], signature: bytes, meter: Meter
 ) -> bool:
-    at = ctx.heads.current().block
-    return await signatures.contract_accepts(ctx.node, at, wallet, hashes, signature, meter)
+    block = ctx.heads.current().block
+    return await signatures.contract_accepts(ctx.node, block, wallet, hashes, signature, meter)
 
 
-async def _keep(ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, new: _NewKey) -> Account:
+async def _store_key(
+    ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, new: _NewKey
+) -> Account:
     """Writes the key in the transaction of ``connection``. Raises CallerFault (bad_signature,
     too_many_keys)."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    found = await lock_account(ctx, connection, wallet, now)
-    if await accounts_store.live_count(connection, found.account.id) >= keys.MOST_LIVE:
+    account = (await lock_account(ctx, connection, wallet, now)).account
+    if await accounts_store.live_count(connection, account.id) >= keys.MOST_LIVE:
         raise CallerFault(
             "too_many_keys", f"This wallet has {keys.MOST_LIVE} live keys: one has to be revoked first."
         )
     hashed, start = keys.hash_of(new.key), keys.start_of(new.key)
-    await accounts_store.add_key(connection, found.account.id, hashed, start, new.label, now)
-    if not new.agent:
-        return found.account
-    return await league.tag(connection, found.account.id, new.name, now)
+    await accounts_store.add_key(connection, account.id, hashed, start, new.label, now)
+    return await league.tag(connection, account.id, new.name, now) if new.agent else account
 
 
 async def lock_account(
     ctx: Context, connection: Connection, wallet: sign_in.SignInWallet, now: datetime
 ) -> accounts_store.AccountRecord:
-    """The wallet's account, made where it had none. Of several that come at once with texts of the same count
-    of keys, the first has it. Raises CallerFault (bad_signature)."""
-    found = await accounts_store.lock_account(
+    """Locks the wallet's account, and creates it if there is none. Of concurrent requests with texts of the
+    same key count only the first succeeds. Raises CallerFault (bad_signature)."""
+    record = await accounts_store.lock_account(
         connection, wallet.address, _designations(ctx), now, ctx.heads.last_number()
     )
-    if found.keys_made != wallet.keys_made:
+    if record.keys_made != wallet.keys_made:
         raise bad_signature()
-    if found.is_new and ctx.address is not None:
+    if record.is_new and ctx.address is not None:
         await _count_account(ctx, connection, ctx.address, now)
-    return found
+    return record
 
 
 async def _count_account(ctx: Context, connection: Connection, address: str, now: datetime) -> None:
-    """Bounds the new accounts of an address. Only a keyed hash of it is kept, for the day. Raises
-    LimitReached (rate_limited), with which the account is not made."""
+    """Limits the new accounts of a network address in a day. Only a keyed hash of the address is stored, for
+    the day. Raises LimitReached (rate_limited), which rolls the new account back."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
     hashed = hmac.digest(secret, f"account from {address}".encode(), hashlib.sha256)
-    most = ctx.allowances.address.accounts
-    if await accounts_store.made_from(connection, hashed, now.date()) > most:
+    limit = ctx.allowances.address.accounts
+    if await accounts_store.made_from(connection, hashed, now.date()) > limit:
         midnight = datetime.combine(now.date() + timedelta(days=1), time(), UTC)
         wait_s = int((midnight - now).total_seconds()) + 1
-        said = f"Your address made {most} new accounts today, and may make no more before midnight UTC."
-        raise LimitReached("rate_limited", said, wait_s, ctx.allowances.anonymous.per_minute)
+        text = f"Your address made {limit} new accounts today, and may make no more before midnight UTC."
+        raise LimitReached("rate_limited", text, wait_s, ctx.allowances.anonymous.per_minute)
 
 
 def _designations(ctx: Context) -> Iterator[str]:
@@ -323,7 +326,7 @@ def _designations(ctx: Context) -> Iterator[str]:
 
 
 def bad_signature() -> CallerFault:
-    """For all that was signed wrongly, or too late, or once before."""
+    """The error for a signature that is wrong, too late or already used."""
     return CallerFault(
         "bad_signature",
         "That is not this wallet's signature of a text that is good now. Ask for one at POST /v1/keys/nonce, "

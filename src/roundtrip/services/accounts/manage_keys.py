@@ -1,4 +1,4 @@
-"""The keys and sessions of an account, for whoever is signed in to the pages."""
+"""Lists, makes and ends an account's keys and sessions, for a session of the console."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -16,7 +16,7 @@ from roundtrip.store.accounts.accounts import Key
 from roundtrip.store.server.rows import Connection
 
 from .database import accounts
-from .issue_key import MOST_LABEL, KeyParams, TextToSign, make_key, to_sign
+from .issue_key import MOST_LABEL, KeyParams, TextToSign, build_text_to_sign, make_key
 from .sessions import SessionParams
 
 MOST_REVOKED = 20
@@ -99,10 +99,10 @@ class Usage(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def own_keys(ctx: Context, params: SessionParams, account: Account) -> UseCaseAnswer[OwnKeys]:
-    """All that is live, and the keys that were. Raises CallerFault (bad_key), ServiceFull."""
+    """Live keys and sessions, and revoked keys. Raises CallerFault (bad_key), ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
-        this = await _this(connection, account, params.session, now)
+        session_id = await _check_session(connection, account, params.session, now)
         live = await accounts_store.live_keys(connection, account.id)
         revoked = await accounts_store.revoked_keys(connection, account.id, MOST_REVOKED)
         sessions = await accounts_store.live_sessions(connection, account.id, now)
@@ -111,26 +111,25 @@ async def own_keys(ctx: Context, params: SessionParams, account: Account) -> Use
             text=_keys_text(len(live)),
             wallet=account.wallet,
             most_live=keys.MOST_LIVE,
-            live=[_own(one) for one in live],
-            revoked=[_own(one) for one in revoked],
-            sessions=[_session(one, this) for one in sessions],
+            live=[_present_key(key) for key in live],
+            revoked=[_present_key(key) for key in revoked],
+            sessions=[_present_session(session, session_id) for session in sessions],
         )
     )
 
 
 async def own_key_text(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[TextToSign]:
-    """What the account's wallet signs for its next key. Raises ServiceFull."""
-    return UseCaseAnswer(await to_sign(ctx, account.wallet, sign_in.FOR_A_KEY))
+    """The text that the account's wallet signs for its next key. Raises ServiceFull."""
+    return UseCaseAnswer(await build_text_to_sign(ctx, account.wallet, sign_in.FOR_A_KEY))
 
 
 async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> UseCaseAnswer[NewKey]:
-    """A key for the wallet of the account, which signs for it as it does everywhere: who has got hold of a
-    session has no key yet. A signature makes one key, so that a form that is sent again makes none. Raises
-    CallerFault (bad_input, bad_signature, too_many_keys), NodeFault where a contract had to be asked,
-    ServiceFull."""
-    wanted = KeyParams(account.wallet, params.signature, params.label, claim=params.claim or None)
+    """Makes a key for the account's wallet, which has to sign for it: a stolen session alone makes no key. A
+    signature makes only one key, so a form that is sent twice makes one. Raises CallerFault (bad_input,
+    bad_signature, too_many_keys), NodeFault when a contract wallet cannot be called, and ServiceFull."""
+    key_params = KeyParams(account.wallet, params.signature, params.label, claim=params.claim or None)
     try:
-        made = await make_key(ctx, wanted)
+        response = await make_key(ctx, key_params)
     except CallerFault as fault:
         if fault.code != "bad_signature":
             raise
@@ -139,74 +138,72 @@ async def make_own_key(ctx: Context, params: NewKeyParams, account: Account) -> 
             "No key was made: the signature is not of this account's wallet, or is too old, or made a key "
             "before. Each signature makes one.",
         ) from None
-    return UseCaseAnswer(NewKey(made.answer.key, wanted.cleaned_label()), meter=made.meter)
+    return UseCaseAnswer(NewKey(response.answer.key, key_params.cleaned_label()), meter=response.meter)
 
 
 async def end_own(ctx: Context, params: EndParams, account: Account) -> UseCaseAnswer[EndedKeys]:
-    """Ends a key or a session of the account: from now on it is refused. Raises CallerFault (bad_key,
-    not_found), ServiceFull."""
+    """Ends a key or a session of the account. Raises CallerFault (bad_key, not_found), ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
-        await _this(connection, account, params.session, now)
-        found = await accounts_store.key_of(connection, account.id, params.id)
-        if found is None:
+        await _check_session(connection, account, params.session, now)
+        key = await accounts_store.key_of(connection, account.id, params.id)
+        if key is None:
             raise CallerFault("not_found", "Your account has no such key or session.")
-        was_live = await accounts_store.revoke(connection, found.id, now)
-    what = f"The key {found.start}…" if found.kind == "key" else "The session"
-    done = "is revoked" if found.kind == "key" else "is ended"
-    return UseCaseAnswer(EndedKeys(f"{what} {done}." if was_live else f"{what} {done} already."))
+        was_live = await accounts_store.revoke(connection, key.id, now)
+    text = f"The key {key.start}… is revoked" if key.kind == "key" else "The session is ended"
+    return UseCaseAnswer(EndedKeys(f"{text}." if was_live else f"{text} already."))
 
 
 async def sign_out_everywhere(
     ctx: Context, params: SessionParams, account: Account
 ) -> UseCaseAnswer[EndedKeys]:
-    """Ends every session of the account, the one that asks, too; keys stay. Raises CallerFault (bad_key),
-    ServiceFull."""
+    """Ends every session of the account, including the caller's; keys stay live. Raises CallerFault
+    (bad_key), ServiceFull."""
     now = _now(ctx)
     async with accounts(ctx) as connection:
-        await _this(connection, account, params.session, now)
+        await _check_session(connection, account, params.session, now)
         await accounts_store.end_sessions(connection, account.id, now)
     return UseCaseAnswer(EndedKeys("You are signed out everywhere."))
 
 
 async def own_usage(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Usage]:
-    """Calls of the last days. Raises ServiceFull."""
+    """Calls a day of the last days. Raises ServiceFull."""
     today = _now(ctx).date()
     async with accounts(ctx) as connection:
-        days = await accounts_store.calls_by_day(connection, account.id, today, _DAYS)
-    told = [DayCalls(day.isoformat(), calls) for day, calls in days]
-    total = sum(one.calls for one in told)
+        counts = await accounts_store.calls_by_day(connection, account.id, today, _DAYS)
+    days = [DayCalls(day.isoformat(), calls) for day, calls in counts]
+    total = sum(day.calls for day in days)
     text = (
         f"{total} {'call' if total == 1 else 'calls'} in {_DAYS} days, all keys and sessions together. "
         "Days are of UTC; calls that count against the minute only are not in it."
     )
-    return UseCaseAnswer(Usage(text, told))
+    return UseCaseAnswer(Usage(text, days))
 
 
-async def _this(connection: Connection, account: Account, session: str, now: datetime) -> int:
-    """The number of the session that asks. Keys and sessions are a person's to end: a key that was leaked
-    ends none. Raises CallerFault (bad_key)."""
+async def _check_session(connection: Connection, account: Account, session: str, now: datetime) -> int:
+    """The id of the caller's session. Only a session can end keys and sessions: a leaked key cannot. Raises
+    CallerFault (bad_key)."""
     hashed = keys.hash_of(session) if keys.is_session(session) else b""
-    found = await accounts_store.session_id(connection, account.id, hashed, now)
-    if found is None:
+    session_id = await accounts_store.session_id(connection, account.id, hashed, now)
+    if session_id is None:
         raise CallerFault("bad_key", "You are not signed in any more.")
-    return found
+    return session_id
 
 
 def _now(ctx: Context) -> datetime:
     return datetime.fromtimestamp(ctx.now_s(), UTC)
 
 
-def _own(one: Key) -> OwnKey:
-    return OwnKey(one.id, one.start, one.label, one.made_at, one.revoked_at)
+def _present_key(key: Key) -> OwnKey:
+    return OwnKey(key.id, key.start, key.label, key.made_at, key.revoked_at)
 
 
-def _session(one: Key, this: int) -> OwnSession:
-    assert one.expires_at is not None
-    return OwnSession(one.id, one.made_at, one.expires_at, one.id == this)
+def _present_session(session: Key, own_id: int) -> OwnSession:
+    assert session.expires_at is not None
+    return OwnSession(session.id, session.made_at, session.expires_at, session.id == own_id)
 
 
 def _keys_text(live: int) -> str:
-    left = keys.MOST_LIVE - live
-    stand = "No key is live." if not live else "1 key is live." if live == 1 else f"{live} keys are live."
-    return f"{stand} You can make {left} more." if left > 0 else f"{stand} Revoke one to make another."
+    room = keys.MOST_LIVE - live
+    count = "No key is live." if not live else "1 key is live." if live == 1 else f"{live} keys are live."
+    return f"{count} You can make {room} more." if room > 0 else f"{count} Revoke one to make another."

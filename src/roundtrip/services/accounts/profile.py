@@ -1,4 +1,4 @@
-"""What an account knows of itself."""
+"""Shows an account its own state."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -12,10 +12,10 @@ from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import AnswerText
 from roundtrip.store.accounts import accounts as accounts_store
 from roundtrip.store.accounts import credits as credits_store
-from roundtrip.store.community import flags as calls
+from roundtrip.store.community import flags as flags_store
 
 from .database import accounts, allowance_of
-from .issue_key import Limits, limits
+from .issue_key import Limits, present_limits
 
 
 class KeyListed(msgspec.Struct, frozen=True, rename="camel"):
@@ -69,15 +69,15 @@ class MyMite(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def my_mite(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[MyMite]:
-    """The account as it stands. Raises ServiceFull."""
+    """The account with its keys, limits, calls and flags. Raises ServiceFull."""
     now_s = ctx.now_s()
     today = datetime.fromtimestamp(now_s, UTC).date()
     async with accounts(ctx) as connection:
         record = await accounts_store.read_account(connection, account.id)
         used = await accounts_store.calls_on(connection, account.id, today)
         live = await accounts_store.live_keys(connection, account.id)
-        score = (await calls.scores(connection, [account.id]))[account.id]
-        paid = await credits_store.balance(connection, account.id, int(now_s * 1000))
+        score = (await flags_store.scores(connection, [account.id]))[account.id]
+        credits = await credits_store.balance(connection, account.id, int(now_s * 1000))
     allowance = await allowance_of(ctx, account.wallet)
     answer = MyMite(
         text="",
@@ -91,24 +91,24 @@ async def my_mite(ctx: Context, params: Nothing, account: Account) -> UseCaseAns
         decided=score.decided,
         base_rate=score.base_rate,
         ahead_of_chance=score.is_ahead,
-        limits=limits(allowance),
+        limits=present_limits(allowance),
         used_today=used,
         remaining_today=max(0, allowance.per_day - used),
-        credits=paid,
+        credits=credits,
         made_at=record.made_at,
         live_keys=len(live),
-        keys=[KeyListed(one.start, one.label, one.made_at) for one in live],
+        keys=[KeyListed(key.start, key.label, key.made_at) for key in live],
     )
     return UseCaseAnswer(msgspec.structs.replace(answer, text=_text(answer)))
 
 
 def _text(answer: MyMite) -> str:
-    who = "an agent, the account" if answer.agent else "the account"
-    called = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
+    noun = "an agent, the account" if answer.agent else "the account"
+    name = f', "{answer.agent_name}",' if answer.agent and answer.agent_name else ""
     paid = f" {answer.credits} more are paid for." if answer.credits else ""
     keys = "One key of it is" if answer.live_keys == 1 else f"{answer.live_keys} keys of it are"
     return (
-        f"{answer.designation}{called} is {who} of {answer.wallet}, of level {answer.level}. "
+        f"{answer.designation}{name} is {noun} of {answer.wallet}, of level {answer.level}. "
         f"{_flags_text(answer)} It may make {answer.limits.per_minute} calls a minute and "
         f"{answer.limits.per_day} a day, of which {answer.remaining_today} are left today.{paid} "
         f"{keys} live; {MOST_LIVE} can be."
@@ -119,8 +119,8 @@ def _flags_text(answer: MyMite) -> str:
     if not answer.decided:
         return "None of its flags is decided yet."
     flags = "flag" if answer.decided == 1 else "flags"
-    said = f"{answer.proved} of {answer.decided} {flags} proved right"
+    text = f"{answer.proved} of {answer.decided} {flags} proved right"
     if answer.base_rate is None:
-        return f"{said}."
-    than = "" if answer.ahead_of_chance else ", so it is not ahead of chance"
-    return f"{said}; of tokens drawn by chance it was {answer.base_rate:.0%}{than}."
+        return f"{text}."
+    comparison = "" if answer.ahead_of_chance else ", so it is not ahead of chance"
+    return f"{text}; of tokens drawn by chance it was {answer.base_rate:.0%}{comparison}."

@@ -1,4 +1,4 @@
-"""Who is signed in to the pages: a key of its own that a cookie carries, for one signature."""
+"""Sessions of the console: a separate key in a cookie, made for one signature."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -13,11 +13,19 @@ from roundtrip.services.support.wallet_params import WalletParams
 from roundtrip.store.accounts import accounts as accounts_store
 
 from .database import accounts
-from .issue_key import KeyParams, MiteNamed, TextToSign, lock_account, present_account, signed_in, to_sign
+from .issue_key import (
+    KeyParams,
+    MiteNamed,
+    TextToSign,
+    build_text_to_sign,
+    lock_account,
+    present_account,
+    verify_signature,
+)
 
 LIFETIME_S = 14 * 86_400
 MOST_SESSIONS = 10
-"""Of one account; the oldest ends when one more begins."""
+"""The most sessions of one account; when another begins, the oldest ends."""
 
 
 class SessionBegun(msgspec.Struct, frozen=True, rename="camel"):
@@ -41,22 +49,23 @@ class SessionEnded(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def session_text(ctx: Context, params: WalletParams) -> UseCaseAnswer[TextToSign]:
-    """What the wallet signs to sign in. Raises CallerFault (bad_address), ServiceFull."""
-    return UseCaseAnswer(await to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
+    """The text that a wallet signs to sign in. Raises CallerFault (bad_address), ServiceFull."""
+    return UseCaseAnswer(await build_text_to_sign(ctx, params.wallet(), sign_in.FOR_A_SESSION))
 
 
 async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[SessionBegun]:
-    """A session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault where a
-    contract had to be asked, ServiceFull."""
+    """Begins a session for the wallet that signed. Raises CallerFault (bad_input, bad_signature), NodeFault
+    when a contract wallet cannot be called, and ServiceFull."""
     meter, now = Meter(), datetime.fromtimestamp(ctx.now_s(), UTC)
-    wallet = await signed_in(ctx, params, meter, sign_in.FOR_A_SESSION)
-    session, ends = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX), now + timedelta(seconds=LIFETIME_S)
+    wallet = await verify_signature(ctx, params, meter, sign_in.FOR_A_SESSION)
+    session = keys.format_key(ctx.entropy(), keys.SESSION_PREFIX)
+    ends_at = now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
-        found = await lock_account(ctx, connection, wallet, now)
-        await accounts_store.end_sessions(connection, found.account.id, now, left=MOST_SESSIONS - 1)
+        account = (await lock_account(ctx, connection, wallet, now)).account
+        await accounts_store.end_sessions(connection, account.id, now, left=MOST_SESSIONS - 1)
         hashed, start = keys.hash_of(session), keys.start_of(session)
-        await accounts_store.add_key(connection, found.account.id, hashed, start, "", now, ends)
-    return UseCaseAnswer(SessionBegun(session, present_account(found.account), ends), meter=meter)
+        await accounts_store.add_key(connection, account.id, hashed, start, "", now, ends_at)
+    return UseCaseAnswer(SessionBegun(session, present_account(account), ends_at), meter=meter)
 
 
 async def end_session(ctx: Context, params: SessionParams, account: Account) -> UseCaseAnswer[SessionEnded]:

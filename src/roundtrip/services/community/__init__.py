@@ -1,1 +1,1 @@
-"""Marks on wallets and flags on tokens, by users."""
+"""Users' marks on wallets and flags on tokens."""

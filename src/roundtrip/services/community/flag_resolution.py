@@ -1,4 +1,4 @@
-"""Looks how flags stand: by facts, and by one trip to the node for all that have to be priced."""
+"""Reviews waiting flags: by facts, and by one batch to the node for all that must be priced."""
 
 import contextlib
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from roundtrip.chain.simulate.balance_slots import BalanceSlot, Layout
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.check.evidence import RefusedCall
 from roundtrip.domain.community import flag_calls
-from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag, next_state
+from roundtrip.domain.community.flag_calls import FlaggedToken, FlagReading, TradedSinceFlag
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import reading
 from roundtrip.services.valuation.holdings import HoldingToSell, SellValue
@@ -24,44 +24,47 @@ from roundtrip.store.index.addresses import id_of, ids_of
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.rows import Connection
 
-from .flag_token import others
+from .flag_token import without_kin
 
 MOST_LOOKED = 200
 MOST_PRICED = 40
-"""So many flags a run, and so many of them by a sell: a fair trip for the node. The others come first the
-next time."""
+"""The most flags a run reviews, and the most of them that it prices by a sell in one node batch. The others
+come first in the next run."""
 
 
 @dataclass(frozen=True, slots=True)
 class FlagRun:
-    """What a run came to, and up to which second of the chain."""
+    """The reviews of one run, and the time of the chain that they reach."""
 
     flags: tuple[FlagReview, ...]
     newest_s: int
 
 
-async def look(ctx: Context, prices: TokenPricing = PRICES) -> FlagRun:
-    """How flags stand that wait, those that nobody looked at for longest first. Nothing is written. Raises
+async def review_flags(ctx: Context, prices: TokenPricing = PRICES) -> FlagRun:
+    """Reviews waiting flags, those that were not reviewed for longest first. Writes nothing. Raises
     ServiceFull."""
-    async with reading(ctx) as (connection, stands):
+    async with reading(ctx) as (connection, indexed):
         waiting = await store.waiting(connection, MOST_LOOKED)
-        looked = [await _by_facts(connection, flag, stands) for flag in waiting]
-    to_price = [one for one in looked if one.to_price]
-    dropped = {one.flag.id for one in to_price[MOST_PRICED:]}
-    readings = await _readings(ctx, [one.flag for one in to_price[:MOST_PRICED]], prices)
-    async with reading(ctx) as (connection, stands):
-        found = [
-            await _by_price(ctx, connection, one, readings[one.flag.id]) if one.flag.id in readings else one
-            for one in looked
-            if one.flag.id not in dropped
+        by_facts = [await _apply_facts(connection, flag, indexed) for flag in waiting]
+    to_price = [progress for progress in by_facts if progress.to_price]
+    postponed = {progress.flag.id for progress in to_price[MOST_PRICED:]}
+    prices_now = await _read_prices(ctx, [progress.flag for progress in to_price[:MOST_PRICED]], prices)
+    async with reading(ctx) as (connection, indexed):
+        reviewed = [
+            await _apply_price(ctx, connection, progress, prices_now[progress.flag.id])
+            if progress.flag.id in prices_now
+            else progress
+            for progress in by_facts
+            if progress.flag.id not in postponed
         ]
-    newest_s = stands.block.timestamp_s
-    return FlagRun(tuple(_review_at_end(one, newest_s) for one in found), newest_s)
+    newest_s = indexed.block.timestamp_s
+    return FlagRun(tuple(_finish_review(progress, newest_s) for progress in reviewed), newest_s)
 
 
 @dataclass(frozen=True, slots=True)
 class _FlagProgress:
-    """A flag on its way: what happened to it, if anything did."""
+    """A flag under review, and its event, if there is one. ``answered_s``: the latest time of the chain for
+    which facts or a price gave an answer."""
 
     flag: WaitingFlag
     to_price: bool = False
@@ -71,36 +74,36 @@ class _FlagProgress:
     proof: FlagProof | None = None
 
 
-def _review_at_end(one: _FlagProgress, newest_s: int) -> FlagReview:
-    """With what its time makes of it where nothing else did."""
-    flag = one.flag
-    known = [at_s for at_s in (flag.week.answered_s, one.answered_s) if at_s is not None]
-    week = flag_calls.FlagWeek(flag.week.at_s, flag.week.ends_s, max(known, default=None))
-    event = one.event
-    if event in (None, "fell", "fits") and (ended := week.end(newest_s)) is not None:
-        event = ended
-    state = flag.state if event is None else next_state(flag.state, event)
-    seen = one.seen if state == "seen" else None
-    proof = one.proof if state == "proved" else None
+def _finish_review(progress: _FlagProgress, newest_s: int) -> FlagReview:
+    """The flag's review; the end of its week decides where no event did."""
+    flag = progress.flag
+    answers_s = [at_s for at_s in (flag.week.answered_s, progress.answered_s) if at_s is not None]
+    week = flag_calls.FlagWeek(flag.week.at_s, flag.week.ends_s, max(answers_s, default=None))
+    event = progress.event
+    if event in (None, "fell", "fits") and (end_event := week.end(newest_s)) is not None:
+        event = end_event
+    state = flag.state if event is None else flag_calls.next_state(flag.state, event)
+    seen = progress.seen if state == "seen" else None
+    proof = progress.proof if state == "proved" else None
     return FlagReview(flag.id, flag.state, state, week.answered_s, seen, proof)
 
 
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _by_facts(connection: Connection, flag: WaitingFlag, stands: Cursor) -> _FlagProgress:
-    """As far as facts tell. Where the index begins after the flag they tell nothing."""
-    newest_s, ends_s = stands.block.timestamp_s, flag.week.ends_s
+async def _apply_facts(connection: Connection, flag: WaitingFlag, indexed: Cursor) -> _FlagProgress:
+    """What facts show of a flag: nothing if the index begins after the flag."""
+    newest_s, ends_s = indexed.block.timestamp_s, flag.week.ends_s
     token_id = await id_of(connection, flag.token)
-    if token_id is None or stands.start_number > flag.block_number + 1:
+    if token_id is None or indexed.start_number > flag.block_number + 1:
         return _FlagProgress(flag)
     if flag.kind == "drains":
-        return await _drains(connection, flag, token_id, newest_s)
+        return await _measure_drain(connection, flag, token_id, newest_s)
     assert flag.basis.pool is not None
-    at = await reference_pools.current_place(connection, token_id, flag.basis.pool)
-    if at is None:
+    pool = await reference_pools.current_place(connection, token_id, flag.basis.pool)
+    if pool is None:
         return _FlagProgress(flag)
-    flag = replace(flag, basis=replace(flag.basis, pool=at))
+    flag = replace(flag, basis=replace(flag.basis, pool=pool))
     if flag.kind == "runs":
         return _FlagProgress(flag, to_price=newest_s <= ends_s)
     if newest_s - flag_calls.SETTLED_S > ends_s:
@@ -110,63 +113,68 @@ async def _by_facts(connection: Connection, flag: WaitingFlag, stands: Cursor) -
         return _FlagProgress(flag, answered_s=min(newest_s, ends_s))
     traders = await flag_facts.traded_by(connection, token_id, since_s)
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
-    if traders is None or await others(connection, traders, deployer_id):
+    if traders is None or await without_kin(connection, traders, deployer_id):
         return _FlagProgress(flag, answered_s=min(newest_s, ends_s))
     return _FlagProgress(flag, to_price=True)
 
 
-async def _drains(connection: Connection, flag: WaitingFlag, token_id: int, newest_s: int) -> _FlagProgress:
+async def _measure_drain(
+    connection: Connection, flag: WaitingFlag, token_id: int, newest_s: int
+) -> _FlagProgress:
     settled_s, basis, week = flag.week.settled_s(newest_s), flag.basis, flag.week
-    by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
-    gone: list[RemovedLiquidity] = []
+    flagger_id = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
+    removed: list[RemovedLiquidity] = []
     if basis.pool is not None:
-        since = await flag_facts.liquidity_gone(
+        removals = await flag_facts.liquidity_gone(
             connection, basis.pool, week.at_s, flag.block_number, settled_s
         )
-        strangers = await others(connection, [one.wallet_id for one in since], by)
-        gone = [one for one in since if one.wallet_id in strangers]
+        counted_ids = await without_kin(connection, [removal.wallet_id for removal in removals], flagger_id)
+        removed = [removal for removal in removals if removal.wallet_id in counted_ids]
     sold = None
     if basis.deployer_raw is not None:
         sold = await flag_facts.deployer_sold(connection, token_id, week.at_s, flag.block_number, settled_s)
-        if sold is not None and not await others(connection, [sold.wallet_id], by):
+        if sold is not None and not await without_kin(connection, [sold.wallet_id], flagger_id):
             sold = None
-    left = FlaggedToken(
+    flagged = FlaggedToken(
         basis.liquidity,
-        (sum(one.settled for one in gone), sum(one.now for one in gone)),
+        (sum(removal.settled for removal in removed), sum(removal.now for removal in removed)),
         basis.deployer_raw,
         (0, 0) if sold is None else (sold.settled, sold.now),
     )
-    drained = flag_calls.drain_cause(left)
-    if drained is None:
+    cause = flag_calls.drain_cause(flagged)
+    if cause is None:
         return _FlagProgress(flag, answered_s=min(newest_s, week.ends_s))
-    assert drained == "liquidity" or sold is not None
+    assert cause == "liquidity" or sold is not None
     largest = (
-        max(gone, key=lambda one: one.largest) if drained == "liquidity" else cast(RemovedLiquidity, sold)
+        max(removed, key=lambda removal: removal.largest)
+        if cause == "liquidity"
+        else cast(RemovedLiquidity, sold)
     )
-    proof = FlagProof(drained, largest.block_number, largest.at_s, largest.tx_hash)
+    proof = FlagProof(cause, largest.block_number, largest.at_s, largest.tx_hash)
     return _FlagProgress(flag, answered_s=min(newest_s, week.ends_s), event="proved", proof=proof)
 
 
 # --- by price --------------------------------------------------------------------------------------
 
 
-async def _readings(
+async def _read_prices(
     ctx: Context, flags: Sequence[WaitingFlag], prices: TokenPricing
 ) -> dict[int, FlagReading]:
-    """What the flags' tokens sell for now, all in one trip; who is not there could not be found out."""
+    """What the flags' tokens sell for now, by flag id, in one node batch. A flag without an answer is left
+    out."""
     if not flags:
         return {}
     with contextlib.suppress(RoundtripError):
         head = ctx.heads.current()
         holdings = [_holding(flag) for flag in flags]
-        found = await prices.worth(ctx, head, holdings, Meter())
-        at = head.block
+        values = await prices.worth(ctx, head, holdings, Meter())
+        block = head.block
         return {
             flag.id: FlagReading(
-                at.number, at.timestamp_s, valued.wei if isinstance(valued, SellValue) else 0
+                block.number, block.timestamp_s, value.wei if isinstance(value, SellValue) else 0
             )
-            for flag, valued in zip(flags, found, strict=True)
-            if isinstance(valued, SellValue | RefusedCall)
+            for flag, value in zip(flags, values, strict=True)
+            if isinstance(value, SellValue | RefusedCall)
         }
     return {}
 
@@ -180,45 +188,47 @@ def _holding(flag: WaitingFlag) -> HoldingToSell:
     return HoldingToSell(flag.token, basis.held_raw, slot=slot, at=basis.pool)
 
 
-async def _by_price(
-    ctx: Context, connection: Connection, one: _FlagProgress, now: FlagReading
+async def _apply_price(
+    ctx: Context, connection: Connection, progress: _FlagProgress, price: FlagReading
 ) -> _FlagProgress:
-    """What a reading makes of a flag. A price that its own account made proves nothing."""
-    flag, ends_s = one.flag, one.flag.week.ends_s
-    if now.at_s > ends_s:
-        return one
+    """What a price shows of a flag. A price that the flag's own account moved proves nothing."""
+    flag, ends_s = progress.flag, progress.flag.week.ends_s
+    if price.at_s > ends_s:
+        return progress
     if flag.kind == "dead":
-        event: flag_calls.Event | None = "proved" if flag_calls.is_dead(now) else None
+        event: flag_calls.Event | None = "proved" if flag_calls.is_dead(price) else None
     else:
-        event = flag_calls.run_event(flag.state, flag.seen_s, now, ends_s)
+        event = flag_calls.run_event(flag.state, flag.seen_s, price, ends_s)
     if event in ("proved", "held"):
-        moved = await _read_trades(ctx, connection, flag)
-        if flag.kind == "dead" and not moved.fallen_by_others():
+        traded = await _read_trades(ctx, connection, flag)
+        if flag.kind == "dead" and not traded.fallen_by_others():
             event = None
-        if flag.kind == "runs" and not moved.risen_by_others():
+        if flag.kind == "runs" and not traded.risen_by_others():
             event = "fell"
-    proof = FlagProof("price", now.block_number, now.at_s, None, now.pays_wei)
-    return _FlagProgress(flag, answered_s=now.at_s, event=event, seen=now, proof=proof)
+    proof = FlagProof("price", price.block_number, price.at_s, None, price.pays_wei)
+    return _FlagProgress(flag, answered_s=price.at_s, event=event, seen=price, proof=proof)
 
 
 async def _read_trades(ctx: Context, connection: Connection, flag: WaitingFlag) -> TradedSinceFlag:
-    """Who traded it since it was flagged; the deployer and his kin do not count."""
+    """The trades since the flag, by the flag's account and by others. The deployer and his kin (wallets that
+    share money with him) do not count."""
     token_id = await id_of(connection, flag.token)
     assert token_id is not None
     traders = await flag_facts.traders_since(
         connection, token_id, flag.week.at_s, flag.block_number, ctx.contracts
     )
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
-    by = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
-    known = {one.wallet_id for one in traders} | {one for one in (by, deployer_id) if one is not None}
-    purses = await moving.purses_of(connection, known)
-    own = [one for one in traders if by is not None and purses.is_kin(one.wallet_id, by)]
-    counted = [one for one in traders if one not in own and not purses.is_kin(one.wallet_id, deployer_id)]
-    buyers = {purses.purse(one.wallet_id, flag.week.at_s) for one in counted if one.bought_wei}
+    flagger_id = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
+    wallet_ids = {trader.wallet_id for trader in traders}
+    wallet_ids |= {wallet_id for wallet_id in (flagger_id, deployer_id) if wallet_id is not None}
+    purses = await moving.purses_of(connection, wallet_ids)
+    by_flagger = [t for t in traders if flagger_id is not None and purses.is_kin(t.wallet_id, flagger_id)]
+    counted = [t for t in traders if t not in by_flagger and not purses.is_kin(t.wallet_id, deployer_id)]
+    buyers = {purses.purse(trader.wallet_id, flag.week.at_s) for trader in counted if trader.bought_wei}
     return TradedSinceFlag(
-        sum(one.bought_wei for one in own),
-        sum(one.sold_wei for one in own),
-        sum(one.bought_wei for one in counted),
-        sum(one.sold_wei for one in counted),
+        sum(trader.bought_wei for trader in by_flagger),
+        sum(trader.sold_wei for trader in by_flagger),
+        sum(trader.bought_wei for trader in counted),
+        sum(trader.sold_wei for trader in counted),
         len(buyers),
     )

@@ -1,4 +1,4 @@
-"""Flags on tokens: an act of the console."""
+"""Flags a token: an action of the console."""
 
 import contextlib
 from collections.abc import Iterable
@@ -39,8 +39,8 @@ from roundtrip.store.index.tokens import labels
 from roundtrip.store.server.rows import Connection
 
 _DRAWS = 3
-"""So many tokens are tried for a control: some cannot be sold, or nobody could tell."""
-_SAYS = {
+"""How many random tokens are tried as a control: some cannot be sold or priced."""
+_CLAIMS = {
     "runs": "that a sell of what 0.1 eth buys now will pay 0.3 eth",
     "drains": "that half of its liquidity will leave, or its deployer sell half of what he holds",
     "dead": "that nobody will trade it for a day, and a sell of what 0.1 eth buys now pay 0.01 eth or less",
@@ -76,23 +76,23 @@ class Flagged(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _CannotFlag(Exception):
-    """The token cannot be flagged so; its text says why, to people."""
+    """The token cannot be flagged like this; the text, for the user, says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Subject:
-    """A token that is flagged, or drawn, with what facts tell. ``by``: the number of the account's wallet;
-    None: nobody's, or it stands in no fact."""
+    """A flagged token, or a random control. ``flagger_id``: the id of the account's wallet; None for a
+    control, or when the wallet is in no fact."""
 
     token: Address
     token_id: int
-    by: int | None = None
+    flagger_id: int | None = None
 
 
 async def flag_token(
     ctx: Context, params: FlagParams, account: Account, prices: TokenPricing = PRICES
 ) -> UseCaseAnswer[Flagged]:
-    """Flags a token, and draws its control. Raises CallerFault (bad_address, bad_input), ServiceFull,
+    """Flags a token, and draws a random control. Raises CallerFault (bad_address, bad_input), ServiceFull,
     NodeFault."""
     token, kind, meter = params.address(), params.kind, Meter()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
@@ -100,47 +100,47 @@ async def flag_token(
     head = ctx.heads.current()
     pricing = _Pricing(ctx, head, kind, prices, meter)
     try:
-        async with reading(ctx) as (connection, stands):
-            _check_behind(head, stands)
+        async with reading(ctx) as (connection, indexed):
+            _check_index_is_near(head, indexed)
             await flags.check_room(connection, account.id, token, kind, day)
-            subject = await _subject(connection, token, account)
-            said = quote_token((await labels(connection, [subject.token_id]))[subject.token_id])
-            basis = await _by_facts(ctx, connection, subject, kind, stands)
-            controls = await _controls(ctx, connection, kind, stands)
+            subject = await _read_subject(connection, token, account)
+            token_text = quote_token((await labels(connection, [subject.token_id]))[subject.token_id])
+            basis = await _read_basis(ctx, connection, subject, kind, indexed)
+            candidates = await _draw_controls(ctx, connection, kind, indexed)
         basis = await pricing.price_basis(token, basis)
-        control = await pricing.first_priced(controls)
-        new = _new(token, kind, stands, basis)
-        beside = None if control is None else _new(control[0], kind, stands, control[1])
+        priced = await pricing.first_priced(candidates)
+        new = _new_flag(token, kind, indexed, basis)
+        control = None if priced is None else _new_flag(priced[0], kind, indexed, priced[1])
         async with accounts(ctx) as connection:
-            flag_id = await flags.add(connection, account.id, new, beside, now, day)
+            flag_id = await flags.add(connection, account.id, new, control, now, day)
     except _CannotFlag as unfit:
         raise CallerFault("bad_input", str(unfit)) from None
     except flags.TooManyFlags as full:
         raise CallerFault("bad_input", _FULL[full.why]) from None
     ends_at = when(new.ends_s)
     text = (
-        f"You say of {said} {_SAYS[kind]}, by {ends_at:%Y-%m-%d %H:%M} UTC. "
+        f"You say of {token_text} {_CLAIMS[kind]}, by {ends_at:%Y-%m-%d %H:%M} UTC. "
         "What your own wallets trade of it proves nothing."
     )
     return UseCaseAnswer(Flagged(text, flag_id, token, kind, ends_at), meter=meter)
 
 
-def _new(token: Address, kind: Kind, stands: Cursor, basis: flags.FlagBasis) -> flags.NewFlag:
-    at = stands.block
-    return flags.NewFlag(token, kind, at.timestamp_s, at.number, at.timestamp_s + WEEK_S, basis)
+def _new_flag(token: Address, kind: Kind, indexed: Cursor, basis: flags.FlagBasis) -> flags.NewFlag:
+    block = indexed.block
+    return flags.NewFlag(token, kind, block.timestamp_s, block.number, block.timestamp_s + WEEK_S, basis)
 
 
-def _check_behind(head: ChainHead, stands: Cursor) -> None:
-    """What nobody has read yet would count as having come later."""
-    if head.block.timestamp_s - stands.block.timestamp_s > SETTLED_S:
+def _check_index_is_near(head: ChainHead, indexed: Cursor) -> None:
+    """Blocks that are not indexed yet would count as coming after the flag. Raises ServiceFull."""
+    if head.block.timestamp_s - indexed.block.timestamp_s > SETTLED_S:
         raise ServiceFull("busy", "The index is too far behind the chain for a flag just now.", 60)
 
 
 # --- by facts --------------------------------------------------------------------------------------
 
 
-async def _subject(connection: Connection, token: Address, account: Account) -> _Subject:
-    """The token, where it counts and the account has nothing to do with it. Raises _Unfit."""
+async def _read_subject(connection: Connection, token: Address, account: Account) -> _Subject:
+    """The token, if it counts and its deployer is no kin of the account. Raises _CannotFlag."""
     token_id = await id_of(connection, token)
     if token_id is None or not await flag_facts.is_counted(connection, token_id):
         raise _CannotFlag(
@@ -148,23 +148,23 @@ async def _subject(connection: Connection, token: Address, account: Account) -> 
             f"{FAIRNESS.least_buyers} different people bought, as far as can be told by who paid for their "
             "wallets, and of which somebody has sold out."
         )
-    by = (await ids_of(connection, [account.wallet])).get(account.wallet)
+    flagger_id = (await ids_of(connection, [account.wallet])).get(account.wallet)
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
-    if by is not None and deployer_id is not None:
-        purses = await moving.purses_of(connection, {by, deployer_id})
-        if purses.is_kin(by, deployer_id):
+    if flagger_id is not None and deployer_id is not None:
+        purses = await moving.purses_of(connection, {flagger_id, deployer_id})
+        if purses.is_kin(flagger_id, deployer_id):
             raise _CannotFlag("That token is your own wallet's, or of one that shares money with it.")
-    return _Subject(token, token_id, by)
+    return _Subject(token, token_id, flagger_id)
 
 
-async def _by_facts(
-    ctx: Context, connection: Connection, subject: _Subject, kind: Kind, stands: Cursor
+async def _read_basis(
+    ctx: Context, connection: Connection, subject: _Subject, kind: Kind, indexed: Cursor
 ) -> flags.FlagBasis:
-    """What a flag is held against, as far as facts tell. Raises _Unfit where it could not be proved, or is so
-    already."""
+    """The state that the flag will be compared with, from facts. Raises _CannotFlag if the flag could not be
+    proved, or has come true already."""
     token_id = subject.token_id
     if kind == "drains":
-        basis = await _drainable(ctx, connection, subject, stands)
+        basis = await _read_drainable(ctx, connection, subject, indexed)
         if basis == flags.FlagBasis():
             raise _CannotFlag(
                 "That could not be proved: the index does not know of all the liquidity of the pool where it "
@@ -173,57 +173,58 @@ async def _by_facts(
             )
         return basis
     if kind == "dead":
-        traders = await flag_facts.traded_by(connection, token_id, stands.block.timestamp_s - DAY_S)
+        traders = await flag_facts.traded_by(connection, token_id, indexed.block.timestamp_s - DAY_S)
         deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
-        if traders is not None and not await others(connection, traders, deployer_id):
+        if traders is not None and not await without_kin(connection, traders, deployer_id):
             raise _CannotFlag("That token is dead already: nobody traded it for a day.")
-    place = await reference_pools.common(connection, token_id, stands.block.timestamp_s, ctx.contracts)
-    if place is None:
+    pool = await reference_pools.common(connection, token_id, indexed.block.timestamp_s, ctx.contracts)
+    if pool is None:
         raise _CannotFlag(
             "That could not be proved: nobody traded it for a day, or the pool where it is traded most is "
             "younger than that."
         )
-    return flags.FlagBasis(pool=place)
+    return flags.FlagBasis(pool=pool)
 
 
-async def _drainable(
-    ctx: Context, connection: Connection, subject: _Subject, stands: Cursor
+async def _read_drainable(
+    ctx: Context, connection: Connection, subject: _Subject, indexed: Cursor
 ) -> flags.FlagBasis:
-    """Liquidity that is not the account's own, and what the deployer holds."""
+    """Liquidity that is not the account's own, and the deployer's holding."""
     _, deployer_raw = await flag_facts.deployer_of(connection, subject.token_id)
-    place = await flag_facts.main_pool(connection, subject.token_id, stands, ctx.contracts)
+    pool = await flag_facts.main_pool(connection, subject.token_id, indexed, ctx.contracts)
     liquidity = 0
-    if place is not None:
-        strangers = await others(connection, place.of_wallets, subject.by)
-        liquidity = sum(place.of_wallets[wallet_id] for wallet_id in strangers)
-    is_there = place is not None and liquidity > 0
+    if pool is not None:
+        counted_ids = await without_kin(connection, pool.of_wallets, subject.flagger_id)
+        liquidity = sum(pool.of_wallets[wallet_id] for wallet_id in counted_ids)
+    has_liquidity = pool is not None and liquidity > 0
     return flags.FlagBasis(
-        pool=place.at if place is not None and is_there else None,
-        liquidity=liquidity if is_there else None,
+        pool=pool.at if pool is not None and has_liquidity else None,
+        liquidity=liquidity if has_liquidity else None,
         deployer_raw=deployer_raw or None,
     )
 
 
-async def others(connection: Connection, wallet_ids: Iterable[int], whose: int | None) -> set[int]:
-    """Those of the wallets that are not kin of one; None: of nobody."""
-    given = set(wallet_ids)
-    if whose is None or not given:
-        return given
-    purses = await moving.purses_of(connection, given | {whose})
-    return {one for one in given if not purses.is_kin(one, whose)}
+async def without_kin(connection: Connection, wallet_ids: Iterable[int], wallet_id: int | None) -> set[int]:
+    """The wallets that are not kin of ``wallet_id``, which means that they share no money with it; all of
+    them if it is None."""
+    ids = set(wallet_ids)
+    if wallet_id is None or not ids:
+        return ids
+    purses = await moving.purses_of(connection, ids | {wallet_id})
+    return {other_id for other_id in ids if not purses.is_kin(other_id, wallet_id)}
 
 
-async def _controls(
-    ctx: Context, connection: Connection, kind: Kind, stands: Cursor
+async def _draw_controls(
+    ctx: Context, connection: Connection, kind: Kind, indexed: Cursor
 ) -> list[tuple[Address, flags.FlagBasis]]:
-    """Tokens drawn by chance that could be flagged so."""
-    found = []
-    drawn = await flag_facts.draw_tokens(connection, ctx.entropy(), stands.block.timestamp_s, _DRAWS)
+    """Random tokens that could be flagged in the same way."""
+    controls = []
+    drawn = await flag_facts.draw_tokens(connection, ctx.entropy(), indexed.block.timestamp_s, _DRAWS)
     for token_id, token in drawn:
         with contextlib.suppress(_CannotFlag):
-            basis = await _by_facts(ctx, connection, _Subject(token, token_id), kind, stands)
-            found.append((token, basis))
-    return found
+            basis = await _read_basis(ctx, connection, _Subject(token, token_id), kind, indexed)
+            controls.append((token, basis))
+    return controls
 
 
 # --- by price --------------------------------------------------------------------------------------
@@ -231,7 +232,7 @@ async def _controls(
 
 @dataclass(frozen=True, slots=True)
 class _Pricing:
-    """How the tokens of one flag are priced."""
+    """Prices the tokens of one flag: the flagged token and its control."""
 
     ctx: Context
     head: ChainHead
@@ -240,19 +241,19 @@ class _Pricing:
     meter: Meter
 
     async def price_basis(self, token: Address, basis: flags.FlagBasis) -> flags.FlagBasis:
-        """With what 0.1 eth buys, where that is asked. Raises _Unfit, NodeFault."""
+        """The basis with what 0.1 eth buys, where the kind needs it. Raises _CannotFlag, NodeFault."""
         if self.kind == "drains":
             return basis
         probed = await self.prices.probe_buy(self.ctx, self.head, token, self.meter, basis.pool)
         if isinstance(probed, Missing):
             raise NodeFault(probed.why)
         if isinstance(probed, RefusedCall):
-            what = (
+            reason = (
                 "0.1 eth does not buy it"
                 if probed.step in ("buy", "arrive")
                 else "what 0.1 eth buys cannot be sold"
             )
-            raise _CannotFlag(f"That could not be proved: {what} just now.")
+            raise _CannotFlag(f"That could not be proved: {reason} just now.")
         if self.kind == "dead" and probed.pays_wei <= DEAD_WEI:
             raise _CannotFlag(
                 f"That is so already: selling what 0.1 eth buys pays {eth_text(probed.pays_wei)}."
@@ -265,7 +266,7 @@ class _Pricing:
     async def first_priced(
         self, drawn: Iterable[tuple[Address, flags.FlagBasis]]
     ) -> tuple[Address, flags.FlagBasis] | None:
-        """The first that can be priced; None: none of them, and there is no control."""
+        """The first token that can be priced; None if there is none, and so no control."""
         for token, basis in drawn:
             with contextlib.suppress(_CannotFlag, RoundtripError):
                 return token, await self.price_basis(token, basis)

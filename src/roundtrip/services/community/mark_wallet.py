@@ -1,4 +1,4 @@
-"""Names and marks for wallets: an act of the console."""
+"""Names or marks a wallet: an action of the console."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -53,7 +53,7 @@ class Marked(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> UseCaseAnswer[Marked]:
-    """Names or marks a wallet, in place of what the account said of it before, or takes both back. Raises
+    """Names or marks a wallet, replacing the account's earlier name and mark, or removes both. Raises
     CallerFault (bad_address, bad_input), ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     if params.off == (name is not None or params.mark is not None):
@@ -63,25 +63,25 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
     async with accounts(ctx) as connection:
         if params.off:
             was_there = await marks.take_back(connection, account.id, wallet)
-            own = marks.OwnWalletMark(None, None)
-            said = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
+            mark = marks.OwnWalletMark(None, None)
+            text = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
         else:
             try:
-                own = await marks.put(connection, account.id, wallet, name, params.mark, now)
+                mark = await marks.put(connection, account.id, wallet, name, params.mark, now)
             except marks.TooManyMarks:
                 raise CallerFault(
                     "bad_input",
                     f"You named or marked {MOST_MARKS} wallets, which is all you can: take one back first.",
                 ) from None
-            said = _mark_text(wallet, own)
+            text = _mark_text(wallet, mark)
         wallets = await marks.count(connection, account.id)
-    return UseCaseAnswer(Marked(said, wallet, own.name, own.mark, wallets))
+    return UseCaseAnswer(Marked(text, wallet, mark.name, mark.mark, wallets))
 
 
-def _mark_text(wallet: str, own: marks.OwnWalletMark) -> str:
-    called = [] if own.name is None else [f'call it "{own.name}"']
-    marked = [] if own.mark is None else [f"mark it {own.mark}"]
+def _mark_text(wallet: str, mark: marks.OwnWalletMark) -> str:
+    name_text = [] if mark.name is None else [f'call it "{mark.name}"']
+    mark_text = [] if mark.mark is None else [f"mark it {mark.mark}"]
     return (
-        f"Of {wallet}: you {' and '.join([*called, *marked])}. It is public once {PEOPLE} people say the "
-        "same, whose accounts are seven days old and whose wallets have traded."
+        f"Of {wallet}: you {' and '.join([*name_text, *mark_text])}. It is public once {PEOPLE} people say "
+        "the same, whose accounts are seven days old and whose wallets have traded."
     )

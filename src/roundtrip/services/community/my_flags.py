@@ -1,4 +1,4 @@
-"""The flags of an account: those that wait, and what became of the others."""
+"""Lists an account's flags, waiting and settled."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -54,35 +54,35 @@ class OwnFlags(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def own_flags(ctx: Context, params: ProvenParams, account: Account) -> UseCaseAnswer[OwnFlags]:
-    """Of one token, or of all. Raises CallerFault (bad_address), ServiceFull."""
+    """The account's flags on one token, or on all. Raises CallerFault (bad_address), ServiceFull."""
     token, now = params.token(), datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
     async with accounts(ctx) as connection:
-        every = await store.waiting(connection, account.id)
+        waiting = await store.waiting(connection, account.id)
         settled = await store.list_settled(connection, account.id, token, SHOWN)
-        today = await store.made_since(connection, account.id, day)
+        made_today = await store.made_since(connection, account.id, day)
     return UseCaseAnswer(
         OwnFlags(
-            waiting=[_present_flag(one) for one in every if token is None or one.token == token],
-            settled=[_present_flag(one) for one in settled],
-            open_now=len(every),
-            made_today=today,
+            waiting=[_present_flag(flag) for flag in waiting if token is None or flag.token == token],
+            settled=[_present_flag(flag) for flag in settled],
+            open_now=len(waiting),
+            made_today=made_today,
             most_open=MOST_OPEN,
             most_a_day=MOST_A_DAY,
         )
     )
 
 
-def _present_flag(one: OwnFlag) -> FlagKept:
+def _present_flag(flag: OwnFlag) -> FlagKept:
     return FlagKept(
-        id=one.id,
-        token=present_token(Label(one.token, one.symbol, one.name, None, None)),
-        kind=one.kind,
-        state=one.state,
-        flagged_at=when(one.at_s),
-        ends_at=when(one.ends_s),
-        settled_at=None if one.settled_s is None else when(one.settled_s),
-        tx=one.tx_hash,
-        by=one.by,
-        paid_eth=None if one.wei is None else eth(one.wei),
+        id=flag.id,
+        token=present_token(Label(flag.token, flag.symbol, flag.name, None, None)),
+        kind=flag.kind,
+        state=flag.state,
+        flagged_at=when(flag.at_s),
+        ends_at=when(flag.ends_s),
+        settled_at=None if flag.settled_s is None else when(flag.settled_s),
+        tx=flag.tx_hash,
+        by=flag.by,
+        paid_eth=None if flag.wei is None else eth(flag.wei),
     )

@@ -1,4 +1,4 @@
-"""What is said of wallets: by everybody to whoever looks at one, and by an account of its own."""
+"""Reads names and marks of wallets: the public ones of a wallet, and the account's own."""
 
 from datetime import datetime
 from typing import Annotated
@@ -54,40 +54,41 @@ class OwnOfWallet(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def wallet_said(ctx: Context, params: WalletParams) -> UseCaseAnswer[WalletSaid]:
-    """What is public of a wallet, as it was counted last. Raises CallerFault (bad_address), ServiceFull."""
+    """The public names and marks of a wallet at the last count. Raises CallerFault (bad_address),
+    ServiceFull."""
     wallet = params.wallet()
     async with accounts(ctx) as connection:
-        found = await public_names.of_wallet(connection, wallet)
-    shown = [(names.clean(said.what, MOST_NAME), said.people) for said in found.names]
+        public = await public_names.of_wallet(connection, wallet)
+    cleaned = [(names.clean(name.what, MOST_NAME), name.people) for name in public.names]
     return UseCaseAnswer(
         WalletSaid(
             wallet,
-            [NameSaid(name, people) for name, people in shown if name],
-            [MarkSaid(said.what, said.people) for said in found.marks],  # type: ignore[arg-type]
+            [NameSaid(name, people) for name, people in cleaned if name],
+            [MarkSaid(mark.what, mark.people) for mark in public.marks],  # type: ignore[arg-type]
         )
     )
 
 
 async def own_of_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[OwnOfWallet]:
-    """Raises CallerFault (bad_address), ServiceFull."""
+    """The account's own name and mark of one wallet. Raises CallerFault (bad_address), ServiceFull."""
     wallet = params.wallet()
     async with accounts(ctx) as connection:
-        found = await marks.of_account(connection, account.id, wallet, 1)
-    return UseCaseAnswer(OwnOfWallet(_row(found[0]) if found else None, wallet == account.wallet))
+        own = await marks.of_account(connection, account.id, wallet, 1)
+    return UseCaseAnswer(OwnOfWallet(_own_mark(own[0]) if own else None, wallet == account.wallet))
 
 
 async def own_marks(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[OwnMarks]:
-    """Raises ServiceFull."""
+    """The account's own names and marks, the latest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await marks.of_account(connection, account.id, None, SHOWN)
+        stored = await marks.of_account(connection, account.id, None, SHOWN)
         count = await marks.count(connection, account.id)
-    return UseCaseAnswer(OwnMarks([_row(one) for one in found], count, MOST_MARKS))
+    return UseCaseAnswer(OwnMarks([_own_mark(mark) for mark in stored], count, MOST_MARKS))
 
 
 async def unmark_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[Marked]:
-    """Takes name and mark back. Raises CallerFault (bad_address), ServiceFull."""
+    """Removes the account's name and mark of a wallet. Raises CallerFault (bad_address), ServiceFull."""
     return await mark_wallet(ctx, MarkParams(params.address, off=True), account)
 
 
-def _row(one: StoredMark) -> OwnMark:
-    return OwnMark(one.wallet, one.own.name, one.own.mark, one.made_at)
+def _own_mark(stored: StoredMark) -> OwnMark:
+    return OwnMark(stored.wallet, stored.own.name, stored.own.mark, stored.made_at)

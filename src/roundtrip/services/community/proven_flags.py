@@ -1,4 +1,4 @@
-"""Flags on tokens that were proved right, and of one token those that wait."""
+"""Lists flags that were proved right; for one token also its waiting flags."""
 
 from datetime import datetime
 from typing import Annotated
@@ -20,12 +20,13 @@ from roundtrip.services.support.index_reader import (
     when,
 )
 from roundtrip.services.support.wallet_params import WalletParams
-from roundtrip.store.community import flags as calls
+from roundtrip.store.community import flags as store
 from roundtrip.store.community.flags import PublicFlag
 from roundtrip.store.index.tokens import Label
 
 SHOWN = 50
-_SAID = 3
+_QUOTED = 3
+"""The most proved flags that the text describes."""
 _DAY_S, _HOUR_S, _MINUTE_S = 86_400, 3600, 60
 _NO_ADVICE = (
     "A flag is what somebody thinks, and one that was right says nothing of the next: hold the accuracy "
@@ -124,53 +125,57 @@ class ProvenCalls(IndexAnswer, frozen=True, rename="camel"):
 
 
 async def proven_calls(ctx: Context, params: ProvenParams) -> UseCaseAnswer[ProvenCalls]:
-    """Of one token, or the latest of all. Raises CallerFault (bad_address), ServiceFull."""
+    """The proved flags on one token, or the latest on all. Raises CallerFault (bad_address), ServiceFull."""
     token = params.token()
-    async with reading(ctx) as (connection, stands):
-        proved = await calls.list_proved(connection, token, SHOWN)
-        waiting = [] if token is None else await calls.still_waiting(connection, token, SHOWN)
-        scores = await calls.scores(connection, {one.account_id for one in (*proved, *waiting)})
+    async with reading(ctx) as (connection, indexed):
+        proved = await store.list_proved(connection, token, SHOWN)
+        waiting = [] if token is None else await store.still_waiting(connection, token, SHOWN)
+        scores = await store.scores(connection, {flag.account_id for flag in (*proved, *waiting)})
     answer = ProvenCalls(
         text=_text(token, proved, waiting, scores),
         chain_id=ctx.chain_id,
-        block=stands.block.number,
-        block_time=when(stands.block.timestamp_s),
-        rows=[_proven(one, scores[one.account_id]) for one in proved],
-        waiting=[_waiting(one, scores[one.account_id]) for one in waiting],
+        block=indexed.block.number,
+        block_time=when(indexed.block.timestamp_s),
+        rows=[_present_proved(flag, scores[flag.account_id]) for flag in proved],
+        waiting=[_present_waiting(flag, scores[flag.account_id]) for flag in waiting],
     )
     return UseCaseAnswer(answer, ctx.policy.answer_ttl_ms)
 
 
-def _label(one: PublicFlag) -> Label:
-    return Label(one.token, one.symbol, one.name, None, None)
+def _label(flag: PublicFlag) -> Label:
+    return Label(flag.token, flag.symbol, flag.name, None, None)
 
 
-def _proven(one: PublicFlag, score: FlagScore) -> ProvenCall:
-    proof = one.proof
+def _present_proved(flag: PublicFlag, score: FlagScore) -> ProvenCall:
+    proof = flag.proof
     assert proof is not None
     return ProvenCall(
-        token=present_token(_label(one)),
-        kind=one.kind,
-        mite=_account(one, score),
-        flagged_at=when(one.at_s),
+        token=present_token(_label(flag)),
+        kind=flag.kind,
+        mite=_present_account(flag, score),
+        flagged_at=when(flag.at_s),
         proved_at=when(proof.at_s),
-        before_s=max(0, proof.at_s - one.at_s),
+        before_s=max(0, proof.at_s - flag.at_s),
         receipt=FlagReceipt(
             proof.by, proof.block_number, proof.tx_hash, None if proof.wei is None else eth(proof.wei)
         ),
     )
 
 
-def _waiting(one: PublicFlag, score: FlagScore) -> WaitingCall:
+def _present_waiting(flag: PublicFlag, score: FlagScore) -> WaitingCall:
     return WaitingCall(
-        present_token(_label(one)), one.kind, _account(one, score), when(one.at_s), when(one.ends_s)
+        present_token(_label(flag)),
+        flag.kind,
+        _present_account(flag, score),
+        when(flag.at_s),
+        when(flag.ends_s),
     )
 
 
-def _account(one: PublicFlag, score: FlagScore) -> CalledBy:
+def _present_account(flag: PublicFlag, score: FlagScore) -> CalledBy:
     return CalledBy(
-        one.designation,
-        one.is_agent,
+        flag.designation,
+        flag.is_agent,
         score.level,
         score.proved,
         score.decided,
@@ -180,56 +185,50 @@ def _account(one: PublicFlag, score: FlagScore) -> CalledBy:
     )
 
 
-# --- in words --------------------------------------------------------------------------------------
+# --- text ------------------------------------------------------------------------------------------
 
 
 def _text(
     token: Address | None, proved: list[PublicFlag], waiting: list[PublicFlag], scores: dict[int, FlagScore]
 ) -> str:
-    whose = "any token" if token is None else str(token)
+    subject = "any token" if token is None else str(token)
     if not proved:
-        said = [f"No flag on {whose} was proved yet."]
+        sentences = [f"No flag on {subject} was proved yet."]
     else:
-        many = f"The latest {len(proved)} flags" if len(proved) > 1 else "One flag"
-        said = [f"{many} on {whose} proved right."] if token is None else []
-        said += [_line(one, scores[one.account_id]) for one in proved[:_SAID]]
-        if len(proved) > _SAID:
-            said.append(f"{len(proved) - _SAID} more are in the rows.")
+        count = f"The latest {len(proved)} flags" if len(proved) > 1 else "One flag"
+        sentences = [f"{count} on {subject} proved right."] if token is None else []
+        sentences += [_sentence(flag, scores[flag.account_id]) for flag in proved[:_QUOTED]]
+        if len(proved) > _QUOTED:
+            sentences.append(f"{len(proved) - _QUOTED} more are in the rows.")
     if waiting:
-        said.append(f"{_count(len(waiting))} still waiting: {_kinds(waiting)}.")
-    return " ".join([*said, _NO_ADVICE])
+        count = "1 flag on it is" if len(waiting) == 1 else f"{len(waiting)} flags on it are"
+        kinds = [flag.kind for flag in waiting]
+        counts = ", ".join(f"{kind} {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
+        sentences.append(f"{count} still waiting: {counts}.")
+    return " ".join([*sentences, _NO_ADVICE])
 
 
-def _count(flags: int) -> str:
-    return "1 flag on it is" if flags == 1 else f"{flags} flags on it are"
-
-
-def _kinds(waiting: list[PublicFlag]) -> str:
-    kinds = [one.kind for one in waiting]
-    return ", ".join(f"{kind} {kinds.count(kind)}" for kind in dict.fromkeys(kinds))
-
-
-def _line(one: PublicFlag, score: FlagScore) -> str:
-    proof = one.proof
+def _sentence(flag: PublicFlag, score: FlagScore) -> str:
+    proof = flag.proof
     assert proof is not None
-    how = {
+    event = {
         "price": f"what 0.1 eth had bought sold for {eth_text(proof.wei or 0)}",
         "liquidity": "half of its liquidity left",
         "deployer": "its deployer sold half of what he held",
     }[proof.by]
     return (
-        f"{one.designation} flagged {quote_token(_label(one))} {one.kind}"
-        f" {_long(proof.at_s - one.at_s)} before "
-        f"{how} ({score.proved} of {score.decided} proved right{_by_chance(score)})."
+        f"{flag.designation} flagged {quote_token(_label(flag))} {flag.kind}"
+        f" {_duration(proof.at_s - flag.at_s)} before "
+        f"{event} ({score.proved} of {score.decided} proved right{_chance_text(score)})."
     )
 
 
-def _by_chance(score: FlagScore) -> str:
+def _chance_text(score: FlagScore) -> str:
     return f"; chance {score.by_chance} of {score.drawn}" if score.drawn else ""
 
 
-def _long(seconds: int) -> str:
-    """A span of time in its largest whole unit."""
+def _duration(seconds: int) -> str:
+    """A duration in its largest whole unit."""
     for unit_s, unit in ((_DAY_S, "day"), (_HOUR_S, "hour"), (_MINUTE_S, "minute")):
         if seconds >= unit_s:
             count = seconds // unit_s

@@ -1,1 +1,1 @@
-"""Channels, deliveries and their tests."""
+"""Channels, deliveries and test messages."""

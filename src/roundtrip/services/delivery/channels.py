@@ -1,4 +1,4 @@
-"""Where an account is told: which channels there are, one more, one less."""
+"""Lists, sets and removes the channels that an account's alerts are sent to."""
 
 import re
 from dataclasses import replace
@@ -11,7 +11,7 @@ import msgspec
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried
 from roundtrip.channels.secrets import Unsealable
-from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.errors import CallerFault, LimitReached, ServiceFull
 from roundtrip.domain.watch.alerts import MOST_CHANNELS, Alert, Draft
@@ -22,7 +22,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.runtime.notifiers import Message, MessageTarget, describe_failure, send
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.support.strangers_text import WRITTEN, AnswerText
-from roundtrip.services.watch.alert_rows import rows
+from roundtrip.services.watch import alert_rows
 from roundtrip.store.delivery import channels, deliveries
 from roundtrip.store.delivery.channels import Channel, NewChannel
 from roundtrip.store.server.rows import Connection
@@ -135,7 +135,7 @@ class ChannelRemoved(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def present_channel(channel: Channel) -> ChannelRow:
-    """As its owner sees it."""
+    """The channel as its owner sees it."""
     assert channel.state != "removed"
     return ChannelRow(
         id=channel.id,
@@ -151,7 +151,7 @@ def present_channel(channel: Channel) -> ChannelRow:
 
 
 ATTEMPTS_OF_ACCOUNT, ATTEMPTS_OF_HOST = 5, 30
-"""Tries of an account, and tries of everybody at a host that failed."""
+"""The most attempts of one account, and the most failed attempts of all accounts at one host."""
 ATTEMPTS_WINDOW = timedelta(minutes=10)
 _SHOWN_OF_PATH = 12
 _DISCORD_ID = re.compile(r"/webhooks/([0-9]{1,20})/")
@@ -159,21 +159,21 @@ _TEST = "This is a test: alerts will come here."
 
 
 async def list_channels(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Channels]:
-    """The channels as they stand. Raises ServiceFull."""
+    """The account's channels. Raises ServiceFull."""
     bot = None if ctx.outward.bot is None else await ctx.outward.bot.name(ctx.now_s())
     async with accounts(ctx) as connection:
-        found = await channels.of_account(connection, account.id)
+        owned = await channels.of_account(connection, account.id)
         code = None if bot is None else await link_code(ctx, connection, account.id)
     link = None if bot is None else TelegramLink(bot, f"https://t.me/{bot}?start={code}")
-    told = [present_channel(one) for one in found]
-    failing = sum(one.state == "failing" for one in told)
-    off = sum(one.state == "off" for one in told)
-    text = f"{_count_text(len(told))} of {MOST_CHANNELS}."
+    rows = [present_channel(channel) for channel in owned]
+    failing = sum(row.state == "failing" for row in rows)
+    off = sum(row.state == "off" for row in rows)
+    text = f"{_count_text(len(rows))} of {MOST_CHANNELS}."
     if failing:
         text += f" {failing} failed the last time and will be tried again."
     if off:
         text += f" {off} switched off after three days of failure: set again, it is told again."
-    return UseCaseAnswer(Channels(text, told, link))
+    return UseCaseAnswer(Channels(text, rows, link))
 
 
 def _count_text(count: int) -> str:
@@ -181,87 +181,90 @@ def _count_text(count: int) -> str:
 
 
 async def set_webhook(ctx: Context, params: WebhookParams, account: Account) -> UseCaseAnswer[WebhookSet]:
-    """Sends a test, and keeps the target where that arrives. Raises CallerFault (bad_input), LimitReached,
+    """Sends a test, and stores the target if it arrives. Raises CallerFault (bad_input), LimitReached,
     ServiceFull."""
-    aim = _parse_target(ctx, params.url)
-    secret = None if discord.is_discord(aim) else webhook.new_secret(ctx.entropy())
-    new = _new(ctx, aim, secret)
+    to = _parse_target(ctx, params.url)
+    secret = None if discord.is_discord(to) else webhook.new_secret(ctx.entropy())
+    new = _seal_channel(ctx, to, secret)
     async with accounts(ctx) as connection:
-        tried_at = await count_attempt(ctx, connection, account, new)
-        await _room(connection, account, new)
+        attempted_at = await count_attempt(ctx, connection, account, new)
+        await _find_same(connection, account, new)
     new = await send_test(ctx, account, new)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
-        await channels.clear_attempt(connection, account.id, host_of(new.shown), tried_at)
+        await channels.clear_attempt(connection, account.id, host_of(new.shown), attempted_at)
         if not await channels.is_key(connection, ctx.outward.seal().fingerprint):
             raise Unsealable("other channels were sealed with another key than the one that is set")
         await channels.lock_account(connection, account.id)
-        same = await _room(connection, account, new)
-        if same is None:
+        same_id = await _find_same(connection, account, new)
+        if same_id is None:
             channel_id = await channels.add(connection, account.id, new, now)
         else:
-            channel_id = same
+            channel_id = same_id
             await channels.set_again(connection, channel_id, new, now)
-            # What waited for it to come back need wait no longer.
+            # Messages that waited for the failing channel are due now.
             await deliveries.hurry(connection, channel_id, now)
-        kept = await channels.channel(connection, channel_id)
-    assert kept is not None
+        stored = await channels.channel(connection, channel_id)
+    assert stored is not None
     text = f"The test arrived at {new.shown}: alerts go there from now on."
     if secret is not None:
         text += " Keep the secret: it is told this once, and deliveries are signed with it."
-    if kept.proven_at is None:
+    if stored.proven_at is None:
         text += (
             f" It did not echo the challenge: until it does its host takes {HOST_ROWS} rows a minute at most."
         )
-    if same is not None:
+    if same_id is not None:
         text += " The channel was there already."
         text += " Its old secret is good no longer." if secret is not None else ""
     return UseCaseAnswer(
-        WebhookSet(text, present_channel(kept), secret, secret is not None, same is not None)
+        WebhookSet(text, present_channel(stored), secret, secret is not None, same_id is not None)
     )
 
 
 def _parse_target(ctx: Context, url: str) -> Target:
     try:
-        return target(url, ctx.outward.loopback)
+        return parse_target(url, ctx.outward.loopback)
     except BadTarget as error:
         raise CallerFault("bad_input", f"url cannot be sent to: {error}.") from None
 
 
-def _new(ctx: Context, aim: Target, secret: str | None) -> NewChannel:
-    """Nothing that lets whoever reads the database write there, or sign."""
+def _seal_channel(ctx: Context, to: Target, secret: str | None) -> NewChannel:
+    """The channel with url and secret encrypted: reading the database is not enough to send to it, or to
+    sign."""
     seal = ctx.outward.seal()
-    sealed = seal.seal(aim.url, ctx.entropy())
+    sealed_url = seal.seal(to.url, ctx.entropy())
     if secret is not None:
-        signing = seal.seal(secret, ctx.entropy())
-        return NewChannel("webhook", sealed, _mask_target(aim), signing, seal.hash_of(aim.url))
-    found = _DISCORD_ID.search(urlsplit(aim.url).path)
-    assert found is not None
-    # Without its token: with another one it is the same webhook.
-    told = f"{aim.host}/api/webhooks/{found[1]}"
-    return NewChannel("discord", sealed, told, None, seal.hash_of(told))
+        sealed_secret = seal.seal(secret, ctx.entropy())
+        return NewChannel("webhook", sealed_url, _mask_target(to), sealed_secret, seal.hash_of(to.url))
+    match = _DISCORD_ID.search(urlsplit(to.url).path)
+    assert match is not None
+    # Without the token: a webhook with a new token is the same webhook.
+    shown = f"{to.host}/api/webhooks/{match[1]}"
+    return NewChannel("discord", sealed_url, shown, None, seal.hash_of(shown))
 
 
-def _mask_target(aim: Target) -> str:
-    """Enough to know it again: the rest is often a secret."""
-    parts = urlsplit(aim.url)
+def _mask_target(to: Target) -> str:
+    """The url's beginning, enough to recognise it: the rest may be a secret."""
+    parts = urlsplit(to.url)
     beginning = parts.path[:_SHOWN_OF_PATH]
     is_all = beginning == parts.path and not parts.query
     return f"{parts.scheme}://{parts.netloc}{beginning}{'' if is_all else '…'}"
 
 
 async def count_attempt(ctx: Context, connection: Connection, account: Account, new: NewChannel) -> datetime:
-    """Before anything is sent, and in a transaction that ends before; when it was. Raises LimitReached."""
+    """Counts an attempt before anything is sent, in a transaction that the caller ends before sending.
+    Returns the attempt's time. Raises LimitReached."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     host = host_of(new.shown)
     await channels.lock_account(connection, account.id)
     await channels.forget_attempts(connection, now - ATTEMPTS_WINDOW)
-    known = await channels.of_account(connection, account.id)
-    # Whose channel is well there is not kept out by strangers who fail.
-    is_known = any(
-        one.state == "live" and one.kind == new.kind and host_of(one.shown) == host for one in known
+    owned = await channels.of_account(connection, account.id)
+    # An account with a live channel at the host is not blocked by other accounts' failed attempts.
+    has_live = any(
+        channel.state == "live" and channel.kind == new.kind and host_of(channel.shown) == host
+        for channel in owned
     )
-    most = (ATTEMPTS_OF_ACCOUNT, None if is_known else ATTEMPTS_OF_HOST)
+    most = (ATTEMPTS_OF_ACCOUNT, None if has_live else ATTEMPTS_OF_HOST)
     until = await channels.attempt(connection, account.id, host, most, ATTEMPTS_WINDOW, now)
     if until is not None:
         wait_s = max(1, int((until - now).total_seconds() + 0.999))
@@ -275,24 +278,26 @@ async def count_attempt(ctx: Context, connection: Connection, account: Account, 
     return now
 
 
-async def _room(connection: Connection, account: Account, new: NewChannel) -> int | None:
-    """The channel that is there already. Raises CallerFault (bad_input) where one more has no room."""
-    known = await channels.of_account(connection, account.id)
+async def _find_same(connection: Connection, account: Account, new: NewChannel) -> int | None:
+    """The id of the account's channel with this target; None if there is none. Raises CallerFault (bad_input)
+    when there is none and no room for another channel."""
+    owned = await channels.of_account(connection, account.id)
     key = (new.kind, new.target_hash)
-    same = next((one.id for one in known if (one.kind, one.target_hash) == key), None)
-    if same is None and len(known) >= MOST_CHANNELS:
+    same_id = next((channel.id for channel in owned if (channel.kind, channel.target_hash) == key), None)
+    if same_id is None and len(owned) >= MOST_CHANNELS:
         raise CallerFault(
             "bad_input", f"There are {MOST_CHANNELS} channels already: one has to be removed first."
         )
-    return same
+    return same_id
 
 
 async def send_test(ctx: Context, account: Account, new: NewChannel) -> NewChannel:
-    """The same, with what the answer told of it. Raises CallerFault (bad_input), ServiceFull (busy)."""
+    """Sends a test message. Returns the channel with the proof and the time of the answer. Raises CallerFault
+    (bad_input), ServiceFull (busy)."""
     now_s = int(ctx.now_s())
-    row = rows([Alert(0, Draft(account.id, "test", None, now_s, _TEST))])
+    test_rows = alert_rows.rows([Alert(0, Draft(account.id, "test", None, now_s, _TEST))])
     challenge = ctx.entropy().hex()[:32] if new.kind == "webhook" else None
-    message = Message(f"msg_{ctx.entropy().hex()[:32]}", account.designation, "test", row, challenge)
+    message = Message(f"msg_{ctx.entropy().hex()[:32]}", account.designation, "test", test_rows, challenge)
     try:
         reply = await send(ctx.outward, MessageTarget(new.kind, new.target, new.secret), message, now_s)
     except PostNotTried:
@@ -308,17 +313,17 @@ async def send_test(ctx: Context, account: Account, new: NewChannel) -> NewChann
 async def remove_channel(
     ctx: Context, params: ChannelParams, account: Account
 ) -> UseCaseAnswer[ChannelRemoved]:
-    """Nothing is sent there any more, nor what waits. Raises CallerFault (bad_input), ServiceFull."""
+    """Removes a channel, and drops its waiting messages. Raises CallerFault (bad_input), ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         await channels.lock_account(connection, account.id)
-        found = await channels.channel(connection, params.id, lock=True)
-        if found is None or found.account_id != account.id:
+        channel = await channels.channel(connection, params.id, lock=True)
+        if channel is None or channel.account_id != account.id:
             raise CallerFault("bad_input", f"There is no channel {params.id} of this account.")
-        removed = found.state != "removed"
+        removed = channel.state != "removed"
         if removed:
-            await channels.remove(connection, found.id)
-            if await deliveries.drop(connection, found.id, now):
-                await deliveries.hurry(connection, found.id, now)
+            await channels.remove(connection, channel.id)
+            if await deliveries.drop(connection, channel.id, now):
+                await deliveries.hurry(connection, channel.id, now)
     text = "is removed: nothing is sent there any more." if removed else "was removed before."
     return UseCaseAnswer(ChannelRemoved(f"Channel {params.id} {text}", params.id, removed))

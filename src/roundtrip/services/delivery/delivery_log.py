@@ -1,4 +1,4 @@
-"""What pages show and do of deliveries: the log of an account, and one of them sent again."""
+"""Shows an account's deliveries, and sends one of them again."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
@@ -16,7 +16,7 @@ from roundtrip.store.delivery import channels, deliveries
 
 MOST_SHOWN = 50
 RESENDS, RESENDS_WINDOW = 20, timedelta(hours=1)
-"""Of one account."""
+"""The most messages that an account may send again within the window."""
 
 
 class DeliveryRow(msgspec.Struct, frozen=True, rename="camel"):
@@ -64,21 +64,21 @@ class Resent(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def delivery_log(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[DeliveryLog]:
-    """The newest first. Raises ServiceFull."""
+    """The account's newest messages, the newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await deliveries.log_of_account(connection, account.id, MOST_SHOWN)
+        records = await deliveries.log_of_account(connection, account.id, MOST_SHOWN)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    rows = [_row(one, now) for one in found]
+    rows = [_row(record, now) for record in records]
     return UseCaseAnswer(DeliveryLog(_text(rows), rows))
 
 
 async def resend(ctx: Context, params: ResendParams, account: Account) -> UseCaseAnswer[Resent]:
-    """Has it sent once more, under the same webhook id and with the same rows. Raises CallerFault
-    (bad_input), LimitReached, ServiceFull."""
+    """Enqueues the message once more, with the same webhook id and rows. Raises CallerFault (bad_input),
+    LimitReached, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         await channels.lock_account(connection, account.id)
-        _check(await deliveries.of_account(connection, account.id, params.id), params)
+        _check_resendable(await deliveries.of_account(connection, account.id, params.id), params)
         until = await deliveries.count_resend(connection, account.id, RESENDS, RESENDS_WINDOW, now)
         if until is not None:
             wait_s = max(1, int((until - now).total_seconds() + 0.999))
@@ -90,40 +90,41 @@ async def resend(ctx: Context, params: ResendParams, account: Account) -> UseCas
     return UseCaseAnswer(Resent(f"Message {params.id} is sent again, under the id that it had.", params.id))
 
 
-def _check(found: asyncpg.Record | None, params: ResendParams) -> None:
-    if found is None:
+def _check_resendable(record: asyncpg.Record | None, params: ResendParams) -> None:
+    """Raises CallerFault (bad_input) unless the message has ended as the caller saw it."""
+    if record is None:
         raise CallerFault("bad_input", f"There is no message {params.id} of this account.")
-    if found["channel_state"] not in ACTIVE:
-        off = "is switched off: switch it on first" if found["channel_state"] == "off" else "was removed"
-        raise CallerFault("bad_input", f"Its channel {off}. Nothing was sent.")
-    if found["ended_at"] is None:
+    if record["channel_state"] not in ACTIVE:
+        why = "is switched off: switch it on first" if record["channel_state"] == "off" else "was removed"
+        raise CallerFault("bad_input", f"Its channel {why}. Nothing was sent.")
+    if record["ended_at"] is None:
         raise CallerFault("bad_input", "It is on its way already.")
-    if found["ended_at"] != params.ended:
+    if record["ended_at"] != params.ended:
         raise CallerFault("bad_input", "It was sent again since, and that has ended: see what came of it.")
 
 
-def _row(one: asyncpg.Record, now: datetime) -> DeliveryRow:
-    is_waiting = one["state"] == "waiting"
-    # What waits for a channel that fails waits as long as that rests.
-    next_at = max(one["next_at"], one["rests_until"] or one["next_at"])
+def _row(record: asyncpg.Record, now: datetime) -> DeliveryRow:
+    is_waiting = record["state"] == "waiting"
+    # A message to a failing channel waits at least as long as the channel rests.
+    next_at = max(record["next_at"], record["rests_until"] or record["next_at"])
     return DeliveryRow(
-        id=one["id"],
-        webhook_id=one["webhook_id"],
-        kind=one["kind"],
-        retracted=one["retracted"],
-        rows=len(one["alert_ids"]),
-        channel=one["channel_kind"],
-        target=one["shown"],
-        channel_state=one["channel_state"],
-        state=one["state"],
-        tries=one["number"] or 0,
-        made_at=one["made_at"],
-        tried_at=one["tried_at"],
-        status=one["status"],
-        error=one["error"],
+        id=record["id"],
+        webhook_id=record["webhook_id"],
+        kind=record["kind"],
+        retracted=record["retracted"],
+        rows=len(record["alert_ids"]),
+        channel=record["channel_kind"],
+        target=record["shown"],
+        channel_state=record["channel_state"],
+        state=record["state"],
+        tries=record["number"] or 0,
+        made_at=record["made_at"],
+        tried_at=record["tried_at"],
+        status=record["status"],
+        error=record["error"],
         next_at=next_at if is_waiting and next_at > now else None,
-        ended_at=one["ended_at"],
-        may_resend=not is_waiting and one["channel_state"] in ACTIVE and one["is_kept"],
+        ended_at=record["ended_at"],
+        may_resend=not is_waiting and record["channel_state"] in ACTIVE and record["is_kept"],
     )
 
 
@@ -131,6 +132,6 @@ def _text(rows: list[DeliveryRow]) -> str:
     if not rows:
         return "Nothing was sent yet."
     waiting, failed = (sum(row.state == state for row in rows) for state in ("waiting", "failed"))
-    said = "The last message." if len(rows) == 1 else f"The last {len(rows)} messages."
-    said += f" {waiting} of them wait." if waiting else ""
-    return said + (f" {failed} never arrived." if failed else "")
+    text = "The last message." if len(rows) == 1 else f"The last {len(rows)} messages."
+    text += f" {waiting} of them wait." if waiting else ""
+    return text + (f" {failed} never arrived." if failed else "")

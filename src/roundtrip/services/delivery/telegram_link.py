@@ -1,4 +1,4 @@
-"""How a chat with the Telegram bot becomes a channel: by a code that only the account's key shows."""
+"""Links a chat with the Telegram bot to an account, by a code that only the account's key can read."""
 
 import hashlib
 import hmac
@@ -26,44 +26,45 @@ _FULL = (
 
 
 async def link_code(ctx: Context, connection: Connection, account_id: int) -> str:
-    """Good for ten minutes at least and twenty at most, until a chat was linked by it."""
+    """The account's link code. It is valid for 10 to 20 minutes, until a chat is linked with it."""
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
-    made = await channels.chats_linked(connection, account_id)
-    return _code(secret, account_id, made, int(ctx.now_s()) // WINDOW_S)
+    linked = await channels.chats_linked(connection, account_id)
+    return _code(secret, account_id, linked, int(ctx.now_s()) // WINDOW_S)
 
 
-def _code(secret: bytes, account_id: int, made: int, window: int) -> str:
-    """``made``: how often the account linked a chat: with the next the code is of no use any more."""
-    said = f"{account_id} {made} {window}"
-    return f"{account_id}-{hmac.new(secret, said.encode(), hashlib.sha256).hexdigest()[:32]}"
+def _code(secret: bytes, account_id: int, linked: int, window: int) -> str:
+    """``linked``: how often the account has linked a chat, so that the next link invalidates the code."""
+    signed = f"{account_id} {linked} {window}"
+    return f"{account_id}-{hmac.new(secret, signed.encode(), hashlib.sha256).hexdigest()[:32]}"
 
 
 async def link(ctx: Context, started: StartedChat) -> str:
-    """Makes the chat a channel where the code is good; what the chat is told of it. Raises ServiceFull."""
+    """Makes the chat a channel if the code is valid. Returns the answer to the chat. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         return await _link_chat(ctx, connection, started)
 
 
 async def _link_chat(ctx: Context, connection: Connection, started: StartedChat) -> str:
-    found = _CODE.fullmatch(started.code)
-    if found is None:
+    match = _CODE.fullmatch(started.code)
+    if match is None:
         return NO_CODE
-    account_id = int(found[1])
+    account_id = int(match[1])
     secret = await accounts_store.secret(connection, _SECRET, ctx.entropy())
     designation = await channels.lock_account(connection, account_id)
-    made = await channels.chats_linked(connection, account_id)
-    window = int(ctx.now_s()) // WINDOW_S
-    good = (_code(secret, account_id, made, one) for one in (window, window - 1))
-    if designation is None or not any(hmac.compare_digest(started.code, one) for one in good):
+    linked = await channels.chats_linked(connection, account_id)
+    newest = int(ctx.now_s()) // WINDOW_S
+    valid = (_code(secret, account_id, linked, window) for window in (newest, newest - 1))
+    if designation is None or not any(hmac.compare_digest(started.code, code) for code in valid):
         return NO_CODE
     new = NewChannel("telegram", str(started.chat_id).encode(), names.name(started.name) or "a chat", None)
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    known = await channels.of_account(connection, account_id)
-    same = next((one for one in known if (one.kind, one.target) == (new.kind, new.target)), None)
+    owned = await channels.of_account(connection, account_id)
+    key = (new.kind, new.target)
+    same = next((channel for channel in owned if (channel.kind, channel.target) == key), None)
     if same is not None:
         await channels.set_again(connection, same.id, new, now)
         await deliveries.hurry(connection, same.id, now)
-    elif len(known) >= MOST_CHANNELS:
+    elif len(owned) >= MOST_CHANNELS:
         return _FULL
     else:
         await channels.add(connection, account_id, new, now)

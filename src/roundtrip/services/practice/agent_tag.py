@@ -1,4 +1,4 @@
-"""The agent tag: an account says that it is a program."""
+"""Sets the agent tag, by which an account declares that it is a program."""
 
 from datetime import UTC, datetime
 from typing import Annotated
@@ -34,7 +34,7 @@ class AgentParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = False
 
     def agents_name(self) -> str | None:
-        """None: none was given. Raises CallerFault (bad_input)."""
+        """The agent's name; None if none was given. Raises CallerFault (bad_input)."""
         if self.name is None:
             return None
         if self.off:
@@ -55,20 +55,20 @@ class AgentMarked(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def mark_as_agent(ctx: Context, params: AgentParams, account: Account) -> UseCaseAnswer[AgentMarked]:
-    """Sets the tag or removes it, here and on this week's league at once. Raises CallerFault (bad_input),
+    """Sets or removes the tag; this week's league shows it at once. Raises CallerFault (bad_input),
     ServiceFull."""
     name, now = params.agents_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         if params.off:
-            marked = await league.untag(connection, account.id, now)
+            tagged = await league.untag(connection, account.id, now)
         else:
-            marked = await league.tag(connection, account.id, name, now)
-    return UseCaseAnswer(AgentMarked(_text(marked), marked.designation, marked.is_agent, marked.agent_name))
+            tagged = await league.tag(connection, account.id, name, now)
+    return UseCaseAnswer(AgentMarked(_text(tagged), tagged.designation, tagged.is_agent, tagged.agent_name))
 
 
 def _text(account: Account) -> str:
     if not account.is_agent:
         name = account.designation
         return f"{name} has no agent tag: the league counts it among people. Nothing else changed."
-    called = f', called "{account.agent_name}"' if account.agent_name else ""
-    return f"{account.designation} is tagged as an agent{called}, on the league, too. Nothing else changed."
+    name = f', called "{account.agent_name}"' if account.agent_name else ""
+    return f"{account.designation} is tagged as an agent{name}, on the league, too. Nothing else changed."

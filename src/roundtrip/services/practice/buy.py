@@ -1,4 +1,4 @@
-"""A practice buy: pretend eth, spent at the chain's own price."""
+"""A practice buy: spends pretend eth at the chain's real price."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -23,13 +23,13 @@ from roundtrip.store.server.rows import Connection
 from .ledger import (
     AccountPage,
     TradeRequest,
-    begin,
     book_trade,
-    moment,
-    once_for,
+    now_of,
+    read_request,
+    repeat_key,
+    retry_if_stale,
     run_or_repeat,
-    twice,
-    write,
+    write_trade,
 )
 from .pricing import Buying, PricedBuy, SlotOf, price_buy
 from .schema import PositionAfter, PracticeBought, PracticeBuyParams, PracticeVenue, eth_of, token_named
@@ -39,22 +39,22 @@ Pricing = Callable[[Context, ChainHead, Buying, SlotOf | None, Meter], Awaitable
 
 @dataclass(frozen=True, slots=True)
 class BuyPricing:
-    """What prices a buy. Tests give their own."""
+    """The functions that price a buy. Tests replace them."""
 
     price: Pricing = price_buy
     slot_of: SlotOf = slot_of
 
 
-MEANS = BuyPricing()
+PRICING = BuyPricing()
 
 
 async def practice_buy(
     ctx: Context, params: PracticeBuyParams, account: Account, once: str | None
 ) -> UseCaseAnswer[PracticeBought]:
-    """Raises CallerFault (bad_input, not_a_token, no_route, would_fail, too_small), NodeFault and
-    ServiceFull."""
+    """Buys a token with practice eth. Raises CallerFault (bad_input, not_a_token, no_route, would_fail,
+    too_small), NodeFault and ServiceFull."""
     meter = Meter()
-    return UseCaseAnswer(await buy(ctx, params, account, once, MEANS, meter), meter=meter)
+    return UseCaseAnswer(await buy(ctx, params, account, once, PRICING, meter), meter=meter)
 
 
 async def buy(
@@ -62,77 +62,80 @@ async def buy(
     params: PracticeBuyParams,
     account: Account,
     once: str | None,
-    means: BuyPricing,
+    pricing: BuyPricing,
     meter: Meter,
 ) -> PracticeBought:
-    """The buy by these means. Raises as ``practice_buy``."""
+    """Buys with this pricing. Raises as ``practice_buy``."""
     eth_wei, token = parse_amount(params.eth, ETH_DECIMALS, "eth"), address(params.token)
     if eth_wei < practice.LEAST_WEI:
         raise CallerFault("too_small", f"The smallest practice buy is {eth_of(practice.LEAST_WEI)} eth.")
-    named = once_for(once, "practice_buy", token, eth_wei)
-    asked = TradeRequest(account, token, moment(ctx), ctx.heads.last_number(), named, PracticeBought)
-    return await run_or_repeat(ctx, asked, twice(partial(_buy, ctx, asked, eth_wei, means, meter)))
+    key = repeat_key(once, "practice_buy", token, eth_wei)
+    request = TradeRequest(account, token, now_of(ctx), ctx.heads.last_number(), key, PracticeBought)
+    run = retry_if_stale(partial(_buy, ctx, request, eth_wei, pricing, meter))
+    return await run_or_repeat(ctx, request, run)
 
 
 async def _buy(
-    ctx: Context, asked: TradeRequest, eth_wei: int, means: BuyPricing, meter: Meter
+    ctx: Context, request: TradeRequest, eth_wei: int, pricing: BuyPricing, meter: Meter
 ) -> PracticeBought:
-    page = await begin(ctx, asked)
+    page = await read_request(ctx, request)
     if isinstance(page, PracticeBought):
         return page
     assert isinstance(page, AccountPage)
     _check_account(page, eth_wei)
     head = ctx.heads.current()
-    is_known = page.own is not None and page.own.slot is not None
+    has_slot = page.own is not None and page.own.slot is not None
     at = None if page.own is None else page.own.at
-    buying = Buying(asked.token, eth_wei, page.recent.bought_wei, at)
-    priced = await means.price(ctx, head, buying, None if is_known else means.slot_of, meter)
+    buying = Buying(request.token, eth_wei, page.recent.bought_wei, at)
+    priced = await pricing.price(ctx, head, buying, None if has_slot else pricing.slot_of, meter)
     _check_cap(page, priced)
-    return await book_trade(ctx, asked, page, partial(_fill, ctx, asked, priced))
+    return await book_trade(ctx, request, page, partial(_fill, ctx, request, priced))
 
 
 def _check_account(page: AccountPage, eth_wei: int) -> None:
+    """Raises CallerFault (would_fail) when the account has too little eth or too many positions."""
     has_wei = page.account.eth_wei
     if eth_wei > has_wei:
-        said = f"The account has {eth_of(has_wei)} practice eth, and this needs {eth_of(eth_wei)}."
-        raise CallerFault("would_fail", said)
-    if page.own is None and len(page.kept) >= practice.MOST_POSITIONS:
+        message = f"The account has {eth_of(has_wei)} practice eth, and this needs {eth_of(eth_wei)}."
+        raise CallerFault("would_fail", message)
+    if page.own is None and len(page.positions) >= practice.MOST_POSITIONS:
         raise CallerFault(
             "would_fail", f"{practice.MOST_POSITIONS} positions are all that can be open: sell one first."
         )
 
 
 def _check_cap(page: AccountPage, priced: PricedBuy) -> None:
-    """A position is no more than its venue could pay out: what nobody could have bought nobody can sell."""
+    """Limits a position to what its venue could pay out: more could not have been bought on the chain. Raises
+    CallerFault (would_fail)."""
     held_raw = 0 if page.own is None else page.own.position.held_raw
     if held_raw + priced.token_raw > priced.payable_raw:
-        most = plain_decimal(priced.payable_raw, priced.decimals)
+        cap = plain_decimal(priced.payable_raw, priced.decimals)
         held = plain_decimal(held_raw, priced.decimals)
-        said = f"A position is at most what its venue holds of the token, {most}; yours is {held} already."
-        raise CallerFault("would_fail", said)
+        message = f"A position is at most what its venue holds of the token, {cap}; yours is {held} already."
+        raise CallerFault("would_fail", message)
 
 
 async def _fill(
-    ctx: Context, asked: TradeRequest, priced: PricedBuy, connection: Connection, page: AccountPage
+    ctx: Context, request: TradeRequest, priced: PricedBuy, connection: Connection, page: AccountPage
 ) -> PracticeBought:
     _check_account(page, priced.spent_wei)
-    position = page.own.position if page.own is not None else practice.PracticePosition(asked.token)
+    position = page.own.position if page.own is not None else practice.PracticePosition(request.token)
     account, position, trade = practice.buy(page.account, position, priced.spent_wei, priced.token_raw)
     at = priced.venue.at()
-    kept = StoredPosition(position, priced.decimals, priced.slot, asked.at, asked.at, at)
+    stored = StoredPosition(position, priced.decimals, priced.slot, request.at, request.at, at)
     if page.own is not None:
         slot = page.own.slot or priced.slot
-        kept = replace(page.own, position=position, slot=slot, bought_at=asked.at, at=at)
-    told = TradeNotes(priced.block, priced.venue.kind, priced.sells_back)
-    number = await write(connection, asked, account, kept, trade, told)
-    decimals = kept.decimals
+        stored = replace(page.own, position=position, slot=slot, bought_at=request.at, at=at)
+    notes = TradeNotes(priced.block, priced.venue.kind, priced.sells_back)
+    trade_id = await write_trade(connection, request, account, stored, trade, notes)
+    decimals = stored.decimals
     answer = PracticeBought(
         text="",
-        id=number,
+        id=trade_id,
         chain_id=ctx.chain_id,
         block=priced.block.number,
         block_hash=priced.block.hash,
-        token=token_named(asked.token, priced.symbol),
+        token=token_named(request.token, priced.symbol),
         venue=PracticeVenue(priced.venue.kind, at, priced.venue.quote),
         spent=eth_of(trade.eth_wei),
         received=plain_decimal(trade.token_raw, decimals),
@@ -143,9 +146,9 @@ async def _fill(
             plain_decimal(position.held_raw, decimals), str(position.held_raw), eth_of(position.cost_wei)
         ),
         eth_left=eth_of(account.eth_wei),
-        made_at=asked.at,
+        made_at=request.at,
     )
-    return _with_text(answer, has_slot=kept.slot is not None)
+    return _with_text(answer, has_slot=stored.slot is not None)
 
 
 _SELLS_BACK = {
@@ -156,15 +159,15 @@ _SELLS_BACK = {
 
 
 def _with_text(answer: PracticeBought, has_slot: bool) -> PracticeBought:
-    said = [
+    sentences = [
         f"Bought {answer.received} of {called_by(answer.token)} for {answer.spent} practice eth at block "
         f"{answer.block}.",
         f"{_SELLS_BACK[answer.sells_back]}: {answer.verdict.text}",
     ]
     if not has_slot:
-        said.append(
+        sentences.append(
             "Where this token keeps its balances is not known: it can be sold here only while a real wallet "
             "is known that holds as much."
         )
-    said.append(f"{answer.eth_left} practice eth are left.")
-    return msgspec.structs.replace(answer, text=" ".join(said))
+    sentences.append(f"{answer.eth_left} practice eth are left.")
+    return msgspec.structs.replace(answer, text=" ".join(sentences))

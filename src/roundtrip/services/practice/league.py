@@ -26,7 +26,8 @@ from roundtrip.store.practice.league import LeagueCounts, LeagueRank
 from roundtrip.store.server.rows import Connection
 
 SHOWN, PODIUM = 100, 3
-_SAID = 3
+_QUOTED = 3
+"""The most entries that the text describes."""
 _ETH_DECIMALS = 18
 _DAY = "%A %Y-%m-%d"
 _RULES = (
@@ -94,110 +95,115 @@ class League(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def league(ctx: Context, params: LeagueParams) -> UseCaseAnswer[League]:
-    """The board as it stands. Raises ServiceFull."""
+    """This week's board, and last week's podium. Raises ServiceFull."""
     now_s, who = ctx.now_s(), params.who
     began_s = monday_s(int(now_s))
     async with looking(ctx) as (connection, _):
-        entered = await boards.count_entered(connection, began_s, who)
+        counts = await boards.count_entered(connection, began_s, who)
         entries = await boards.board(connection, began_s, who, SHOWN)
-        before = await boards.count_entered(connection, began_s - WEEK_S, who)
+        last_counts = await boards.count_entered(connection, began_s - WEEK_S, who)
         podium = await boards.board(connection, began_s - WEEK_S, who, PODIUM)
-        tokens = await _labels(connection, [*entries, *podium])
+        tokens = await _read_labels(connection, [*entries, *podium])
     answer = League(
-        text=_league_text(who, began_s, entered, entries, podium, tokens),
+        text=_league_text(who, began_s, counts, entries, podium, tokens),
         chain_id=ctx.chain_id,
         who=who,
         week_start=when(began_s),
         week_end=when(began_s + WEEK_S),
-        on_board=entered.on_board,
-        too_few=entered.too_few,
+        on_board=counts.on_board,
+        too_few=counts.too_few,
         rows=_rows(entries, tokens),
-        last_week=LastWeek(when(began_s - WEEK_S), before.on_board, _rows(podium, tokens)),
+        last_week=LastWeek(when(began_s - WEEK_S), last_counts.on_board, _rows(podium, tokens)),
     )
-    left_ms = int((began_s + WEEK_S - now_s) * 1000)
-    return UseCaseAnswer(answer, min(ctx.policy.answer_ttl_ms, left_ms))
+    week_left_ms = int((began_s + WEEK_S - now_s) * 1000)
+    return UseCaseAnswer(answer, min(ctx.policy.answer_ttl_ms, week_left_ms))
 
 
-async def _labels(connection: Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
-    """What the tokens call themselves. Of an index that was begun anew some may be unknown."""
-    ids = await ids_of(connection, {one.best_token for one in entries})
-    known = await labels(connection, list(ids.values()))
-    nameless = {one.best_token: Label(one.best_token, None, None, None, None) for one in entries}
-    return nameless | {label.address: label for label in known.values()}
+async def _read_labels(connection: Connection, entries: list[LeagueRank]) -> dict[Address, Label]:
+    """The labels of the entries' best tokens. A rebuilt index may not know some of them."""
+    ids = await ids_of(connection, {entry.best_token for entry in entries})
+    known_labels = await labels(connection, list(ids.values()))
+    unnamed = {entry.best_token: Label(entry.best_token, None, None, None, None) for entry in entries}
+    return unnamed | {label.address: label for label in known_labels.values()}
 
 
 def _rows(entries: tuple[LeagueRank, ...], tokens: dict[Address, Label]) -> list[LeagueRow]:
     return [
         LeagueRow(
             rank=rank,
-            designation=one.designation,
-            agent=one.is_agent,
-            agent_name=one.agent_name,
-            profit_eth=plain_decimal(one.profit_wei, _ETH_DECIMALS),
-            sells=one.sells,
-            won=one.won,
-            best=_best(one, tokens),
+            designation=entry.designation,
+            agent=entry.is_agent,
+            agent_name=entry.agent_name,
+            profit_eth=plain_decimal(entry.profit_wei, _ETH_DECIMALS),
+            sells=entry.sells,
+            won=entry.won,
+            best=_best(entry, tokens),
         )
-        for rank, one in enumerate(entries, 1)
+        for rank, entry in enumerate(entries, 1)
     ]
 
 
-def _best(one: LeagueRank, tokens: dict[Address, Label]) -> BestSell | None:
-    if not one.won:
+def _best(entry: LeagueRank, tokens: dict[Address, Label]) -> BestSell | None:
+    if not entry.won:
         return None
-    return BestSell(present_token(tokens[one.best_token]), plain_decimal(one.best_profit_wei, _ETH_DECIMALS))
+    return BestSell(
+        present_token(tokens[entry.best_token]), plain_decimal(entry.best_profit_wei, _ETH_DECIMALS)
+    )
 
 
-# --- in words --------------------------------------------------------------------------------------
+# --- text ------------------------------------------------------------------------------------------
 
-_WHOM: dict[Who, str] = {"all": "mite", "agents": "agent", "people": "mite without an agent's tag"}
-_WHOMS: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites without an agent's tag"}
+_SINGULAR: dict[Who, str] = {"all": "mite", "agents": "agent", "people": "mite without an agent's tag"}
+_PLURAL: dict[Who, str] = {"all": "mites", "agents": "agents", "people": "mites without an agent's tag"}
 
 
 def _league_text(
     who: Who,
     began_s: int,
-    entered: LeagueCounts,
+    counts: LeagueCounts,
     entries: tuple[LeagueRank, ...],
     podium: tuple[LeagueRank, ...],
     tokens: dict[Address, Label],
 ) -> str:
     week = f"the week from {when(began_s):{_DAY}}, 00:00 UTC, to the next Monday"
-    board = f"Nobody has entered the practice league of {_WHOMS[who]} yet, {week}."
+    board = f"Nobody has entered the practice league of {_PLURAL[who]} yet, {week}."
     if entries:
-        first = " ".join(f"{rank}. {_line(one, tokens)}" for rank, one in enumerate(entries[:_SAID], 1))
-        more = entered.on_board - len(entries[:_SAID])
+        quoted = entries[:_QUOTED]
+        first = " ".join(f"{rank}. {_sentence(entry, tokens)}" for rank, entry in enumerate(quoted, 1))
+        more = counts.on_board - len(quoted)
         rest = f" {more:,} more are in it." if more > 1 else " One more is in it." if more else ""
-        board = f"Practice league of {_WHOMS[who]}, {week}: {first}{rest}"
-    parts = [board, _too_few(who, entered.too_few), _RULES, _last_week(podium)]
+        board = f"Practice league of {_PLURAL[who]}, {week}: {first}{rest}"
+    parts = [board, _too_few_text(who, counts.too_few), _RULES, _last_week_text(podium)]
     return " ".join(part for part in parts if part)
 
 
-def _line(one: LeagueRank, tokens: dict[Address, Label]) -> str:
-    made = "made" if one.profit_wei >= 0 else "lost"
+def _sentence(entry: LeagueRank, tokens: dict[Address, Label]) -> str:
+    verb = "made" if entry.profit_wei >= 0 else "lost"
     best = ""
-    if one.won:
-        best = f"; its best was {quote_token(tokens[one.best_token])}, {eth_text(one.best_profit_wei)}"
+    if entry.won:
+        best = f"; its best was {quote_token(tokens[entry.best_token])}, {eth_text(entry.best_profit_wei)}"
     return (
-        f"{_account(one)} {made} {eth_text(abs(one.profit_wei))} in {one.sells} sells, {one.won} won{best}."
+        f"{_account_text(entry)} {verb} {eth_text(abs(entry.profit_wei))} in {entry.sells} sells, "
+        f"{entry.won} won{best}."
     )
 
 
-def _account(one: LeagueRank) -> str:
-    if not one.is_agent:
-        return one.designation
-    return f'{one.designation} (agent "{one.agent_name}")' if one.agent_name else f"{one.designation} (agent)"
+def _account_text(entry: LeagueRank) -> str:
+    if not entry.is_agent:
+        return entry.designation
+    tag = f'agent "{entry.agent_name}"' if entry.agent_name else "agent"
+    return f"{entry.designation} ({tag})"
 
 
-def _too_few(who: Who, count: int) -> str:
+def _too_few_text(who: Who, count: int) -> str:
     if not count:
         return ""
-    whom, have = (_WHOM[who], "has") if count == 1 else (_WHOMS[who], "have")
-    return f"{count:,} {whom} {have} fewer than {LEAST_SELLS} sells that count so far."
+    subject, have = (_SINGULAR[who], "has") if count == 1 else (_PLURAL[who], "have")
+    return f"{count:,} {subject} {have} fewer than {LEAST_SELLS} sells that count so far."
 
 
-def _last_week(podium: tuple[LeagueRank, ...]) -> str:
+def _last_week_text(podium: tuple[LeagueRank, ...]) -> str:
     if not podium:
         return ""
-    first = ", ".join(f"{_account(one)} {eth_text(one.profit_wei)}" for one in podium)
+    first = ", ".join(f"{_account_text(entry)} {eth_text(entry.profit_wei)}" for entry in podium)
     return f"Last week's first: {first}."

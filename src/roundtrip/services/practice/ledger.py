@@ -1,4 +1,4 @@
-"""A practice account, read without a lock, priced, and booked in one transaction."""
+"""Reads a practice account without a lock for pricing, then books the trade in one transaction."""
 
 import hashlib
 from collections.abc import Awaitable, Callable
@@ -29,7 +29,7 @@ _GIVEN_UP = timedelta(seconds=practice.GIVEN_UP_S)
 
 
 class StalePrice(ServiceFull):
-    """What a price stood on is no more."""
+    """The account changed after the price was computed."""
 
     def __init__(self) -> None:
         super().__init__("busy", "The account traded the same token meanwhile: ask again.", 1)
@@ -37,48 +37,48 @@ class StalePrice(ServiceFull):
 
 @dataclass(frozen=True, slots=True)
 class RepeatKey:
-    """A request that may be repeated: the hash of its name, and of all that it asks."""
+    """The hashes of a request's idempotency key and of its content."""
 
     key_hash: bytes
-    asked_hash: bytes
+    request_hash: bytes
 
 
-def once_for(key: str | None, *asked: object) -> RepeatKey | None:
-    """``key``: as the caller gave it; ``asked``: tool and parameters, in a form that is the same for the
-    same request. None: it is not to be repeated."""
+def repeat_key(key: str | None, *request: object) -> RepeatKey | None:
+    """Hashes an idempotency key of the caller; None if there is none. ``request``: tool and parameters, in a
+    form that is the same for the same request."""
     if key is None:
         return None
-    said = msgspec.json.encode([str(one) for one in asked])
-    return RepeatKey(hashlib.sha256(key.encode()).digest(), hashlib.sha256(said).digest())
+    content = msgspec.json.encode([str(part) for part in request])
+    return RepeatKey(hashlib.sha256(key.encode()).digest(), hashlib.sha256(content).digest())
 
 
 @dataclass(frozen=True, slots=True)
 class TradeRequest:
-    """A trade as it is asked for: whose, of which token, when; it is priced at this block or a later one.
-    ``answer``: the type of what it is answered with."""
+    """A requested trade. It is priced at ``block_number`` or a later block. ``answer``: the type of its
+    answer."""
 
     account: Account
     token: Address
     at: datetime
     block_number: int
-    once: RepeatKey | None
+    key: RepeatKey | None
     answer: type[msgspec.Struct]
 
 
 @dataclass(frozen=True, slots=True)
 class AccountPage:
-    """An account as it stands, the last Monday looked at. ``kept``: its open positions; ``own``: what it
-    holds of the token that is asked about, None: nothing; ``recent``: what it just traded of it;
-    ``turned``: what that Monday did and is not written yet."""
+    """An account after last Monday's turn. ``positions``: its open positions. ``own``: its position in the
+    requested token, if any. ``recent``: its recent trades of that token. ``monday``: the changes of that
+    turn that are not written yet."""
 
     account: PracticePurse
-    kept: tuple[StoredPosition, ...]
+    positions: tuple[StoredPosition, ...]
     own: StoredPosition | None
     recent: RecentTrades
-    turned: MondayTurn
+    monday: MondayTurn
 
-    def stands_on(self) -> tuple[object, ...]:
-        """What a price of the token was made from."""
+    def price_inputs(self) -> tuple[object, ...]:
+        """The values that a price of the requested token depends on."""
         if self.own is None:
             return None, self.recent
         position = self.own.position
@@ -88,159 +88,166 @@ class AccountPage:
 async def read_page(
     connection: Connection, account: Account, token: Address | None, at: datetime, block_number: int
 ) -> AccountPage:
-    """As it stands, whether it was written before or not."""
+    """Reads an account; one that does not exist yet is read as newly opened."""
     now_s = int(at.timestamp())
-    found = await store.account(connection, account.id) or practice.open_account(now_s)
-    kept = await store.open_positions(connection, account.id)
-    turned = practice.turn_week(found, [one.position for one in kept], now_s)
-    gone = {one.token for one in turned.lost}
-    left = tuple(one for one in kept if one.position.token not in gone)
+    purse = await store.account(connection, account.id) or practice.open_account(now_s)
+    open_positions = await store.open_positions(connection, account.id)
+    monday = practice.turn_week(purse, [stored.position for stored in open_positions], now_s)
+    lost = {position.token for position in monday.lost}
+    positions = tuple(stored for stored in open_positions if stored.position.token not in lost)
     recent = RecentTrades()
     if token is not None:
         recent = await store.recent(connection, account.id, token, at - _AT_ONCE, block_number)
-    own = next((one for one in left if one.position.token == token), None)
-    return AccountPage(turned.account, left, own, recent, turned)
+    own = next((stored for stored in positions if stored.position.token == token), None)
+    return AccountPage(monday.account, positions, own, recent, monday)
 
 
-def moment(ctx: Context) -> datetime:
-    """Now, by our clock: weeks and what was just traded go by it."""
+def now_of(ctx: Context) -> datetime:
+    """The time by the system clock, which weeks and recent trades go by."""
     return datetime.fromtimestamp(ctx.now_s(), UTC)
 
 
-async def begin(ctx: Context, asked: TradeRequest) -> AccountPage | msgspec.Struct:
-    """What a price stands on; of a request that was answered before, that answer. One state of the database.
-    Raises CallerFault (bad_input), ServiceFull."""
+async def read_request(ctx: Context, request: TradeRequest) -> AccountPage | msgspec.Struct:
+    """Reads, in one snapshot of the database, the account for pricing; or the earlier answer if the request
+    is a repetition. Raises CallerFault (bad_input), ServiceFull."""
     try:
         async with (
             ctx.pool.acquire(timeout=_DATABASE_S) as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
-            answered = await _earlier_answer(connection, asked)
-            if answered is not None:
-                return answered
-            return await read_page(connection, asked.account, asked.token, asked.at, asked.block_number)
+            answer = await _earlier_answer(connection, request)
+            return answer if answer is not None else await _read_requested_page(connection, request)
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "Accounts cannot be reached just now.", 5) from error
 
 
-async def _earlier_answer(connection: Connection, asked: TradeRequest) -> msgspec.Struct | None:
-    if asked.once is None:
+async def _read_requested_page(connection: Connection, request: TradeRequest) -> AccountPage:
+    return await read_page(connection, request.account, request.token, request.at, request.block_number)
+
+
+async def _earlier_answer(connection: Connection, request: TradeRequest) -> msgspec.Struct | None:
+    """The answer of an earlier request with the same key. Raises CallerFault (bad_input) if the content
+    differs."""
+    if request.key is None:
         return None
-    found = await store.repeat(connection, asked.account.id, asked.once.key_hash)
-    if found is None:
+    earlier = await store.repeat(connection, request.account.id, request.key.key_hash)
+    if earlier is None:
         return None
-    if found.asked_hash != asked.once.asked_hash:
+    if earlier.asked_hash != request.key.request_hash:
         raise CallerFault("bad_input", "This idempotency key was used for another request.")
-    answer: msgspec.Struct = msgspec.json.decode(found.answer, type=asked.answer)
+    answer: msgspec.Struct = msgspec.json.decode(earlier.answer, type=request.answer)
     return answer
 
 
 Fill = Callable[[Connection, AccountPage], Awaitable[A]]
-"""Writes a trade onto the page as it is under the lock, and says what was done. Raises RoundtripError."""
+"""Writes a trade to the locked account, and returns the answer. Raises RoundtripError."""
 
 
-async def book_trade(ctx: Context, asked: TradeRequest, page: AccountPage, fill: Fill[A]) -> A:
-    """One transaction: the account locked, its Monday, the trade, its answer. Nothing of it stands where any
-    of it fails. Raises ServiceFull (busy), Stale where what the price stood on is no more, and what ``fill``
-    raises."""
+async def book_trade(ctx: Context, request: TradeRequest, page: AccountPage, fill: Fill[A]) -> A:
+    """In one transaction: locks the account, writes its Monday's turn, the trade and the stored answer.
+    Raises ServiceFull (busy), StalePrice when the account changed after pricing, and what ``fill`` raises."""
     async with accounts(ctx) as connection:
-        await store.lock(connection, asked.account.id, practice.open_account(int(asked.at.timestamp())))
-        answered = await _earlier_answer(connection, asked)
-        if answered is not None:
-            return answered  # type: ignore[return-value]
-        now = await read_page(connection, asked.account, asked.token, asked.at, asked.block_number)
-        if now.stands_on() != page.stands_on():
+        await _lock(connection, request)
+        earlier = await _earlier_answer(connection, request)
+        if earlier is not None:
+            return earlier  # type: ignore[return-value]
+        locked = await _read_requested_page(connection, request)
+        if locked.price_inputs() != page.price_inputs():
             raise StalePrice
-        await _write_turn(connection, asked.account, now.turned, asked.at)
-        answer = await fill(connection, now)
-        if asked.once is not None:
-            kept = Repeat(asked.once.asked_hash, msgspec.json.encode(answer))
-            await store.keep_repeat(connection, asked.account.id, asked.once.key_hash, kept, asked.at)
+        await _write_monday(connection, request.account, locked.monday, request.at)
+        answer = await fill(connection, locked)
+        if request.key is not None:
+            repeat = Repeat(request.key.request_hash, msgspec.json.encode(answer))
+            key_hash = request.key.key_hash
+            await store.keep_repeat(connection, request.account.id, key_hash, repeat, request.at)
         return answer
 
 
-async def _write_turn(connection: Connection, account: Account, turned: MondayTurn, at: datetime) -> None:
-    """Writes what the last Monday did."""
-    lost = {one.token for one in turned.lost}
+async def _lock(connection: Connection, request: TradeRequest) -> None:
+    await store.lock(connection, request.account.id, practice.open_account(int(request.at.timestamp())))
+
+
+async def _write_monday(connection: Connection, account: Account, monday: MondayTurn, at: datetime) -> None:
+    """Writes last Monday's turn: lost positions, trades and the account."""
+    lost = {position.token for position in monday.lost}
     if lost:
-        for kept in await store.open_positions(connection, account.id):
-            if kept.position.token in lost:
-                gone, _ = practice.write_off(kept.position)
-                await store.keep_position(connection, account.id, replace(kept, position=gone))
-    for trade in turned.trades:
+        for stored in await store.open_positions(connection, account.id):
+            if stored.position.token in lost:
+                written_off, _ = practice.write_off(stored.position)
+                await store.keep_position(connection, account.id, replace(stored, position=written_off))
+    for trade in monday.trades:
         await store.add_trade(connection, account.id, trade, TradeNotes(), at)
-    await store.keep_account(connection, account.id, turned.account)
+    await store.keep_account(connection, account.id, monday.account)
 
 
-async def write(
+async def write_trade(
     connection: Connection,
-    asked: TradeRequest,
+    request: TradeRequest,
     account: PracticePurse,
-    kept: StoredPosition,
+    stored: StoredPosition,
     trade: PracticeTrade,
-    told: TradeNotes,
+    notes: TradeNotes,
 ) -> int:
-    """Writes one trade and what it left; the trade's id."""
-    await store.keep_account(connection, asked.account.id, account)
-    await store.keep_position(connection, asked.account.id, kept)
-    return await store.add_trade(connection, asked.account.id, trade, told, asked.at)
+    """Writes one trade, and the account and position after it. Returns the trade's id."""
+    await store.keep_account(connection, request.account.id, account)
+    await store.keep_position(connection, request.account.id, stored)
+    return await store.add_trade(connection, request.account.id, trade, notes, request.at)
 
 
-async def mark_stuck(ctx: Context, asked: TradeRequest) -> None:
-    """It cannot be sold: on Monday it is written off, unless a sell goes through before. What is no more held
-    by then is left as it is."""
-    await _mark(ctx, asked, partial(_stuck, asked))
+async def mark_stuck(ctx: Context, request: TradeRequest) -> None:
+    """Marks a position that cannot be sold: it is written off on Monday unless it is sold before. Does
+    nothing when there is no position any more."""
+    await _mark(ctx, request, partial(_with_stuck, request))
 
 
-async def mark_failed(ctx: Context, asked: TradeRequest, held_raw: int) -> None:
-    """All that is held was to be sold, ``held_raw``, and that failed, which may be for now. Where it fails
-    again a week after the first time, or later, it is stuck. What is no more held as it was is left as it
-    is."""
-    await _mark(ctx, asked, partial(_mark_failed, asked, held_raw))
+async def mark_failed(ctx: Context, request: TradeRequest, held_raw: int) -> None:
+    """Records that selling the whole position, ``held_raw``, failed. A position whose sell fails again a week
+    or more after the first failure is stuck. Does nothing when the position has changed."""
+    await _mark(ctx, request, partial(_with_failure, request, held_raw))
 
 
 async def _mark(
-    ctx: Context, asked: TradeRequest, marked: Callable[[StoredPosition], StoredPosition]
+    ctx: Context, request: TradeRequest, change: Callable[[StoredPosition], StoredPosition]
 ) -> None:
     async with accounts(ctx) as connection:
-        await store.lock(connection, asked.account.id, practice.open_account(int(asked.at.timestamp())))
-        now = await read_page(connection, asked.account, asked.token, asked.at, asked.block_number)
-        await _write_turn(connection, asked.account, now.turned, asked.at)
-        if now.own is not None:
-            await store.keep_position(connection, asked.account.id, marked(now.own))
+        await _lock(connection, request)
+        locked = await _read_requested_page(connection, request)
+        await _write_monday(connection, request.account, locked.monday, request.at)
+        if locked.own is not None:
+            await store.keep_position(connection, request.account.id, change(locked.own))
 
 
-def _stuck(asked: TradeRequest, kept: StoredPosition) -> StoredPosition:
-    if kept.stuck_at is not None:
-        return kept
-    return replace(kept, position=replace(kept.position, is_stuck=True), stuck_at=asked.at)
+def _with_stuck(request: TradeRequest, stored: StoredPosition) -> StoredPosition:
+    if stored.stuck_at is not None:
+        return stored
+    return replace(stored, position=replace(stored.position, is_stuck=True), stuck_at=request.at)
 
 
-def _mark_failed(asked: TradeRequest, held_raw: int, kept: StoredPosition) -> StoredPosition:
-    if kept.position.held_raw != held_raw:
-        return kept
-    first = kept.failed_at or asked.at
-    kept = replace(kept, failed_at=first)
-    return _stuck(asked, kept) if asked.at - first >= _GIVEN_UP else kept
+def _with_failure(request: TradeRequest, held_raw: int, stored: StoredPosition) -> StoredPosition:
+    if stored.position.held_raw != held_raw:
+        return stored
+    first = stored.failed_at or request.at
+    stored = replace(stored, failed_at=first)
+    return _with_stuck(request, stored) if request.at - first >= _GIVEN_UP else stored
 
 
-async def twice(run: Callable[[], Awaitable[A]]) -> A:
-    """What ``run`` gives; where what its price stood on was no more, what it gives now."""
+async def retry_if_stale(run: Callable[[], Awaitable[A]]) -> A:
+    """The result of ``run``, which is run once more if its price was stale."""
     try:
         return await run()
     except StalePrice:
         return await run()
 
 
-async def run_or_repeat(ctx: Context, asked: TradeRequest, run: Awaitable[A]) -> A:
-    """What ``run`` gives. Where that fails while the same request, asked at the same time, was answered, that
-    answer."""
+async def run_or_repeat(ctx: Context, request: TradeRequest, run: Awaitable[A]) -> A:
+    """The result of ``run``. If it fails while a concurrent request with the same key succeeded, that
+    request's answer."""
     try:
         return await run
     except RoundtripError:
-        if asked.once is None:
+        if request.key is None:
             raise
-        found = await begin(ctx, asked)
-        if isinstance(found, AccountPage):
+        answer = await read_request(ctx, request)
+        if isinstance(answer, AccountPage):
             raise
-        return found  # type: ignore[return-value]
+        return answer  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""What a practice trade comes to on the chain: a buy as a real wallet would make it, a sell by its worth."""
+"""Prices a practice trade on the chain: a buy as a real wallet would make it, a sell by its value."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
@@ -52,13 +52,15 @@ _NO_RATE = Missing("node", "what an eth buys of what its pool is paid in is not 
 _MINUTES = f"the last {practice.AT_ONCE_S // 60} minutes"
 
 SlotOf = Callable[[Context, ChainHead, Address, Meter], Awaitable[BalanceSlot | None]]
-Valuing = Callable[[Context, ChainHead, Sequence[HoldingToSell], Meter], Coroutine[Any, Any, list[Valued]]]
+ValueHoldings = Callable[
+    [Context, ChainHead, Sequence[HoldingToSell], Meter], Coroutine[Any, Any, list[Valued]]
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Buying:
-    """``eth_wei`` more of a token, after ``earlier_wei`` just before. ``at``: where what is held of it is
-    sold, the pool, the curve or the pool's id; None: nothing is held."""
+    """A buy for ``eth_wei``, after recent buys for ``earlier_wei``. ``at``: the pool, curve or pool id where
+    the held position is sold; None: nothing is held."""
 
     token: Address
     eth_wei: int
@@ -68,8 +70,8 @@ class Buying:
 
 @dataclass(frozen=True, slots=True)
 class PricedBuy:
-    """A buy at ``block``. ``payable_raw``: what its venue could pay out of the token then; ``slot`` None:
-    where the token keeps its balances is not known."""
+    """A buy priced at ``block``. ``payable_raw``: the tokens that its venue could pay out at that block.
+    ``slot`` None: the token's balance slot is not known."""
 
     block: BlockRef
     venue: Venue
@@ -85,7 +87,7 @@ class PricedBuy:
 
 @dataclass(frozen=True, slots=True)
 class PricedSell:
-    """A sell at ``block``."""
+    """A sell priced at ``block``."""
 
     block: BlockRef
     venue: Venue
@@ -94,8 +96,8 @@ class PricedSell:
 
 @dataclass(frozen=True, slots=True)
 class Unsellable:
-    """It was not sold, and why: a sentence. ``by_check``: the check says that it cannot be sold; else only
-    that so much of it was not sold at this block is known."""
+    """The reason, as a sentence, why nothing was sold. ``by_check``: the check says that the token cannot be
+    sold; else only this amount at this block is known to fail."""
 
     why: str
     by_check: bool
@@ -107,45 +109,45 @@ class Unsellable:
 async def price_buy(
     ctx: Context, head: ChainHead, buying: Buying, slot_of: SlotOf | None, meter: Meter
 ) -> PricedBuy:
-    """What ``eth_wei`` more buys, after ``earlier_wei`` just before: what both buy together, less what those
-    alone buy, on the same block. ``slot_of`` None: where the balances lie is known already. Raises
+    """What ``eth_wei`` buys after recent buys for ``earlier_wei``: what both buy together less what the
+    earlier ones buy alone, at the same block. ``slot_of`` None: the balance slot is known already. Raises
     CallerFault (not_a_token, no_route, would_fail, too_small) and NodeFault."""
     token, earlier_wei = buying.token, buying.earlier_wei
-    found = await start_check(ctx, head, token, meter)
-    check_tradable("buy", found)
+    opened = await start_check(ctx, head, token, meter)
+    check_tradable("buy", opened)
     desk = TradeBuilder(
         ctx=ctx,
         head=head,
-        # Nobody has seen it before, and it holds nothing but the money for this.
-        wallet=cast(found.run.environments[0], "practice").buyer,
+        # A wallet that is new to the chain and holds only the eth for this buy.
+        wallet=cast(opened.run.environments[0], "practice").buyer,
         side="buy",
-        opened=found,
+        opened=opened,
         holdings=Holdings(0, 0, {}),
         deadline_s=max(int(ctx.now_s()), head.block.timestamp_s) + _VALID_S,
-        decimals=decimals_of(found),
+        decimals=decimals_of(opened),
         fund=True,
     )
-    sizes = [earlier_wei + buying.eth_wei, *([earlier_wei] if earlier_wei else [])]
-    tried = await rehearse_each(desk, [_amounts(desk, wei) for wei in sizes], meter)
-    whole = _choose_venue(desk, tried[0], sizes[0], buying.at)
-    before = _chosen_before(desk, tried[1], earlier_wei, buying.at) if earlier_wei else None
-    running, paying, looking = Meter(), Meter(), Meter()
+    sizes_wei = [earlier_wei + buying.eth_wei, *([earlier_wei] if earlier_wei else [])]
+    rehearsals = await rehearse_each(desk, [_amounts(desk, wei) for wei in sizes_wei], meter)
+    whole = _choose_venue(desk, rehearsals[0], sizes_wei[0], buying.at)
+    earlier = _choose_earlier(desk, rehearsals[1], earlier_wei, buying.at) if earlier_wei else None
+    run_meter, payable_meter, slot_meter = Meter(), Meter(), Meter()
     final, payable_raw, slot = await at_once(
-        final_run(desk, tried[0], whole, _SLIPPAGE_BPS, running),
-        _payable(desk, whole, paying),
-        _slot(ctx, head, token, slot_of, looking),
+        final_run(desk, rehearsals[0], whole, _SLIPPAGE_BPS, run_meter),
+        _read_payable(desk, whole, payable_meter),
+        _find_slot(ctx, head, token, slot_of, slot_meter),
     )
-    meter.add(running, paying, looking)
-    spent_wei, token_raw = _spent_wei(final.done, sizes[0], whole), final.done.came_raw
-    if before is not None:
-        spent_wei -= _spent_wei(before, earlier_wei, before)
-        token_raw -= before.came_raw
+    meter.add(run_meter, payable_meter, slot_meter)
+    spent_wei, token_raw = _spent_wei(final.done, sizes_wei[0], whole), final.done.came_raw
+    if earlier is not None:
+        spent_wei -= _spent_wei(earlier, earlier_wei, earlier)
+        token_raw -= earlier.came_raw
     if spent_wei <= 0 or token_raw <= 0:
-        said = f"After what you bought of it in {_MINUTES} that much more brings nothing."
-        raise CallerFault("would_fail", said)
+        message = f"After what you bought of it in {_MINUTES} that much more brings nothing."
+        raise CallerFault("would_fail", message)
     if spent_wei < practice.LEAST_WEI:
-        said = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
-        raise CallerFault("too_small", said)
+        message = f"Its curve takes no more than {plain_decimal(spent_wei, ETH_DECIMALS)} eth now."
+        raise CallerFault("too_small", message)
     sells_back, verdict = _verdict(desk, final)
     return PricedBuy(
         block=head.block,
@@ -163,54 +165,55 @@ async def price_buy(
 
 def _amounts(desk: TradeBuilder, wei: int) -> Amounts:
     market = desk.opened.run.setting.market
-    found = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(desk.opened)}
-    return {venue: raw for venue, raw in found.items() if raw}
+    amounts = {venue: quote_raw(wei, venue.quote, market) for venue in tradable(desk.opened)}
+    return {venue: raw for venue, raw in amounts.items() if raw}
 
 
-def _choose_venue(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
-    """Where a position is, while it sells there: whoever could choose anew would buy where it is cheap and
-    sell where it is dear. Else where a real buy of so much would go. Raises CallerFault and NodeFault."""
+def _choose_venue(desk: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
+    """The buy on the venue of the held position, if that can sell, so that price differences between venues
+    cannot be exploited; else on the venue that a real buy would use. Raises CallerFault and NodeFault."""
     amounts = _amounts(desk, wei)
     unpriced = {venue: _NO_RATE for venue in tradable(desk.opened) if venue not in amounts}
-    tried = replace(tried, rehearsed={**tried.rehearsed, **unpriced})
+    rehearsals = replace(rehearsals, rehearsed={**rehearsals.rehearsed, **unpriced})
     own = next((venue for venue in tradable(desk.opened) if at is not None and venue.at() == at), None)
-    if own is not None and sells(desk, tried, own):
-        return _done(tried.rehearsed[own])
-    asked: dict[Pays, int | CallerFault] = {paid_with(venue): raw for venue, raw in amounts.items()}
-    chosen = best_buy(desk, tried, {"eth": 0, "usdg": 0, **asked})
+    if own is not None and sells(desk, rehearsals, own):
+        return _raise_unless_rehearsed(rehearsals.rehearsed[own])
+    amount_by_money: dict[Pays, int | CallerFault] = {paid_with(venue): raw for venue, raw in amounts.items()}
+    chosen = best_buy(desk, rehearsals, {"eth": 0, "usdg": 0, **amount_by_money})
     if isinstance(chosen, CallerFault):
         raise chosen
     return chosen
 
 
-def _done(found: RehearsedTrade | CallerFault | Missing) -> RehearsedTrade:
-    if isinstance(found, CallerFault):
-        raise found
-    if isinstance(found, Missing):
-        raise NodeFault(found.why)
-    return found
+def _raise_unless_rehearsed(result: RehearsedTrade | CallerFault | Missing) -> RehearsedTrade:
+    if isinstance(result, CallerFault):
+        raise result
+    if isinstance(result, Missing):
+        raise NodeFault(result.why)
+    return result
 
 
-def _chosen_before(desk: TradeBuilder, tried: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
+def _choose_earlier(desk: TradeBuilder, rehearsals: Rehearsals, wei: int, at: str | None) -> RehearsedTrade:
     try:
-        return _choose_venue(desk, tried, wei, at)
-    except CallerFault as fault:
-        said = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
-        raise CallerFault("would_fail", said) from fault
+        return _choose_venue(desk, rehearsals, wei, at)
+    except CallerFault as error:
+        message = f"What you bought of it in {_MINUTES} cannot be bought now: ask again in as many."
+        raise CallerFault("would_fail", message) from error
 
 
 def _spent_wei(done: RehearsedTrade, wei: int, chosen: RehearsedTrade) -> int:
-    """Of ``wei`` what its venue takes: near its end a curve takes less."""
+    """The part of ``wei`` that the venue takes: a curve near its end takes less than all."""
     return practice.part_of(wei, done.taken_raw("buy"), chosen.written.amount_raw)
 
 
-async def _payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
-    """What whoever pays the tokens out has of them at the block. Raises CallerFault and NodeFault."""
+async def _read_payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> int:
+    """The token balance, at the block, of the contract that pays the tokens out. Raises CallerFault and
+    NodeFault."""
     place = chosen.written.place
     payer, _ = place.file.plan_pay_out(place.venue, desk.token(), desk.ctx.contracts, desk.wallet)
-    asked = {"to": desk.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
+    params = {"to": desk.token(), "data": abi.call(erc20.BALANCE_OF, payer), "gas": hex(_READ_GAS)}
     (answer,) = await desk.ctx.node.batch(
-        [RpcCall("eth_call", [asked, {"blockHash": desk.head.block.hash}])], meter
+        [RpcCall("eth_call", [params, {"blockHash": desk.head.block.hash}])], meter
     )
     if isinstance(answer, RpcError):
         if answer.code != REVERTED:
@@ -219,21 +222,21 @@ async def _payable(desk: TradeBuilder, chosen: RehearsedTrade, meter: Meter) -> 
     return abi.uint_at(hex_bytes(answer), 0) or 0
 
 
-async def _slot(
+async def _find_slot(
     ctx: Context, head: ChainHead, token: Address, slot_of: SlotOf | None, meter: Meter
 ) -> Slot | None:
-    """Where its balances lie; None also where the node did not tell: a sell asks again."""
+    """The token's balance slot; None also on a NodeFault, because the sell searches again."""
     if slot_of is None:
         return None
     try:
-        found = await slot_of(ctx, head, token, meter)
+        slot = await slot_of(ctx, head, token, meter)
     except NodeFault:
         return None
-    return None if found is None else Slot(found.layout, found.base)
+    return None if slot is None else Slot(slot.layout, slot.base)
 
 
 def _verdict(desk: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdict]:
-    """Whether what it bought could be sold straight back, and what that came to."""
+    """Whether the bought tokens could be sold straight back, and the verdict of that sell."""
     assert final.exit is not None
     checked = short_check(final.evidence, final.judgement, desk.ctx.policy)
     refused = refusal_code(final.exit.code, final.judgement.verdict)
@@ -244,55 +247,55 @@ def _verdict(desk: TradeBuilder, final: FinalRun) -> tuple[SellsBack, TradeVerdi
     if level == "unknown":
         return "unknown", verdict
     reading = final.exit.reading
-    at_once = reading is None or enough(reading.full, desk.ctx.policy)
-    return ("yes" if at_once and code != "cannot_sell" else "no"), verdict
+    is_sellable = reading is None or enough(reading.full, desk.ctx.policy)
+    return ("yes" if is_sellable and code != "cannot_sell" else "no"), verdict
 
 
 # --- sells -----------------------------------------------------------------------------------------
 
 
 async def judge_token(ctx: Context, head: ChainHead, token: Address, meter: Meter) -> Judgement:
-    """The check's own judgement at the block of ``head``. Raises NodeFault."""
+    """Checks a token at the block of ``head``. Raises NodeFault."""
     return judge(await run_sell_round(await start_check(ctx, head, token, meter), meter), ctx.policy)
 
 
 async def price_sell(
-    ctx: Context, head: ChainHead, holding: HoldingToSell, worth: Valuing, meter: Meter
+    ctx: Context, head: ChainHead, holding: HoldingToSell, worth: ValueHoldings, meter: Meter
 ) -> PricedSell | Unsellable:
-    """What the chain would pay for all of it at the block of ``head``. What cannot be found out is no price.
-    Raises NodeFault."""
-    checking, valuing = Meter(), Meter()
-    judgement, valued = await at_once(
-        judge_token(ctx, head, holding.token, checking), worth(ctx, head, [holding], valuing)
+    """What the chain would pay for the whole holding at the block of ``head``; Unsellable also when that
+    cannot be determined. Raises NodeFault."""
+    check_meter, value_meter = Meter(), Meter()
+    judgement, values = await at_once(
+        judge_token(ctx, head, holding.token, check_meter), worth(ctx, head, [holding], value_meter)
     )
-    meter.add(checking, valuing)
+    meter.add(check_meter, value_meter)
     verdict = judgement.verdict
     if verdict.code == "cannot_sell":
         return Unsellable(f"It cannot be sold: {verdict.text}", by_check=True)
     if verdict.level == "unknown":
-        return _not_found_out(judgement.missing or Missing("token", verdict.text))
-    (found,) = valued
-    if isinstance(found, Missing):
-        return _not_found_out(found)
-    if isinstance(found, RefusedCall):
-        return Unsellable(why_refused(found), by_check=False)
-    return PricedSell(head.block, found.venue, found.wei)
+        return _unsellable_for(judgement.missing or Missing("token", verdict.text))
+    (value,) = values
+    if isinstance(value, Missing):
+        return _unsellable_for(value)
+    if isinstance(value, RefusedCall):
+        return Unsellable(why_refused(value), by_check=False)
+    return PricedSell(head.block, value.venue, value.wei)
 
 
-def why_refused(found: RefusedCall) -> str:
-    """Why it cannot be sold, in a sentence."""
-    said = names.reason(found.reason or "")
-    why = f' ("{said}").' if said else "; no reason was given."
-    return f"So much of it cannot be sold at this block{why}"
+def why_refused(refused: RefusedCall) -> str:
+    """A sentence that says why the holding cannot be sold."""
+    reason = names.reason(refused.reason or "")
+    ending = f' ("{reason}").' if reason else "; no reason was given."
+    return f"So much of it cannot be sold at this block{ending}"
 
 
-def why_missing(found: Missing) -> str:
-    """Why it is not known, in a sentence."""
-    return f"What it would sell for could not be found out: {found.why}."
+def why_missing(missing: Missing) -> str:
+    """A sentence that says why the value is not known."""
+    return f"What it would sell for could not be found out: {missing.why}."
 
 
-def _not_found_out(missing: Missing) -> Unsellable:
-    """What the token keeps to itself. Raises NodeFault where only the node could tell."""
+def _unsellable_for(missing: Missing) -> Unsellable:
+    """Unsellable because the token leaves its value open. Raises NodeFault when it is the node's fault."""
     if missing.fault == "node":
         raise NodeFault(missing.why)
     return Unsellable(f"Nothing was sold. {why_missing(missing)}", by_check=False)

@@ -191,10 +191,10 @@ class PracticeTrades(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def eth_of(wei: int) -> str:
-    """Wei as eth, exactly."""
+    """Formats wei as eth, exactly."""
     return plain_decimal(wei, ETH_DECIMALS)
 
 
 def token_named(token: Address, symbol: str | None) -> TokenNamed:
-    """A token fit to show."""
+    """A token with its cleaned symbol, for answers."""
     return TokenNamed(token, None if symbol is None else names.symbol(symbol), None)

@@ -1,4 +1,4 @@
-"""A practice sell: at what the chain would pay this block, or not at all."""
+"""A practice sell: at the price that the chain would pay at this block, or not at all."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -27,43 +27,46 @@ from .account import holding_of
 from .ledger import (
     AccountPage,
     TradeRequest,
-    begin,
     book_trade,
     mark_failed,
     mark_stuck,
-    moment,
-    once_for,
+    now_of,
+    read_request,
+    repeat_key,
+    retry_if_stale,
     run_or_repeat,
-    twice,
-    write,
+    write_trade,
 )
-from .pricing import PricedSell, SlotOf, Unsellable, Valuing, price_sell
+from .pricing import PricedSell, SlotOf, Unsellable, ValueHoldings, price_sell
 from .schema import PositionAfter, PracticeSellParams, PracticeSold, PracticeVenue, eth_of, token_named
 
-Pricing = Callable[[Context, ChainHead, HoldingToSell, Valuing, Meter], Awaitable[PricedSell | Unsellable]]
+Pricing = Callable[
+    [Context, ChainHead, HoldingToSell, ValueHoldings, Meter], Awaitable[PricedSell | Unsellable]
+]
 CountSell = Callable[..., Awaitable[LeagueEligibility]]
-"""As ``store/practice/league.py`` has it."""
+"""The signature of ``league.count_sell`` in the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class SellPricing:
-    """What prices a sell, and counts it. Tests give their own."""
+    """The functions that price and count a sell. Tests replace them."""
 
     price: Pricing = price_sell
-    worth: Valuing = worth
+    worth: ValueHoldings = worth
     slot_of: SlotOf = slot_of
     count_sell: CountSell = league.count_sell
 
 
-MEANS = SellPricing()
+PRICING = SellPricing()
 
 
 async def practice_sell(
     ctx: Context, params: PracticeSellParams, account: Account, once: str | None
 ) -> UseCaseAnswer[PracticeSold]:
-    """Raises CallerFault (bad_input, nothing_to_sell, too_small, would_fail), NodeFault, ServiceFull."""
+    """Sells a part of a practice position. Raises CallerFault (bad_input, nothing_to_sell, too_small,
+    would_fail), NodeFault, ServiceFull."""
     meter = Meter()
-    return UseCaseAnswer(await sell(ctx, params, account, once, MEANS, meter), meter=meter)
+    return UseCaseAnswer(await sell(ctx, params, account, once, PRICING, meter), meter=meter)
 
 
 async def sell(
@@ -71,148 +74,149 @@ async def sell(
     params: PracticeSellParams,
     account: Account,
     once: str | None,
-    means: SellPricing,
+    pricing: SellPricing,
     meter: Meter,
 ) -> PracticeSold:
-    """The sell by these means. Raises as ``practice_sell``."""
-    share, token = Decimal(repr(float(params.percent))), address(params.token)
-    named = once_for(once, "practice_sell", token, share.normalize())
-    asked = TradeRequest(account, token, moment(ctx), ctx.heads.last_number(), named, PracticeSold)
-    return await run_or_repeat(ctx, asked, twice(partial(_sell, ctx, asked, share, means, meter)))
+    """Sells with this pricing. Raises as ``practice_sell``."""
+    percent, token = Decimal(repr(float(params.percent))), address(params.token)
+    key = repeat_key(once, "practice_sell", token, percent.normalize())
+    request = TradeRequest(account, token, now_of(ctx), ctx.heads.last_number(), key, PracticeSold)
+    run = retry_if_stale(partial(_sell, ctx, request, percent, pricing, meter))
+    return await run_or_repeat(ctx, request, run)
 
 
 async def _sell(
-    ctx: Context, asked: TradeRequest, share: Decimal, means: SellPricing, meter: Meter
+    ctx: Context, request: TradeRequest, percent: Decimal, pricing: SellPricing, meter: Meter
 ) -> PracticeSold:
-    page = await begin(ctx, asked)
+    page = await read_request(ctx, request)
     if isinstance(page, PracticeSold):
         return page
     assert isinstance(page, AccountPage)
     if page.own is None:
         raise CallerFault("nothing_to_sell", "The account holds none of this token.")
-    part_raw = _part_raw(page.own.position.held_raw, share)
+    part_raw = _part_raw(page.own.position.held_raw, percent)
     head = ctx.heads.current()
-    slot = page.own.slot or await _slot(ctx, head, asked.token, means, meter)
-    holding = holding_of(page.own, asked.at, part_raw, page.recent.sold_raw, slot)
-    priced = await means.price(ctx, head, holding, means.worth, meter)
+    slot = page.own.slot or await _find_slot(ctx, head, request.token, pricing, meter)
+    holding = holding_of(page.own, request.at, part_raw, page.recent.sold_raw, slot)
+    priced = await pricing.price(ctx, head, holding, pricing.worth, meter)
     is_all = part_raw == page.own.position.held_raw
     if isinstance(priced, Unsellable):
         if priced.by_check:
-            await mark_stuck(ctx, asked)
+            await mark_stuck(ctx, request)
         elif is_all and page.recent.sold_raw == 0:
-            await mark_failed(ctx, asked, part_raw)
+            await mark_failed(ctx, request, part_raw)
         raise CallerFault("would_fail", priced.why)
     if not is_all and priced.got_wei < practice.LEAST_WEI:
-        least, brings = eth_of(practice.LEAST_WEI), eth_of(priced.got_wei)
-        said = f"That part brings {brings} eth, and a part has to bring {least}: sell all of it."
-        raise CallerFault("too_small", said)
-    fill = partial(_fill, ctx, asked, part_raw, slot, priced, means)
-    return await book_trade(ctx, asked, page, fill)
+        least_eth, brings_eth = eth_of(practice.LEAST_WEI), eth_of(priced.got_wei)
+        message = f"That part brings {brings_eth} eth, and a part has to bring {least_eth}: sell all of it."
+        raise CallerFault("too_small", message)
+    fill = partial(_fill, ctx, request, part_raw, slot, priced, pricing)
+    return await book_trade(ctx, request, page, fill)
 
 
-def _part_raw(held_raw: int, share: Decimal) -> int:
-    """Base units to sell. Raises CallerFault."""
+def _part_raw(held_raw: int, percent: Decimal) -> int:
+    """The raw amount to sell. Raises CallerFault (nothing_to_sell) if it is 0."""
     with localcontext() as context:
         context.prec, context.rounding = 120, ROUND_DOWN
-        part_raw = int(Decimal(held_raw) * share / 100)
+        part_raw = int(Decimal(held_raw) * percent / 100)
     if part_raw == 0:
         raise CallerFault("nothing_to_sell", "That share of it is less than the token's least unit.")
     return min(held_raw, part_raw)
 
 
-async def _slot(
-    ctx: Context, head: ChainHead, token: Address, means: SellPricing, meter: Meter
+async def _find_slot(
+    ctx: Context, head: ChainHead, token: Address, pricing: SellPricing, meter: Meter
 ) -> Slot | None:
-    """Where the balances lie, where that was not found out before. Raises NodeFault."""
-    found = await means.slot_of(ctx, head, token, meter)
-    return None if found is None else Slot(found.layout, found.base)
+    """Searches the token's balance slot. Raises NodeFault."""
+    slot = await pricing.slot_of(ctx, head, token, meter)
+    return None if slot is None else Slot(slot.layout, slot.base)
 
 
 async def _fill(
     ctx: Context,
-    asked: TradeRequest,
+    request: TradeRequest,
     part_raw: int,
     slot: Slot | None,
     priced: PricedSell,
-    means: SellPricing,
+    pricing: SellPricing,
     connection: Connection,
     page: AccountPage,
 ) -> PracticeSold:
     assert page.own is not None, "what the price stood on is as it was"
     account, position, trade = practice.sell(page.account, page.own.position, part_raw, priced.got_wei)
     assert trade.profit_wei is not None
-    kept = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
-    counted = await means.count_sell(
+    stored = replace(page.own, position=position, slot=slot, failed_at=None, stuck_at=None)
+    eligibility = await pricing.count_sell(
         connection,
-        asked.account,
-        asked.token,
+        request.account,
+        request.token,
         trade.profit_wei,
         priced.block,
-        asked.at,
+        request.at,
         venue=priced.venue.at(),
         contracts=ctx.contracts,
         bought_at=page.own.at,
     )
-    if not counted.counts:
+    if not eligibility.counts:
         account = practice.set_apart(account, trade)
-    told = TradeNotes(priced.block, priced.venue.kind, None, counted.counts, counted.why_not)
-    number = await write(connection, asked, account, kept, trade, told)
-    names = await store.symbols(connection, [asked.token])
-    return _answer(
-        ctx, asked, priced, _SaleDone(number, account, kept, trade, counted, names.get(asked.token))
-    )
+    notes = TradeNotes(priced.block, priced.venue.kind, None, eligibility.counts, eligibility.why_not)
+    trade_id = await write_trade(connection, request, account, stored, trade, notes)
+    symbols = await store.symbols(connection, [request.token])
+    sale = _BookedSale(trade_id, account, stored, trade, eligibility, symbols.get(request.token))
+    return _answer(ctx, request, priced, sale)
 
 
 @dataclass(frozen=True, slots=True)
-class _SaleDone:
-    number: int
+class _BookedSale:
+    trade_id: int
     account: practice.PracticePurse
-    kept: StoredPosition
+    stored: StoredPosition
     trade: practice.PracticeTrade
-    counted: LeagueEligibility
+    eligibility: LeagueEligibility
     symbol: str | None
 
 
-def _answer(ctx: Context, asked: TradeRequest, priced: PricedSell, done: _SaleDone) -> PracticeSold:
-    position, decimals, trade = done.kept.position, done.kept.decimals, done.trade
-    left = None
+def _answer(ctx: Context, request: TradeRequest, priced: PricedSell, sale: _BookedSale) -> PracticeSold:
+    position, decimals, trade = sale.stored.position, sale.stored.decimals, sale.trade
+    position_after = None
     if position.state == "open":
-        left = PositionAfter(
+        position_after = PositionAfter(
             plain_decimal(position.held_raw, decimals), str(position.held_raw), eth_of(position.cost_wei)
         )
     answer = PracticeSold(
         text="",
-        id=done.number,
+        id=sale.trade_id,
         chain_id=ctx.chain_id,
         block=priced.block.number,
         block_hash=priced.block.hash,
-        token=token_named(asked.token, done.symbol),
+        token=token_named(request.token, sale.symbol),
         venue=PracticeVenue(priced.venue.kind, priced.venue.at(), priced.venue.quote),
         sold=plain_decimal(trade.token_raw, decimals),
         sold_raw=str(trade.token_raw),
         got=eth_of(trade.eth_wei),
         cost=eth_of(trade.cost_wei),
         profit=eth_of(trade.profit_wei or 0),
-        counted=done.counted.counts,
-        set_apart=eth_of(0 if done.counted.counts else max(0, trade.profit_wei or 0)),
-        why_not=done.counted.why_not,
-        position=left,
-        eth_left=eth_of(done.account.eth_wei),
-        made_at=asked.at,
+        counted=sale.eligibility.counts,
+        set_apart=eth_of(0 if sale.eligibility.counts else max(0, trade.profit_wei or 0)),
+        why_not=sale.eligibility.why_not,
+        position=position_after,
+        eth_left=eth_of(sale.account.eth_wei),
+        made_at=request.at,
     )
     return msgspec.structs.replace(answer, text=_text(answer, trade.profit_wei or 0))
 
 
 def _text(answer: PracticeSold, profit_wei: int) -> str:
-    came = f"a profit of {eth_of(profit_wei)}" if profit_wei >= 0 else f"a loss of {eth_of(-profit_wei)}"
-    said = [
+    result = f"a profit of {eth_of(profit_wei)}" if profit_wei >= 0 else f"a loss of {eth_of(-profit_wei)}"
+    sentences = [
         f"Sold {answer.sold} of {called_by(answer.token)} for {answer.got} practice eth at block "
-        f"{answer.block}: it had cost {answer.cost}, {came}."
+        f"{answer.block}: it had cost {answer.cost}, {result}."
     ]
     if not answer.counted:
-        said.append(f"It does not count for the league{f': {answer.why_not}' if answer.why_not else ''}.")
+        reason = f": {answer.why_not}" if answer.why_not else ""
+        sentences.append(f"It does not count for the league{reason}.")
         if profit_wei > 0:
-            said.append(f"Its gain of {answer.set_apart} is set apart and cannot be spent.")
-    left = f"{answer.position.amount} of it are" if answer.position is not None else "None of it is"
-    said.append(f"{left} left, and {answer.eth_left} practice eth.")
-    return " ".join(said)
+            sentences.append(f"Its gain of {answer.set_apart} is set apart and cannot be spent.")
+    rest = f"{answer.position.amount} of it are" if answer.position is not None else "None of it is"
+    sentences.append(f"{rest} left, and {answer.eth_left} practice eth.")
+    return " ".join(sentences)

@@ -1,4 +1,4 @@
-"""The last practice trades, as they were priced."""
+"""Lists an account's last practice trades, and its profit over time."""
 
 from datetime import datetime
 from typing import Annotated, cast
@@ -20,60 +20,61 @@ MOST_TRADES = 50
 
 
 async def practice_trades(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeTrades]:
-    """Raises ServiceFull."""
+    """The last trades, the newest first. Raises ServiceFull."""
     async with accounts(ctx) as connection:
-        found = await store.trades(connection, account.id, MOST_TRADES)
-    return UseCaseAnswer(PracticeTrades(_text(found), [_present_trade(one) for one in found]))
+        trades = await store.trades(connection, account.id, MOST_TRADES)
+    return UseCaseAnswer(PracticeTrades(_text(trades), [_present_trade(trade) for trade in trades]))
 
 
-def _present_trade(one: KeptTrade) -> TradeListed:
-    is_traded, is_closed = one.side in ("buy", "sell"), one.profit_wei is not None
-    has_token = one.token is not None
+def _present_trade(trade: KeptTrade) -> TradeListed:
+    is_traded, is_closed = trade.side in ("buy", "sell"), trade.profit_wei is not None
+    has_token = trade.token is not None
     return TradeListed(
-        id=one.id,
-        side=one.side,
-        token=None if one.token is None else token_named(one.token, one.symbol),
-        amount=plain_decimal(one.token_raw, one.decimals) if has_token else None,
-        raw=str(one.token_raw) if has_token else None,
-        eth=eth_of(one.eth_wei),
-        price=_price(one) if is_traded else None,
-        cost=eth_of(one.cost_wei) if is_closed else None,
-        profit=None if one.profit_wei is None else eth_of(one.profit_wei),
-        block=one.block_number,
-        block_hash=one.block_hash,
-        venue=cast(VenueKind | None, one.venue),
-        sells_back=one.sells_back,
-        counted=one.counted,
-        why_not=one.why_not,
-        made_at=one.made_at,
+        id=trade.id,
+        side=trade.side,
+        token=None if trade.token is None else token_named(trade.token, trade.symbol),
+        amount=plain_decimal(trade.token_raw, trade.decimals) if has_token else None,
+        raw=str(trade.token_raw) if has_token else None,
+        eth=eth_of(trade.eth_wei),
+        price=_price(trade) if is_traded else None,
+        cost=eth_of(trade.cost_wei) if is_closed else None,
+        profit=None if trade.profit_wei is None else eth_of(trade.profit_wei),
+        block=trade.block_number,
+        block_hash=trade.block_hash,
+        venue=cast(VenueKind | None, trade.venue),
+        sells_back=trade.sells_back,
+        counted=trade.counted,
+        why_not=trade.why_not,
+        made_at=trade.made_at,
     )
 
 
-def _price(one: KeptTrade) -> str:
-    """Eth for a whole token."""
-    wei_e18 = one.eth_wei * 10 ** (one.decimals + ETH_DECIMALS) // one.token_raw
+def _price(trade: KeptTrade) -> str:
+    """Eth a whole token."""
+    wei_e18 = trade.eth_wei * 10 ** (trade.decimals + ETH_DECIMALS) // trade.token_raw
     return _short(plain_decimal(wei_e18, 2 * ETH_DECIMALS))
 
 
 def _short(text: str) -> str:
-    """Eighteen digits from the first that says something."""
+    """Cuts the fraction to 18 digits, from its first digit that is not 0 where the whole part is 0."""
     whole, _, fraction = text.partition(".")
     zeros = len(fraction) - len(fraction.lstrip("0")) if whole == "0" else 0
-    kept = fraction[: zeros + ETH_DECIMALS].rstrip("0")
-    return f"{whole}.{kept}" if kept else whole
+    digits = fraction[: zeros + ETH_DECIMALS].rstrip("0")
+    return f"{whole}.{digits}" if digits else whole
 
 
-def _text(found: list[KeptTrade]) -> str:
-    if not found:
+def _text(trades: list[KeptTrade]) -> str:
+    if not trades:
         return "There was no practice trade yet."
-    sells = [one for one in found if one.side == "sell"]
-    profit_wei = sum(one.profit_wei or 0 for one in sells)
-    count = "1 entry" if len(found) == 1 else f"{len(found)} entries"
-    took = f"took {eth_of(profit_wei)}" if profit_wei >= 0 else f"lost {eth_of(-profit_wei)}"
-    said = f"The last {count} of the ledger, the newest first."
+    sells = [trade for trade in trades if trade.side == "sell"]
+    profit_wei = sum(trade.profit_wei or 0 for trade in sells)
+    count = "1 entry" if len(trades) == 1 else f"{len(trades)} entries"
+    result = f"took {eth_of(profit_wei)}" if profit_wei >= 0 else f"lost {eth_of(-profit_wei)}"
+    text = f"The last {count} of the ledger, the newest first."
     if sells:
-        said += f" {len(sells)} of them {'is a sell' if len(sells) == 1 else 'are sells'}, which {took} eth."
-    return said
+        verb = "is a sell" if len(sells) == 1 else "are sells"
+        text += f" {len(sells)} of them {verb}, which {result} eth."
+    return text
 
 
 MOST_CLOSINGS = 200
@@ -98,17 +99,17 @@ class PracticeHistory(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def practice_history(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[PracticeHistory]:
-    """Raises ServiceFull."""
+    """The profit of sells and write-offs over time. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         closings = await store.closings(connection, account.id, MOST_CLOSINGS + 1)
     shown = closings[:MOST_CLOSINGS]
-    points = [ProfitPoint(one.at, eth_of(one.profit_wei), eth_of(one.total_wei)) for one in reversed(shown)]
-    return UseCaseAnswer(PracticeHistory(_text_history(points), points, len(shown) == len(closings)))
+    points = [ProfitPoint(c.at, eth_of(c.profit_wei), eth_of(c.total_wei)) for c in reversed(shown)]
+    return UseCaseAnswer(PracticeHistory(_history_text(points), points, len(shown) == len(closings)))
 
 
-def _text_history(points: list[ProfitPoint]) -> str:
+def _history_text(points: list[ProfitPoint]) -> str:
     if not points:
         return "Nothing was sold yet."
     total = points[-1].total
-    took = f"lost {total[1:]}" if total.startswith("-") else f"took {total}"
-    return f"All sells and write-offs together {took} practice eth."
+    result = f"lost {total[1:]}" if total.startswith("-") else f"took {total}"
+    return f"All sells and write-offs together {result} practice eth."

@@ -9,7 +9,7 @@ import asyncpg
 from roundtrip.channels import discord, webhook
 from roundtrip.channels.post import PostNotTried, PostReply
 from roundtrip.channels.secrets import Unsealable
-from roundtrip.channels.targets import BadTarget, Target, target
+from roundtrip.channels.targets import BadTarget, Target, parse_target
 from roundtrip.channels.telegram import StartedChat
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.delivery import channels
@@ -38,7 +38,7 @@ class Seals(Protocol):
 class ChatUpdates(Protocol):
     """``channels.telegram.Telegram``."""
 
-    async def tell(
+    async def send_rows(
         self, chat_id: int, texts: Sequence[str], links: Sequence[str | None] = ()
     ) -> PostReply: ...
 
@@ -105,8 +105,8 @@ class MessageTarget:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message. ``account``: the account's name. ``rows``: from ``alert_rows``. ``challenge``: as in
-    ``webhook.message``."""
+    """One message. ``account``: what it is called. ``rows``: of ``alert_rows``. ``challenge``: as
+    ``webhook.build_message`` has it."""
 
     webhook_id: str
     account: str
@@ -125,12 +125,12 @@ async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message,
     try:
         if recipient.kind == "telegram":
             return await _to_telegram(notifiers, recipient, message)
-        parsed_target = target(notifiers.seal().unseal(recipient.target), notifiers.loopback)
+        parsed_target = parse_target(notifiers.seal().unseal(recipient.target), notifiers.loopback)
         if recipient.kind == "discord":
-            body, headers = discord.message(*_chat_rows(message))
+            body, headers = discord.build_message(*_chat_rows(message))
         else:
             assert recipient.secret is not None
-            body, headers = webhook.message(
+            body, headers = webhook.build_message(
                 notifiers.seal().unseal(recipient.secret), message.webhook_id, now_s, message.account,
                 message.kind, message.rows, message.challenge,
             )  # fmt: skip
@@ -145,7 +145,7 @@ async def send(notifiers: Notifiers, recipient: MessageTarget, message: Message,
 async def _to_telegram(notifiers: Notifiers, recipient: MessageTarget, message: Message) -> PostReply:
     if notifiers.bot is None:
         raise PostNotTried("no Telegram bot is configured")
-    return await notifiers.bot.telegram.tell(int(recipient.target), *_chat_rows(message))
+    return await notifiers.bot.telegram.send_rows(int(recipient.target), *_chat_rows(message))
 
 
 def _chat_rows(message: Message) -> tuple[list[str], list[str | None]]:

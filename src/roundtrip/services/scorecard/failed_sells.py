@@ -1,8 +1,8 @@
-"""Whether a transaction that failed was a plain wallet's sell that the token, or its pool, refused.
+"""Determines whether a failed transaction was a plain wallet's sell that the token or its pool refused.
 
-A failed transaction leaves no logs, and it fails for its own reasons more often than for the token's: its
-limits, its gas, an approval that was not made. So the same wallet sells once more, on the state before its
-block, with none of those: only what is refused then is held against a verdict."""
+A failed transaction has no logs, and it fails more often for its own reasons than for the token's: its
+limits, its gas, a missing approval. So a sell by the same wallet is simulated on the state before its block,
+without these: only a refusal of that sell counts against a verdict."""
 
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ _WRAPPERS = ("multicall",)
 
 
 class SellValuation(Protocol):
-    """As ``worth``."""
+    """The signature of ``worth``."""
 
     def __call__(
         self, ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell], meter: Meter
@@ -55,16 +55,17 @@ class SellValuation(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FailedTransaction:
-    """A transaction that failed, and the block it is in."""
+    """A mined transaction, and the block it is in."""
 
     sent: SentTransaction
     around: BlockAround
 
 
 async def names_sell(connection: Connection, ctx: Context, token: Token, sent: SentTransaction) -> bool:
-    """Whether it calls a known router with the token's address in it, or the token's own curve or pool."""
-    called = find_known_call(sent)
-    if sent.to is None or called is None or not (called.kind in _TRADES or called.name in _WRAPPERS):
+    """Whether the transaction calls a known router with the token's address in its data, or calls the token's
+    own curve or pool."""
+    call = find_known_call(sent)
+    if sent.to is None or call is None or not (call.kind in _TRADES or call.name in _WRAPPERS):
         return False
     if sent.to in ctx.contracts.all_addresses():
         return bytes.fromhex(token.address[2:]) in sent.data
@@ -74,8 +75,8 @@ async def names_sell(connection: Connection, ctx: Context, token: Token, sent: S
 async def is_plain(
     connection: Connection, token: Token, sent: SentTransaction, number: int, at_s: int
 ) -> bool:
-    """Whether its sender, as far as the index tells, is nobody's behind the token and bought in the market
-    what it still had then."""
+    """Whether the sender, by the index, has nothing to do with the people behind the token, and had bought in
+    the market what it held at that time."""
     ids = await ids_of(connection, [sent.sender])
     wallet_id = ids.get(sent.sender)
     if wallet_id is None:
@@ -83,41 +84,41 @@ async def is_plain(
     purses = await moving.purses_of(connection, {wallet_id} | token.behind)
     if any(purses.is_kin(wallet_id, other) for other in token.behind):
         return False
-    own = await store.own_until(connection, token.id, wallet_id, (at_s, number, 0))
-    return own.had_raw() > 0
+    history = await store.own_until(connection, token.id, wallet_id, (at_s, number, 0))
+    return history.had_raw() > 0
 
 
-async def failed_sell(
+async def retry_failed_sell(
     ctx: Context,
     token: Address,
-    tried: FailedTransaction,
-    said: VerdictClaim,
+    transaction: FailedTransaction,
+    claim: VerdictClaim,
     values: SellValuation,
     meter: Meter,
 ) -> FailedSell | str:
-    """The sell that failed, tried again; a sentence: why nothing is proved. Raises NodeFault where the node
-    gave no answer at all."""
-    sent, around = tried.sent, tried.around
+    """Simulates the failed sell again. Returns the sell if it is refused, else a sentence that says why
+    nothing is proved. Raises NodeFault when the node gave no answer."""
+    sent, around = transaction.sent, transaction.around
     if await has_code(ctx, sent.sender, meter):
         return NOT_PLAIN
-    before = await _before(ctx, around.parent_hash, meter)
+    before = await _read_head(ctx, around.parent_hash, meter)
     held_raw = None if before is None else await _held_raw(ctx, token, sent.sender, before, meter)
     if before is None or held_raw is None:
         return NOT_TOLD
-    amount_raw = min(held_raw, said.sizes_raw[-1])
-    if amount_raw <= 0 or not said.fits(amount_raw):
+    amount_raw = min(held_raw, claim.sizes_raw[-1])
+    if amount_raw <= 0 or not claim.fits(amount_raw):
         return TOO_LITTLE
-    (valued,) = await values(ctx, before, [HoldingToSell(token, amount_raw, seller=sent.sender)], meter)
-    if isinstance(valued, SellValue):
+    (value,) = await values(ctx, before, [HoldingToSell(token, amount_raw, seller=sent.sender)], meter)
+    if isinstance(value, SellValue):
         return OWN_REASON
-    if isinstance(valued, Missing) or valued == NO_PLACE:
+    if isinstance(value, Missing) or value == NO_PLACE:
         return NOT_TOLD
-    ref = around.ref
-    return FailedSell(ref.number, ref.timestamp_s, sent.hash, sent.sender, amount_raw)
+    block = around.ref
+    return FailedSell(block.number, block.timestamp_s, sent.hash, sent.sender, amount_raw)
 
 
-async def _before(ctx: Context, block_hash: str, meter: Meter) -> ChainHead | None:
-    """The block before it, as a head; None: the node does not have it."""
+async def _read_head(ctx: Context, block_hash: str, meter: Meter) -> ChainHead | None:
+    """The block with this hash as a head; None if the node does not have it. Raises NodeFault."""
     (answer,) = await ctx.node.batch([RpcCall("eth_getBlockByHash", [block_hash, False])], meter)
     if isinstance(answer, RpcError):
         return None
@@ -127,14 +128,14 @@ async def _before(ctx: Context, block_hash: str, meter: Meter) -> ChainHead | No
         raise NodeFault("it gave a block that cannot be read") from error
     if header.hash.lower() != block_hash:
         raise NodeFault("it gave another block than was asked for")
-    now = ctx.heads.current()
-    return header.head(now.market, now.heard_s, now.dialect)
+    current = ctx.heads.current()
+    return header.head(current.market, current.heard_s, current.dialect)
 
 
 async def _held_raw(
     ctx: Context, token: Address, wallet: Address, before: ChainHead, meter: Meter
 ) -> int | None:
-    asked = {"to": token, "data": abi.call(erc20.BALANCE_OF, wallet), "gas": hex(_READ_GAS)}
-    call = RpcCall("eth_call", [asked, {"blockHash": before.block.hash}])
+    params = {"to": token, "data": abi.call(erc20.BALANCE_OF, wallet), "gas": hex(_READ_GAS)}
+    call = RpcCall("eth_call", [params, {"blockHash": before.block.hash}])
     (answer,) = await ctx.node.batch([call], meter)
     return None if isinstance(answer, RpcError) else abi.uint_at(hex_bytes(answer), 0)

@@ -1,4 +1,4 @@
-"""How often verdicts were right, by code, and the list of our mistakes: a page of the console."""
+"""The scorecard page of the console: how often verdicts were right, by code, and the list of mistakes."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -15,7 +15,7 @@ from roundtrip.store.scorecard import verdict_reports
 from roundtrip.store.scorecard.scorecard import ScoredVerdict
 
 PAGE = 20
-"""Mistakes on a page."""
+"""Mistakes a page."""
 _TTL_MS = 15_000
 
 
@@ -26,13 +26,13 @@ class ScorecardParams(msgspec.Struct, frozen=True, rename="camel", forbid_unknow
     before_id: Annotated[int, msgspec.Meta(ge=0, le=2**62)] | None = None
 
     def before(self) -> tuple[int, int] | None:
-        """Second and number of the last one that was shown; None: from the newest."""
+        """Time and id of the last mistake that was shown; None: from the newest."""
         if self.before_s is None or self.before_id is None:
             return None
         return self.before_s, self.before_id
 
     def shared_as(self) -> str:
-        """What makes two requests the same."""
+        """The cache key: requests with the same key share an answer."""
         return str(self.before())
 
 
@@ -79,25 +79,28 @@ class Scorecard(IndexAnswer, frozen=True, rename="camel"):
 
 async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scorecard]:
     """Counts by code, and a page of mistakes. Raises ServiceFull."""
-    async with reading(ctx) as (connection, stands):
+    async with reading(ctx) as (connection, indexed):
         counts = await store.counts(connection)
         wrong = await store.mistakes(connection, params.before(), PAGE + 1)
-        labels = await tokens.labels_of(connection, [one.token for one in wrong])
-        still_open = await verdict_reports.open_reports(connection)
+        labels = await tokens.labels_of(connection, [verdict.token for verdict in wrong])
+        open_reports = await verdict_reports.open_reports(connection)
     rows = [_code_count(code, counts) for code in CODES]
     shown, last = wrong[:PAGE], wrong[PAGE - 1] if len(wrong) > PAGE else None
-    total = {one: sum(n for (_, outcome), (n, _) in counts.items() if outcome == one) for one in _OUTCOMES}
+    total = {
+        outcome: sum(n for (_, counted), (n, _) in counts.items() if counted == outcome)
+        for outcome in _OUTCOMES
+    }
     answer = Scorecard(
         text=_text(total),
         chain_id=ctx.chain_id,
-        block=stands.block.number,
-        block_time=when(stands.block.timestamp_s),
+        block=indexed.block.number,
+        block_time=when(indexed.block.timestamp_s),
         codes=rows,
         right=total["right"],
         wrong=total["wrong"],
         undecided=total["undecided"],
-        open_reports=still_open,
-        mistakes=[_mistake(one, present_token(labels[one.token])) for one in shown],
+        open_reports=open_reports,
+        mistakes=[_mistake(verdict, present_token(labels[verdict.token])) for verdict in shown],
         next_s=None if last is None else last.from_s,
         next_id=None if last is None else last.id,
     )
@@ -105,12 +108,12 @@ async def scorecard(ctx: Context, params: ScorecardParams) -> UseCaseAnswer[Scor
 
 
 def _code_count(code: str, counts: Mapping[tuple[str, Outcome], tuple[int, int]]) -> CodeCount:
-    right, wrong, undecided = (counts.get((code, one), (0, 0)) for one in _OUTCOMES)
-    shown = right if code in PROVABLE else (None, None)
+    right, wrong, undecided = (counts.get((code, outcome), (0, 0)) for outcome in _OUTCOMES)
+    provably_right = right if code in PROVABLE else (None, None)
     return CodeCount(
         code=code,
-        right=shown[0],
-        right_tokens=shown[1],
+        right=provably_right[0],
+        right_tokens=provably_right[1],
         wrong=wrong[0],
         wrong_tokens=wrong[1],
         undecided=undecided[0],
@@ -122,7 +125,7 @@ _OUTCOMES: tuple[Outcome, ...] = ("right", "wrong", "undecided")
 
 
 def _text(total: dict[Outcome, int]) -> str:
-    right, wrong, undecided = (total[one] for one in _OUTCOMES)
+    right, wrong, undecided = (total[outcome] for outcome in _OUTCOMES)
     scored = right + wrong + undecided
     if not scored:
         return (
@@ -131,28 +134,28 @@ def _text(total: dict[Outcome, int]) -> str:
         )
     decided = right + wrong
     if not decided:
-        many = "verdict was" if scored == 1 else "verdicts were"
-        return f"{scored:,} {many} scored, and nothing that happened later decided any of them."
-    many = "verdict" if decided == 1 else "verdicts"
+        noun = "verdict was" if scored == 1 else "verdicts were"
+        return f"{scored:,} {noun} scored, and nothing that happened later decided any of them."
+    noun = "verdict" if decided == 1 else "verdicts"
     return (
-        f"Of {decided:,} {many} that what happened later decided, {wrong:,} "
+        f"Of {decided:,} {noun} that what happened later decided, {wrong:,} "
         f"{'was' if wrong == 1 else 'were'} wrong. Of {undecided:,} more nothing decided: they are neither. "
         "That is no rate of error: a sell that failed is seen only when somebody reports it."
     )
 
 
-def _mistake(one: ScoredVerdict, token: TokenNamed) -> Mistake:
-    score = one.score
+def _mistake(verdict: ScoredVerdict, token: TokenNamed) -> Mistake:
+    score = verdict.score
     return Mistake(
         token=token,
-        code=one.code,
-        level=one.level,
-        verdict_block=one.from_number,
-        verdict_time=when(one.from_s),
+        code=verdict.code,
+        level=verdict.level,
+        verdict_block=verdict.from_number,
+        verdict_time=when(verdict.from_s),
         text=sentence(score),
         transaction=score.tx_hash,
         wallet=score.wallet,
         block=score.block_number,
         time=None if score.at_s is None else when(score.at_s),
-        reported=one.reported,
+        reported=verdict.reported,
     )

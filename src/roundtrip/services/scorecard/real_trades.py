@@ -1,5 +1,5 @@
-"""Real trades of plain wallets that a verdict is held against: those that the index has, and what their own
-receipts say of them."""
+"""Finds real trades of plain wallets to compare a verdict with: from the index, and confirmed by their
+receipts. A plain wallet is no contract and has nothing to do with the people behind the token."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,20 +25,20 @@ from roundtrip.store.server.rows import Connection
 from roundtrip.venues.decode import Decoder
 
 MOST_WALLETS = 6
-"""So many plain wallets' trades are held against a verdict: of more the first half and the last half."""
+"""The most trades that a verdict is compared with; of more, the first and the last half of this number."""
 MOST_LOOKED = 200
-"""Among so many trades of a token in a verdict's time, half of them its first, plain wallets are sought."""
+"""The most trades in a verdict's period that are searched for plain wallets; half of them the first ones."""
 MOST_FILLERS = 50
 _MOST_RAW = 10**77
 _MOST_TAXED = 10
-"""A sell of which so large a part, and no larger, reached the pool is still found by what the pool had."""
+"""A sell is still found by the pool's amount if at least one part in ``_MOST_TAXED`` reached the pool."""
 _PRICE_AGE_S = 86_400
 
 
 @dataclass(frozen=True, slots=True)
 class PlainTrade:
-    """A plain wallet's trade, as far as the index tells that it is one. ``prior``: the last trade of its pool
-    before it, which tells the price."""
+    """A plain wallet's trade, by the index. ``prior``: the pool's last trade before it, which gives the
+    price."""
 
     trade: IndexedTrade
     held_before: bool
@@ -48,7 +48,7 @@ class PlainTrade:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token that verdicts are of, and the numbers of who is behind it."""
+    """A token with verdicts. ``behind``: the ids of the wallets behind it."""
 
     address: Address
     id: int
@@ -56,7 +56,7 @@ class Token:
 
 
 async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
-    """None: it stands in no fact, so nobody traded it."""
+    """The token of an evidence; None if it is in no fact, which means that it was never traded."""
     token_id = await id_of(connection, evidence.token)
     if token_id is None:
         return None
@@ -64,105 +64,110 @@ async def token_of(connection: Connection, evidence: Evidence) -> Token | None:
     return Token(evidence.token, token_id, frozenset(behind))
 
 
-async def found_by_index(
+async def find_trades(
     ctx: Context,
     connection: Connection,
     token: Token,
     verdict: StoredVerdict,
-    said: VerdictClaim,
+    claim: VerdictClaim,
     tx_hash: TxHash | None = None,
 ) -> list[PlainTrade]:
-    """Trades of plain wallets in a verdict's time and about its size, in their order. ``tx_hash``: only those
-    of that transaction."""
-    sides = {"no_buy": (True,), "no_market": (True, False)}.get(said.claim, (False,))
-    raw = (1, _MOST_RAW)
-    if said.sizes_raw:
-        raw = (max(1, said.sizes_raw[0] // (SIZE * _MOST_TAXED)), said.sizes_raw[-1] * SIZE)
-    rows = await store.read_trades(
-        connection, token.id, verdict.block_number, (said.from_s, said.until_s), raw, sides,
+    """Trades of plain wallets in a verdict's period and about its size, in chain order. ``tx_hash``: only
+    trades of that transaction."""
+    sides = {"no_buy": (True,), "no_market": (True, False)}.get(claim.claim, (False,))
+    raw_range = (1, _MOST_RAW)
+    if claim.sizes_raw:
+        raw_range = (max(1, claim.sizes_raw[0] // (SIZE * _MOST_TAXED)), claim.sizes_raw[-1] * SIZE)
+    trades = await store.read_trades(
+        connection, token.id, verdict.block_number, (claim.from_s, claim.until_s), raw_range, sides,
         (ZERO_ADDRESS, ctx.contracts.weth), MOST_LOOKED, tx_hash,
     )  # fmt: skip
-    if not said.sizes_raw:
-        rows = [one for one in rows if one.worth_wei is not None and said.fits(one.worth_wei)]
-    first = list({(one.wallet_id, one.buys): one for one in reversed(rows)}.values())[::-1]
-    plain = await _plain(connection, token, first)
+    if not claim.sizes_raw:
+        trades = [t for t in trades if t.worth_wei is not None and claim.fits(t.worth_wei)]
+    first = list({(trade.wallet_id, trade.buys): trade for trade in reversed(trades)}.values())[::-1]
+    plain = await _keep_plain(connection, token, first)
     if len(plain) > MOST_WALLETS:
         plain = plain[: MOST_WALLETS // 2] + plain[-MOST_WALLETS // 2 :]
-    return [await _read_prior(connection, token, verdict, said, one) for one in plain]
+    return [await _add_history(connection, token, verdict, claim, trade) for trade in plain]
 
 
-async def _plain(connection: Connection, token: Token, rows: Sequence[IndexedTrade]) -> list[IndexedTrade]:
-    """Those whose wallet is nobody's behind the token, and bought in the market what it sells."""
-    purses = await moving.purses_of(connection, {one.wallet_id for one in rows} | token.behind)
-    found = []
-    for one in rows:
-        if any(purses.is_kin(one.wallet_id, other) for other in token.behind):
+async def _keep_plain(
+    connection: Connection, token: Token, trades: Sequence[IndexedTrade]
+) -> list[IndexedTrade]:
+    """The trades whose wallet is no kin of the people behind the token, and bought in the market what it
+    sells."""
+    purses = await moving.purses_of(connection, {trade.wallet_id for trade in trades} | token.behind)
+    plain = []
+    for trade in trades:
+        if any(purses.is_kin(trade.wallet_id, insider_id) for insider_id in token.behind):
             continue
-        if not await store.is_alone(connection, token.id, one):
+        if not await store.is_alone(connection, token.id, trade):
             continue
-        own = await store.own_before(connection, token.id, one)
-        if one.buys or own.had_raw() >= one.token_raw:
-            found.append(one)
-    return found
+        history = await store.own_before(connection, token.id, trade)
+        if trade.buys or history.had_raw() >= trade.token_raw:
+            plain.append(trade)
+    return plain
 
 
-async def _read_prior(
+async def _add_history(
     connection: Connection,
     token: Token,
     verdict: StoredVerdict,
-    said: VerdictClaim,
-    one: IndexedTrade,
+    claim: VerdictClaim,
+    trade: IndexedTrade,
 ) -> PlainTrade:
-    own = await store.own_before(connection, token.id, one)
-    new = one.opened_number > verdict.block_number
-    if said.claim == "no_market" and not new:
-        new = await store.filled_after(connection, one, verdict.block_number, said.from_s)
+    history = await store.own_before(connection, token.id, trade)
+    is_new_place = trade.opened_number > verdict.block_number
+    if claim.claim == "no_market" and not is_new_place:
+        is_new_place = await store.filled_after(connection, trade, verdict.block_number, claim.from_s)
     prior = None
-    if not one.buys and not is_curve(one.kind) and not acts_in_swaps(one.kind, one.hook):
-        prior = await store.trade_before(connection, one, one.at_s - _PRICE_AGE_S)
-    held_before = own.older_raw > 0 or (
-        own.first_number is not None and own.first_number <= verdict.block_number
+    if not trade.buys and not is_curve(trade.kind) and not acts_in_swaps(trade.kind, trade.hook):
+        prior = await store.trade_before(connection, trade, trade.at_s - _PRICE_AGE_S)
+    held_before = history.older_raw > 0 or (
+        history.first_number is not None and history.first_number <= verdict.block_number
     )
-    return PlainTrade(one, held_before, new, prior)
+    return PlainTrade(trade, held_before, is_new_place, prior)
 
 
-# --- what receipts say -----------------------------------------------------------------------------
+# --- receipts --------------------------------------------------------------------------------------
 
 
-async def by_receipt(ctx: Context, token: Address, found: PlainTrade, meter: Meter) -> RealTrade | None:
-    """What its own receipt says of it; None: it is none of a plain wallet. Raises NodeFault, also where the
-    node does not have it."""
-    trade = found.trade
-    mined = await _read_mined(ctx, trade.tx_hash, meter)
-    sender, done, number = mined
-    if not done.succeeded or number != trade.block_number:
+async def confirm_by_receipt(
+    ctx: Context, token: Address, plain: PlainTrade, meter: Meter
+) -> RealTrade | None:
+    """The trade by its receipt; None if the receipt shows that it is not a plain wallet's. Raises NodeFault,
+    also when the node does not have the receipt."""
+    trade = plain.trade
+    sender, mined, number = await _read_mined(ctx, trade.tx_hash, meter)
+    if not mined.succeeded or number != trade.block_number:
         raise NodeFault("its receipt is not that of the trade")
     if sender != trade.wallet or await has_code(ctx, sender, meter):
         return None
     decode = Decoder(ctx.contracts)
-    moved = 0
-    for _, log in done.logs:
-        told = decode(log)
-        if isinstance(told, Transferred) and told.token == token and told.sender != told.recipient:
-            moved += told.amount_raw * ((told.recipient == sender) - (told.sender == sender))
+    received_raw = 0
+    for _, log in mined.logs:
+        event = decode(log)
+        if isinstance(event, Transferred) and event.token == token and event.sender != event.recipient:
+            received_raw += event.amount_raw * ((event.recipient == sender) - (event.sender == sender))
     if trade.buys:
-        return _real(found, moved, None) if moved > 0 else None
-    left_raw = -moved
-    # What came out of another wallet, or a contract, was not its own to sell.
-    if left_raw < trade.token_raw:
+        return _real_trade(plain, received_raw, None) if received_raw > 0 else None
+    sold_raw = -received_raw
+    # Less than the trade: the tokens came from another wallet or a contract.
+    if sold_raw < trade.token_raw:
         return None
-    return _real(found, left_raw, await _cost(ctx, token, found, left_raw, meter))
+    return _real_trade(plain, sold_raw, await _cost_bps(ctx, token, plain, sold_raw, meter))
 
 
 async def _read_mined(ctx: Context, tx_hash: TxHash, meter: Meter) -> tuple[Address, MinedTransaction, int]:
-    told = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
-    if told is None or told[1] is None or told[0].block is None:
+    """Sender, receipt and block number of a transaction. Raises NodeFault if the node does not have it."""
+    answer = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
+    if answer is None or answer[1] is None or answer[0].block is None:
         raise NodeFault("it does not have a transaction that the index knows")
-    return told[0].sender, told[1], told[0].block[0]
+    return answer[0].sender, answer[1], answer[0].block[0]
 
 
 async def has_code(ctx: Context, wallet: Address, meter: Meter) -> bool:
-    """Whether it is a contract, or a wallet that lets one act for it. Raises NodeFault."""
+    """Whether the address is a contract, or a wallet that delegates to one (EIP-7702). Raises NodeFault."""
     head = ctx.heads.current().block
     (answer,) = await ctx.node.batch([RpcCall("eth_getCode", [wallet, {"blockHash": head.hash}])], meter)
     if isinstance(answer, RpcError):
@@ -170,34 +175,35 @@ async def has_code(ctx: Context, wallet: Address, meter: Meter) -> bool:
     return hex_bytes(answer) != b""
 
 
-async def _cost(ctx: Context, token: Address, found: PlainTrade, left_raw: int, meter: Meter) -> int | None:
-    """What the sell lost against the price before it; on a curve what was taken of it. None: it cannot be
-    told."""
-    trade = found.trade
+async def _cost_bps(
+    ctx: Context, token: Address, plain: PlainTrade, sold_raw: int, meter: Meter
+) -> int | None:
+    """The sell's loss against the price before it, or the fee that a curve took; None if unknown."""
+    trade = plain.trade
     if is_curve(trade.kind):
         kept_raw = trade.kept_raw or 0
-        gross = trade.quote_raw + kept_raw
-        taken = -(-kept_raw * BPS // gross) if gross else BPS
-        return max(taken, tax_bps(left_raw, trade.token_raw))
-    if found.prior is None:
+        gross_raw = trade.quote_raw + kept_raw
+        fee_bps = -(-kept_raw * BPS // gross_raw) if gross_raw else BPS
+        return max(fee_bps, tax_bps(sold_raw, trade.token_raw))
+    if plain.prior is None:
         return None
-    price = await _price_after(ctx, token, found.prior, trade, meter)
-    return cost_bps(left_raw, trade.quote_raw, price)
+    price = await _price_after(ctx, token, plain.prior, trade, meter)
+    return cost_bps(sold_raw, trade.quote_raw, price)
 
 
 async def _price_after(
     ctx: Context, token: Address, tx_hash: TxHash, trade: IndexedTrade, meter: Meter
 ) -> Fraction | None:
-    """The price that the pool was left at by a transaction."""
-    _, done, _ = await _read_mined(ctx, tx_hash, meter)
+    """The price in the trade's pool after a transaction."""
+    _, mined, _ = await _read_mined(ctx, tx_hash, meter)
     decode = Decoder(ctx.contracts)
-    told = [decode(log) for _, log in done.logs]
-    swaps = [one for one in told if isinstance(one, Swapped) and one.at == trade.at]
+    events = [decode(log) for _, log in mined.logs]
+    swaps = [event for event in events if isinstance(event, Swapped) and event.at == trade.at]
     return pool_price(swaps[-1].sqrt_price_x96, token < trade.quote) if swaps else None
 
 
-def _real(found: PlainTrade, token_raw: int, lost_bps: int | None) -> RealTrade:
-    trade = found.trade
+def _real_trade(plain: PlainTrade, token_raw: int, lost_bps: int | None) -> RealTrade:
+    trade = plain.trade
     return RealTrade(
         buys=trade.buys,
         at=trade.at,
@@ -208,6 +214,6 @@ def _real(found: PlainTrade, token_raw: int, lost_bps: int | None) -> RealTrade:
         token_raw=token_raw,
         worth_wei=trade.worth_wei,
         cost_bps=lost_bps,
-        held_before=found.held_before,
-        new_place=found.new_place,
+        held_before=plain.held_before,
+        new_place=plain.new_place,
     )

@@ -1,4 +1,4 @@
-"""A person says that a verdict was wrong, and by which transaction: held against the chain, not believed."""
+"""A user reports that a transaction proves a verdict wrong; the report is checked against the chain."""
 
 import contextlib
 from collections.abc import Iterator
@@ -22,10 +22,10 @@ from roundtrip.store.scorecard import verdict_reports as reports
 from roundtrip.store.server import jobs
 
 from .failed_sells import SellValuation
-from .report_review import again_at, weigh_report
+from .report_review import review_again_at, review_report
 
 JOB = ("scorecard", "verdicts")
-"""What weighs again what came too early."""
+"""The job that reviews again the reports that came too early."""
 MOST_NOTE = 280
 
 
@@ -46,11 +46,11 @@ class ReportParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise CallerFault("bad_address", "That is not a token address: 0x and 40 hex digits.") from None
 
     def tx_hash(self) -> TxHash:
-        """In lower case."""
+        """The hash in lower case."""
         return TxHash(self.hash.lower())
 
     def cleaned_note(self) -> str:
-        """The note, cleaned."""
+        """The note, cleaned by ``names.clean``."""
         return names.clean(self.note, MOST_NOTE)
 
 
@@ -68,9 +68,9 @@ class Reported(msgspec.Struct, frozen=True, rename="camel"):
 async def report_verdict(
     ctx: Context, params: ReportParams, account: Account, values: SellValuation = worth
 ) -> UseCaseAnswer[Reported]:
-    """Holds the transaction against what was said of the token, marks what it proves wrong, and keeps the
-    rest as an open report, which changes no count: what came too early is weighed again. Raises CallerFault
-    (bad_address, bad_input, no_such_tx), NodeFault, ServiceFull."""
+    """Compares the transaction with the token's verdicts and marks those that it proves wrong. Otherwise
+    stores an open report, which changes no count; a report that came too early is reviewed again. Raises
+    CallerFault (bad_address, bad_input, no_such_tx), NodeFault, ServiceFull."""
     token, tx_hash = params.address(), params.tx_hash()
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     day = now.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -82,22 +82,21 @@ async def report_verdict(
     if before is not None:
         return UseCaseAnswer(_answer(before, again=True))
     meter = Meter()
-    weighed = await weigh_report(ctx, token, tx_hash, values, meter)
-    why_open, next_at = (None if weighed.wrong else weighed.why_open), None
-    if weighed.too_early:
-        next_at = again_at(now, 0)
-    kept = reports.VerdictReport(
-        token, tx_hash, params.cleaned_note(), why_open, weighed.evidence_id(), next_at
+    review = await review_report(ctx, token, tx_hash, values, meter)
+    why_open = None if review.wrong else review.why_open
+    next_at = review_again_at(now, 0) if review.too_early else None
+    report = reports.VerdictReport(
+        token, tx_hash, params.cleaned_note(), why_open, review.evidence_id(), next_at
     )
     async with accounts(ctx) as connection:
         with _bound_reports():
-            added = await reports.add_report(connection, account.id, kept, now, day)
-        for one in weighed.wrong if added else ():
-            await store.settle_by(connection, one, now)
+            added = await reports.add_report(connection, account.id, report, now, day)
+        for verdict in review.wrong if added else ():
+            await store.settle_by(connection, verdict, now)
         if added and next_at is not None:
             await jobs.enqueue(connection, *JOB, run_at=next_at)
-    proof = sentence(weighed.wrong[0].score) if weighed.wrong else ""
-    return UseCaseAnswer(_answer(kept, again=not added, proof=proof), meter=meter)
+    proof = sentence(review.wrong[0].score) if review.wrong else ""
+    return UseCaseAnswer(_answer(report, again=not added, proof=proof), meter=meter)
 
 
 @contextlib.contextmanager
@@ -112,9 +111,9 @@ def _bound_reports() -> Iterator[None]:
 
 
 def _answer(report: reports.VerdictReport, again: bool, proof: str = "") -> Reported:
-    first = "You had reported it already. " if again else ""
+    prefix = "You had reported it already. " if again else ""
     if report.why_open is None:
-        text = f"{first}The chain proves it: a verdict is marked wrong, and is listed. {proof}".rstrip()
+        text = f"{prefix}The chain proves it: a verdict is marked wrong, and is listed. {proof}".rstrip()
     else:
-        text = f"{first}It is kept as an open report, which changes no count. {report.why_open}"
+        text = f"{prefix}It is kept as an open report, which changes no count. {report.why_open}"
     return Reported(text, report.token, report.tx_hash, report.note, report.why_open is None, again)

@@ -1,5 +1,5 @@
-"""What a transaction that somebody reported comes to, held against the verdicts that spoke of its time: at
-once, and again where it came too early."""
+"""Reviews reported transactions: compares each with the verdicts whose period includes it, at once, and again
+later when the report came too early."""
 
 import asyncio
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from roundtrip.store.scorecard.scorecard import ScoredVerdict
 from roundtrip.store.server.rows import Connection
 
 from . import failed_sells
-from .failed_sells import FailedTransaction, SellValuation, failed_sell
-from .real_trades import Token, by_receipt
-from .settlement import ScorecardCase, as_scored, case_of, read
+from .failed_sells import FailedTransaction, SellValuation, retry_failed_sell
+from .real_trades import Token, confirm_by_receipt
+from .settlement import ScorecardCase, as_scored, read_case, read_verdict
 
 MOST_VERDICTS = 12
-"""So many verdicts of before a transaction, the newest, are held against it."""
+"""The most verdicts before a transaction, the newest ones, that it is compared with."""
 MOST_AGAIN = 5
-"""So many reports are weighed again in one run."""
+"""The most reports that one run reviews again."""
 AGAIN_S = (15, 45, 240, 600, 3600, 86_400)
-"""How long a report that came too early waits, each time."""
+"""The waits of a report that came too early, before its second review, its third and so on."""
 _UNKNOWN = (
     "The chain knows no such transaction: it was never sent here, was dropped, or is so new that it has not "
     "come round yet. Nothing was kept."
@@ -53,178 +53,180 @@ _AGREES = (
 
 @dataclass(frozen=True, slots=True)
 class ReviewedReport:
-    """What a transaction comes to: verdicts that it proves wrong, or why it proves none. ``spoken_of``: the
-    newest verdict of its time. ``too_early``: nobody can tell yet."""
+    """The result of a review: the verdicts that the transaction proves wrong, or why it proves none.
+    ``newest_id``: the newest verdict whose period includes it. ``too_early``: it cannot be decided yet."""
 
     wrong: Sequence[ScoredVerdict] = ()
     why_open: str = _AGREES
-    spoken_of: int | None = None
+    newest_id: int | None = None
     too_early: bool = False
 
     def evidence_id(self) -> int | None:
-        """Of which verdict it is."""
-        return self.wrong[0].id if self.wrong else self.spoken_of
+        """The verdict that the report belongs to."""
+        return self.wrong[0].id if self.wrong else self.newest_id
 
 
 _EARLY = ReviewedReport(why_open=TOO_NEW, too_early=True)
 
 
-def again_at(now: datetime, tries: int) -> datetime | None:
-    """When a report that came too early, and was weighed again so often, is weighed again; None: no more."""
+def review_again_at(now: datetime, tries: int) -> datetime | None:
+    """When to review a report that came too early again, after ``tries`` repeated reviews; None: never."""
     return now + timedelta(seconds=AGAIN_S[tries]) if tries < len(AGAIN_S) else None
 
 
-# --- again -----------------------------------------------------------------------------------------
+# --- repeated reviews ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewedAgain:
-    """A report that was weighed again, and what it comes to now. ``next_at``: when once more."""
+    """A report after a repeated review. ``next_at``: when to review it once more."""
 
     report: reports.WaitingReport
-    weighed: ReviewedReport
+    review: ReviewedReport
     next_at: datetime | None
 
     async def put(self, connection: Connection, now: datetime) -> None:
-        """Writes it, and marks what it proves wrong."""
-        weighed = self.weighed
-        why_open = None if weighed.wrong else weighed.why_open
+        """Writes the result, and marks the verdicts that it proves wrong."""
+        why_open = None if self.review.wrong else self.review.why_open
         if await reports.weighed_again(
-            connection, self.report, why_open, weighed.evidence_id(), self.next_at
+            connection, self.report, why_open, self.review.evidence_id(), self.next_at
         ):
-            for one in weighed.wrong:
-                await store.settle_by(connection, one, now)
+            for verdict in self.review.wrong:
+                await store.settle_by(connection, verdict, now)
 
 
-async def weigh_again(ctx: Context, values: SellValuation = worth) -> list[ReviewedAgain]:
-    """Weighs reports again that came too early, some of those whose time has come; nothing is written. Where
-    the node does not tell of one it waits on. Raises ServiceFull."""
+async def review_again(ctx: Context, values: SellValuation = worth) -> list[ReviewedAgain]:
+    """Reviews again some of the due reports that came too early; writes nothing. A report that the node gives
+    no answer for keeps waiting. Raises ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with ctx.pool.acquire() as connection:
         waiting = await reports.due(connection, now, MOST_AGAIN)
-    found, meter = [], Meter()
-    for one in waiting:
+    reviewed, meter = [], Meter()
+    for report in waiting:
         try:
-            weighed = await weigh_report(ctx, one.token, one.tx_hash, values, meter)
+            review = await review_report(ctx, report.token, report.tx_hash, values, meter)
         except (NodeFault, CallerFault):
-            # It did not answer, or what it had seen waiting it knows no more.
-            weighed = _EARLY
-        next_at = again_at(now, one.tries + 1) if weighed.too_early else None
-        if weighed.too_early and next_at is None:
-            weighed = ReviewedReport(why_open=NEVER_CAME)
-        found.append(ReviewedAgain(one, weighed, next_at))
-    return found
+            # The node did not answer, or no longer knows a transaction that was pending before.
+            review = _EARLY
+        next_at = review_again_at(now, report.tries + 1) if review.too_early else None
+        if review.too_early and next_at is None:
+            review = ReviewedReport(why_open=NEVER_CAME)
+        reviewed.append(ReviewedAgain(report, review, next_at))
+    return reviewed
 
 
-# --- held against the chain ------------------------------------------------------------------------
+# --- one review ------------------------------------------------------------------------------------
 
 
-async def weigh_report(
+async def review_report(
     ctx: Context, token: Address, tx_hash: TxHash, values: SellValuation, meter: Meter
 ) -> ReviewedReport:
-    """Holds a transaction against what was said of a token. Raises CallerFault (no_such_tx), NodeFault,
+    """Compares a transaction with a token's verdicts. Raises CallerFault (no_such_tx), NodeFault,
     ServiceFull."""
-    told = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
-    if told is None:
+    answer = await read_transaction(ctx.node, tx_hash, ctx.chain_id, meter)
+    if answer is None:
         raise CallerFault("no_such_tx", _UNKNOWN)
-    sent, mined = told
+    sent, mined = answer
     if mined is None or sent.block is None:
         return _EARLY
-    (answer,) = await ctx.node.batch([block_call(sent)], meter)
-    tried = FailedTransaction(sent, read_block(answer, sent))
-    at = tried.around.ref
-    async with reading(ctx) as (connection, stands):
-        # Of what failed the index knows nothing, but of what its sender had done before.
-        settled_s = stands.block.timestamp_s - (SETTLED_S if mined.succeeded else 0)
-        if at.timestamp_s > settled_s:
+    (block_answer,) = await ctx.node.batch([block_call(sent)], meter)
+    transaction = FailedTransaction(sent, read_block(block_answer, sent))
+    block = transaction.around.ref
+    async with reading(ctx) as (connection, indexed):
+        # The index holds nothing of a failed transaction itself, only what its sender did before.
+        settled_s = indexed.block.timestamp_s - (SETTLED_S if mined.succeeded else 0)
+        if block.timestamp_s > settled_s:
             return _EARLY
-        cases = await _cases(ctx, connection, stands, token, tried)
+        cases = await _read_cases(ctx, connection, indexed, token, transaction)
         if not cases:
             return ReviewedReport(why_open=_NO_VERDICT)
-        why_open = None if mined.succeeded else await _why_none(ctx, connection, cases, tried)
-    spoken_of = cases[-1].verdict.id
+        why_open = None if mined.succeeded else await _why_no_sell(ctx, connection, cases, transaction)
+    newest_id = cases[-1].verdict.id
     if why_open is not None:
-        return ReviewedReport(why_open=why_open, spoken_of=spoken_of)
+        return ReviewedReport(why_open=why_open, newest_id=newest_id)
     if not mined.succeeded:
-        return await _review_failed_sell(ctx, token, tried, cases, values, meter)
+        return await _review_failed_sell(ctx, token, transaction, cases, values, meter)
     wrong: list[ScoredVerdict] = []
     for case in cases:
         if _is_marked(case, wrong):
             continue
-        reals = [await by_receipt(ctx, token, one, meter) for one in case.found]
-        wrong += _against(case, [one for one in reals if one is not None])
-    return ReviewedReport(wrong, spoken_of=spoken_of)
+        trades = [await confirm_by_receipt(ctx, token, trade, meter) for trade in case.trades]
+        wrong += _score_if_wrong(case, [trade for trade in trades if trade is not None])
+    return ReviewedReport(wrong, newest_id=newest_id)
 
 
-async def _cases(
-    ctx: Context, connection: Connection, stands: Cursor, token: Address, tried: FailedTransaction
+async def _read_cases(
+    ctx: Context, connection: Connection, indexed: Cursor, token: Address, transaction: FailedTransaction
 ) -> list[ScorecardCase]:
-    """The verdicts that spoke of its time, the oldest first: of an hour and code the first is scored."""
-    at, found = tried.around.ref, []
-    for verdict in reversed(await store.spoken_of(connection, token, at.number, MOST_VERDICTS)):
-        evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
-        if evidence is None or spoken is None or not spoken.from_s <= at.timestamp_s <= spoken.until_s:
+    """The verdicts whose period includes the transaction, the oldest first, because the first one of an hour
+    and code is scored."""
+    block, cases = transaction.around.ref, []
+    tx_hash = transaction.sent.hash
+    for verdict in reversed(await store.spoken_of(connection, token, block.number, MOST_VERDICTS)):
+        evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
+        if evidence is None or claim is None or not claim.from_s <= block.timestamp_s <= claim.until_s:
             continue
-        found.append(
-            await case_of(ctx, connection, stands, verdict, evidence, spoken, spoken.from_s, tried.sent.hash)
+        cases.append(
+            await read_case(ctx, connection, indexed, verdict, evidence, claim, claim.from_s, tx_hash)
         )
-    return found
+    return cases
 
 
 def _is_marked(case: ScorecardCase, wrong: Sequence[ScoredVerdict]) -> bool:
-    """Whether one of its hour and code is found wrong already: one transaction marks one of these."""
+    """Whether a verdict of the same hour and code is in ``wrong``: a transaction marks only one of these."""
     key = case.from_s // HOUR_S, case.verdict.code
-    return any(key == (one.from_s // HOUR_S, one.code) for one in wrong)
+    return any(key == (verdict.from_s // HOUR_S, verdict.code) for verdict in wrong)
 
 
-async def _why_none(
-    ctx: Context, connection: Connection, cases: Sequence[ScorecardCase], tried: FailedTransaction
+async def _why_no_sell(
+    ctx: Context, connection: Connection, cases: Sequence[ScorecardCase], transaction: FailedTransaction
 ) -> str | None:
-    """Why a transaction that failed is no plain wallet's sell, as far as the index and its call tell; None:
-    it may be one."""
-    token: Token | None = next((one.token for one in cases if one.token is not None), None)
+    """Why, by the index and the call, a failed transaction is no plain wallet's sell; None: it may be one."""
+    token: Token | None = next((case.token for case in cases if case.token is not None), None)
     if token is None:
         return failed_sells.NOT_PLAIN
-    at = tried.around.ref
-    if not await failed_sells.names_sell(connection, ctx, token, tried.sent):
+    sent, block = transaction.sent, transaction.around.ref
+    if not await failed_sells.names_sell(connection, ctx, token, sent):
         return failed_sells.NO_SELL
-    plain = await failed_sells.is_plain(connection, token, tried.sent, at.number, at.timestamp_s)
-    return None if plain else failed_sells.NOT_PLAIN
+    is_plain = await failed_sells.is_plain(connection, token, sent, block.number, block.timestamp_s)
+    return None if is_plain else failed_sells.NOT_PLAIN
 
 
 async def _review_failed_sell(
     ctx: Context,
     token: Address,
-    tried: FailedTransaction,
+    transaction: FailedTransaction,
     cases: Sequence[ScorecardCase],
     values: SellValuation,
     meter: Meter,
 ) -> ReviewedReport:
-    """A sell that failed speaks against verdicts that it can be sold."""
+    """A failed sell can prove verdicts wrong that say that the token can be sold."""
     wrong: list[ScoredVerdict] = []
-    why_open, known = _AGREES, dict[tuple[int, ...], FailedSell | str]()
+    why_open, sell_by_sizes = _AGREES, dict[tuple[int, ...], FailedSell | str]()
     for case in cases:
-        if case.said is None or case.said.claim not in ("sells", "costs") or _is_marked(case, wrong):
+        if case.claim is None or case.claim.claim not in ("sells", "costs") or _is_marked(case, wrong):
             continue
-        sizes_raw = case.said.sizes_raw
-        if sizes_raw not in known:
-            known[sizes_raw] = await failed_sell(ctx, token, tried, case.said, values, meter)
-        failed = known[sizes_raw]
-        if isinstance(failed, str):
-            why_open = failed
+        sizes_raw = case.claim.sizes_raw
+        if sizes_raw not in sell_by_sizes:
+            sell_by_sizes[sizes_raw] = await retry_failed_sell(
+                ctx, token, transaction, case.claim, values, meter
+            )
+        sell = sell_by_sizes[sizes_raw]
+        if isinstance(sell, str):
+            why_open = sell
         else:
-            wrong += _against(case, (), (failed,))
+            wrong += _score_if_wrong(case, (), (sell,))
     return ReviewedReport(wrong, why_open, cases[-1].verdict.id)
 
 
-def _against(
-    case: ScorecardCase, reals: Sequence[RealTrade], failed: Sequence[FailedSell] = ()
+def _score_if_wrong(
+    case: ScorecardCase, trades: Sequence[RealTrade], failed_sells: Sequence[FailedSell] = ()
 ) -> list[ScoredVerdict]:
-    """What a verdict comes to by these alone, where that is wrong."""
-    if case.said is None:
+    """The verdict's score if these trades and sells alone prove it wrong, else nothing."""
+    if case.claim is None:
         return []
-    score = score_claim(case.said, reals, case.turned, failed)
-    # A later check of ours is no word of this transaction.
+    score = score_claim(case.claim, trades, case.later_checks, failed_sells)
+    # A later check by this service is no proof by this transaction.
     if score.outcome != "wrong" or score.cause == "turned":
         return []
     return [as_scored(case, score, reported=True)]

@@ -1,4 +1,4 @@
-"""Scores verdicts whose time has passed: by the index, and by the receipts of the few trades that decide."""
+"""Scores verdicts whose period is over, by the index and by the receipts of the few trades that decide."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -31,103 +31,102 @@ from roundtrip.store.scorecard import scorecard as store
 from roundtrip.store.scorecard.scorecard import MissingReceipt, ScoredVerdict, StoredVerdict
 from roundtrip.store.server.rows import Connection
 
-from .real_trades import PlainTrade, Token, by_receipt, found_by_index, token_of
+from .real_trades import PlainTrade, Token, confirm_by_receipt, find_trades, token_of
 
 MOST_VERDICTS = 20
-"""So many are looked at in one run."""
+"""The most new verdicts that one run scores."""
 MOST_AGAIN = 5
-"""And so many of those that wait for a receipt."""
+"""The most verdicts waiting for a receipt that one run tries again."""
 WAITS_S = (5, 30, 120, 600, 600, 600)
-"""How long a verdict waits for a receipt that the node does not give, each time. After that it stays untold:
-nothing waits for it for ever."""
+"""A verdict's waits for a receipt that the node does not return. After the last one it stays undecided."""
 STUCK = "cannot_sell"
 
 
 @dataclass(frozen=True, slots=True)
 class SettlementRun:
-    """What a run came to: scores of verdicts after the evidence ``from_id`` up to ``to_id``, and of some that
-    had waited; ``untold`` wait for a receipt. ``more``: there may be others whose time has passed."""
+    """The result of one run: scores of the verdicts after evidence ``from_id`` up to ``to_id``, and of some
+    that waited. The verdicts in ``untold`` wait for a receipt. ``is_more``: more verdicts may be due."""
 
     scored: tuple[ScoredVerdict, ...]
     from_id: int
     to_id: int
-    more: bool
+    is_more: bool
     untold: tuple[MissingReceipt, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ScorecardCase:
-    """A verdict with all that the index says of it. ``known`` is why nothing else is asked."""
+    """A verdict with what the index holds about it. ``undecided``: why it cannot be decided, if so."""
 
     verdict: StoredVerdict
     from_s: int
-    said: VerdictClaim | None = None
-    found: tuple[PlainTrade, ...] = ()
-    turned: tuple[LaterCheck, ...] = ()
-    known: Cause | None = None
+    claim: VerdictClaim | None = None
+    trades: tuple[PlainTrade, ...] = ()
+    later_checks: tuple[LaterCheck, ...] = ()
+    undecided: Cause | None = None
     token: Token | None = None
     tries: int = 0
 
 
-class Receipts(Protocol):
-    """As ``by_receipt``."""
+class ConfirmTrade(Protocol):
+    """The signature of ``confirm_by_receipt``."""
 
     def __call__(
-        self, ctx: Context, token: Address, found: PlainTrade, meter: Meter
+        self, ctx: Context, token: Address, plain: PlainTrade, meter: Meter
     ) -> Awaitable[RealTrade | None]: ...
 
 
-async def settle(ctx: Context, receipts: Receipts = by_receipt) -> SettlementRun:
-    """Looks at the next verdicts, in the order in which they were made, as far as their time has passed, and
-    again at some that wait for a receipt. Nothing is written. Raises NodeFault where the node is away: a
-    receipt alone that it does not give is waited for by its verdict, and by no other. Raises ServiceFull."""
+async def score_verdicts(ctx: Context, confirm: ConfirmTrade = confirm_by_receipt) -> SettlementRun:
+    """Scores the next verdicts whose period is over, in the order in which they were made, and tries again
+    some that wait for a receipt. Writes nothing. When a single receipt is missing, only its verdict waits.
+    Raises NodeFault when the node is unavailable, and ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
-    async with reading(ctx) as (connection, stands):
+    async with reading(ctx) as (connection, indexed):
         from_id = await store.scored_to(connection)
         verdicts = await store.waiting(connection, from_id, MOST_VERDICTS)
-        cases, to_id = await _cases(ctx, connection, stands, verdicts, from_id)
-        waited = await store.due(connection, now, MOST_AGAIN)
-        cases += [await _again(ctx, connection, stands, verdict, tries) for verdict, tries in waited]
+        cases, to_id = await _read_cases(ctx, connection, indexed, verdicts, from_id)
+        due = await store.due(connection, now, MOST_AGAIN)
+        cases += [await _read_due_case(ctx, connection, indexed, verdict, tries) for verdict, tries in due]
     meter = Meter()
-    found = [await _score_case(ctx, case, now, receipts, meter) for case in cases]
-    more = len(waited) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
-    scored = tuple(one for one in found if isinstance(one, ScoredVerdict))
-    untold = tuple(one for one in found if isinstance(one, MissingReceipt))
-    return SettlementRun(scored, from_id, to_id, more, untold)
+    results = [await _score_case(ctx, case, now, confirm, meter) for case in cases]
+    is_more = len(due) == MOST_AGAIN or (len(verdicts) == MOST_VERDICTS and to_id == verdicts[-1].id)
+    scored = tuple(result for result in results if isinstance(result, ScoredVerdict))
+    waiting = tuple(result for result in results if isinstance(result, MissingReceipt))
+    return SettlementRun(scored, from_id, to_id, is_more, waiting)
 
 
-async def _cases(
+async def _read_cases(
     ctx: Context,
     connection: Connection,
-    stands: Cursor,
+    indexed: Cursor,
     verdicts: Sequence[StoredVerdict],
     from_id: int,
 ) -> tuple[list[ScorecardCase], int]:
     cases: list[ScorecardCase] = []
-    to_id, taken = from_id, set()
-    newest_s = stands.block.timestamp_s - SETTLED_S
+    to_id, seen_keys = from_id, set()
+    newest_s = indexed.block.timestamp_s - SETTLED_S
     for verdict in verdicts:
-        evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
+        evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
         from_s = _from_s(verdict, evidence)
-        # All wait as long as the longest: so they are settled in their order.
+        # All wait for the longest period, so that they are scored in order.
         if from_s + ctx.policy.day_s > newest_s:
             break
         to_id = verdict.id
         key = (verdict.token, from_s // HOUR_S, verdict.code)
-        if verdict.code not in CODES or key in taken:
+        if verdict.code not in CODES or key in seen_keys:
             continue
-        taken.add(key)
+        seen_keys.add(key)
         if not await store.is_scored(connection, verdict, from_s):
-            cases.append(await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s))
+            cases.append(await read_case(ctx, connection, indexed, verdict, evidence, claim, from_s))
     return cases, to_id
 
 
-async def _again(
-    ctx: Context, connection: Connection, stands: Cursor, verdict: StoredVerdict, tries: int
+async def _read_due_case(
+    ctx: Context, connection: Connection, indexed: Cursor, verdict: StoredVerdict, tries: int
 ) -> ScorecardCase:
-    evidence, spoken = await asyncio.to_thread(read, verdict, ctx.policy)
+    evidence, claim = await asyncio.to_thread(read_verdict, verdict, ctx.policy)
     from_s = _from_s(verdict, evidence)
-    case = await case_of(ctx, connection, stands, verdict, evidence, spoken, from_s)
+    case = await read_case(ctx, connection, indexed, verdict, evidence, claim, from_s)
     return replace(case, tries=tries)
 
 
@@ -135,8 +134,8 @@ def _from_s(verdict: StoredVerdict, evidence: Evidence | None) -> int:
     return int(verdict.checked_at.timestamp()) if evidence is None else evidence.block.timestamp_s
 
 
-def read(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | None, VerdictClaim | None]:
-    """A stored verdict's evidence, and what it said; None: it cannot be read any more."""
+def read_verdict(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | None, VerdictClaim | None]:
+    """A stored verdict's evidence and claim; None if they cannot be read any more."""
     try:
         evidence = canonical_json.load(Evidence, verdict.document)
     except (ValueError, RecursionError):
@@ -144,62 +143,72 @@ def read(verdict: StoredVerdict, policy: Policy) -> tuple[Evidence | None, Verdi
     return evidence, derive_claim(evidence, verdict.code, verdict.level, policy)
 
 
-async def case_of(
+async def read_case(
     ctx: Context,
     connection: Connection,
-    stands: Cursor,
+    indexed: Cursor,
     verdict: StoredVerdict,
     evidence: Evidence | None,
-    spoken: VerdictClaim | None,
+    claim: VerdictClaim | None,
     from_s: int,
     tx_hash: TxHash | None = None,
 ) -> ScorecardCase:
-    """What the index says of a verdict. ``tx_hash``: of the trades of that transaction alone."""
-    case = ScorecardCase(verdict, from_s, spoken)
-    if evidence is None or spoken is None:
-        return replace(case, known="unreadable")
-    if spoken.claim == "nothing":
-        return replace(case, known="silent")
-    if stands.start_number > verdict.block_number + 1 or stands.trades_from_s > from_s:
-        return replace(case, known="not_followed")
-    later = await store.later_checks(connection, verdict, spoken.until_s)
-    turned = tuple(LaterCheck(number, at_s, code, code == STUCK) for number, at_s, code in later)
+    """Reads what the index holds about a verdict. ``tx_hash``: only trades of that transaction."""
+    case = ScorecardCase(verdict, from_s, claim)
+    if evidence is None or claim is None:
+        return replace(case, undecided="unreadable")
+    if claim.claim == "nothing":
+        return replace(case, undecided="silent")
+    if indexed.start_number > verdict.block_number + 1 or indexed.trades_from_s > from_s:
+        return replace(case, undecided="not_followed")
+    rows = await store.later_checks(connection, verdict, claim.until_s)
+    later_checks = tuple(LaterCheck(number, at_s, code, code == STUCK) for number, at_s, code in rows)
     token = await token_of(connection, evidence)
-    found = [] if token is None else await found_by_index(ctx, connection, token, verdict, spoken, tx_hash)
-    return replace(case, found=tuple(found), turned=turned, token=token)
+    trades = [] if token is None else await find_trades(ctx, connection, token, verdict, claim, tx_hash)
+    return replace(case, trades=tuple(trades), later_checks=later_checks, token=token)
 
 
 async def _score_case(
-    ctx: Context, case: ScorecardCase, now: datetime, receipts: Receipts, meter: Meter
+    ctx: Context, case: ScorecardCase, now: datetime, confirm: ConfirmTrade, meter: Meter
 ) -> ScoredVerdict | MissingReceipt:
-    """``Untold``: a receipt is waited for."""
-    if case.known is not None or case.said is None:
-        return as_scored(case, VerdictScore("undecided", case.known or "unreadable"))
-    reals: list[RealTrade] = []
-    untold = False
-    for one in case.found:
+    """The verdict's score, or a MissingReceipt while it waits for a receipt."""
+    if case.undecided is not None or case.claim is None:
+        return as_scored(case, VerdictScore("undecided", case.undecided or "unreadable"))
+    verdict = case.verdict
+    trades: list[RealTrade] = []
+    is_missing = False
+    for plain in case.trades:
         try:
-            real = await receipts(ctx, case.verdict.token, one, meter)
+            trade = await confirm(ctx, verdict.token, plain, meter)
         except NodeFault:
-            # Where the node is away, nobody waits less for it.
+            # Raises NodeFault when the node is unavailable: then no verdict uses up a wait.
             ctx.heads.current()
-            untold = True
+            is_missing = True
             continue
-        if real is not None:
-            reals.append(real)
-    score = score_claim(case.said, reals, case.turned)
-    # What was not told may speak against it.
-    if untold and score.outcome != "wrong":
+        if trade is not None:
+            trades.append(trade)
+    score = score_claim(case.claim, trades, case.later_checks)
+    # A missing receipt could prove the verdict wrong.
+    if is_missing and score.outcome != "wrong":
         if case.tries < len(WAITS_S):
-            of, again_at = case.verdict, now + timedelta(seconds=WAITS_S[case.tries])
-            return MissingReceipt(of.id, of.token, of.code, case.from_s, case.tries + 1, again_at)
+            retry_at = now + timedelta(seconds=WAITS_S[case.tries])
+            return MissingReceipt(
+                verdict.id, verdict.token, verdict.code, case.from_s, case.tries + 1, retry_at
+            )
         score = VerdictScore("undecided", "not_told")
     return as_scored(case, score)
 
 
 def as_scored(case: ScorecardCase, score: VerdictScore, reported: bool = False) -> ScoredVerdict:
-    """A verdict with what became of it."""
-    one = case.verdict
+    """The case's verdict with its score."""
+    verdict = case.verdict
     return ScoredVerdict(
-        one.id, one.token, one.code, one.level, one.block_number, case.from_s, score, reported
+        verdict.id,
+        verdict.token,
+        verdict.code,
+        verdict.level,
+        verdict.block_number,
+        case.from_s,
+        score,
+        reported,
     )

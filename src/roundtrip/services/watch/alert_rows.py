@@ -1,4 +1,4 @@
-"""The row of an alert, as the inbox shows it and as it is delivered."""
+"""The row of an alert, as the inbox and deliveries show it."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -63,7 +63,7 @@ class AlertRow(msgspec.Struct, frozen=True):
 
 
 def rows(alerts: Sequence[Alert], public_url: str | None = None) -> list[AlertRow]:
-    """As they are told, in their order. ``public_url``: where people reach this service; None: not set."""
+    """The rows of alerts, in the same order. ``public_url``: the public address of this service, if set."""
     return [_row(alert, public_url) for alert in alerts]
 
 
@@ -95,5 +95,5 @@ def _text(draft: Draft, retracted: bool) -> str:
 
 
 def _part(raw: int | None, whole: int) -> float | None:
-    """The edge: nothing is computed from it."""
+    """A float for display only: nothing is computed from it."""
     return None if raw is None else raw / whole

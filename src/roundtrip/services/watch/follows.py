@@ -1,4 +1,4 @@
-"""Follows: wallets whose buys, sells and launches are told."""
+"""Follows and unfollows wallets: alerts report a followed wallet's buys, sells and launches."""
 
 from datetime import UTC, datetime
 
@@ -18,25 +18,25 @@ from .schema import FollowedWallet, FollowParams, Unfollowed
 async def follow_wallet(
     ctx: Context, params: FollowParams, account: Account
 ) -> UseCaseAnswer[FollowedWallet]:
-    """Follows a wallet, or calls a followed one by another name. Raises CallerFault (bad_address, bad_input),
+    """Follows a wallet, or renames a followed one. Raises CallerFault (bad_address, bad_input),
     ServiceFull."""
     wallet, name, now = params.wallet(), params.parsed_name(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         head = ctx.heads.last_number()
-        # Not given again, it stays.
-        name = name or await _name(connection, account, wallet)
+        # Without a new name a followed wallet keeps its name.
+        name = name or await _current_name(connection, account, wallet)
         try:
             await watches.add_follow(connection, account.id, wallet, name, head, now)
-        except watches.TooManyWatches as many:
+        except watches.TooManyWatches as error:
             raise CallerFault(
-                "bad_input", f"You follow {many.most} wallets, which is all you can: unfollow one first."
+                "bad_input", f"You follow {error.most} wallets, which is all you can: unfollow one first."
             ) from None
-        followed = {one.wallet: one for one in await watches.follows_of(connection, account.id)}
-    follow, follows = followed[wallet], len(followed)
-    called = f', called "{follow.name}"' if follow.name else ""
+        by_wallet = {follow.wallet: follow for follow in await watches.follows_of(connection, account.id)}
+    follow, follows = by_wallet[wallet], len(by_wallet)
+    name_text = f', called "{follow.name}"' if follow.name else ""
     answer = FollowedWallet(
-        text=f"You follow {wallet}{called}. Its buys, sells and launches after block {follow.from_number} go "
-        f"to your inbox and your channels. {_count_text(follows)}",
+        text=f"You follow {wallet}{name_text}. Its buys, sells and launches after block {follow.from_number} "
+        f"go to your inbox and your channels. {_count_text(follows)}",
         address=wallet,
         name=follow.name or None,
         follows=follows,
@@ -46,19 +46,19 @@ async def follow_wallet(
 
 
 async def unfollow_wallet(ctx: Context, params: WalletParams, account: Account) -> UseCaseAnswer[Unfollowed]:
-    """Follows a wallet no longer. Raises CallerFault (bad_address), ServiceFull."""
+    """Ends following a wallet. Raises CallerFault (bad_address), ServiceFull."""
     wallet, now = params.wallet(), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         was_followed = await watches.end_follow(connection, account.id, wallet, now)
         follows = len(await watches.follows_of(connection, account.id))
-    said = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
-    return UseCaseAnswer(Unfollowed(f"{said} {_count_text(follows)}", wallet, was_followed, follows))
+    text = f"You follow {wallet} no longer." if was_followed else f"You did not follow {wallet}."
+    return UseCaseAnswer(Unfollowed(f"{text} {_count_text(follows)}", wallet, was_followed, follows))
 
 
-async def _name(connection: Connection, account: Account, wallet: Address) -> str:
-    """As the account calls the wallet by now; empty: it does not."""
+async def _current_name(connection: Connection, account: Account, wallet: Address) -> str:
+    """The account's name for the wallet; empty if it has none."""
     follows = await watches.follows_of(connection, account.id)
-    return next((one.name for one in follows if one.wallet == wallet), "")
+    return next((follow.name for follow in follows if follow.wallet == wallet), "")
 
 
 def _count_text(follows: int) -> str:

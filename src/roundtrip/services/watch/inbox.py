@@ -1,4 +1,4 @@
-"""What an account was told."""
+"""Shows an account its alerts."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -16,8 +16,8 @@ from roundtrip.store.watch import alerts as store
 from .alert_rows import RETRACTED, AlertRow, rows
 
 MOST_ROWS = 500
-MOST_SAID = 3
-"""So many sentences stand in the text; each row has its own."""
+_QUOTED = 3
+"""Rows whose sentences the text quotes; each row has its own."""
 
 
 class Inbox(msgspec.Struct, frozen=True, rename="camel"):
@@ -30,15 +30,12 @@ class Inbox(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def inbox(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[Inbox]:
-    """Every alert that was raised for the account. Raises ServiceFull."""
+    """The account's alerts of the last seven days. Raises ServiceFull."""
     since = datetime.fromtimestamp(ctx.now_s(), UTC) - timedelta(seconds=INBOX_S)
     async with accounts(ctx) as connection:
         alerts, total = await store.newest(connection, account.id, since, MOST_ROWS)
-    shown, at_least, total = (
-        rows(alerts, ctx.outward.public_url),
-        total > store.MOST_COUNTED,
-        min(total, store.MOST_COUNTED),
-    )
+    shown = rows(alerts, ctx.outward.public_url)
+    at_least, total = total > store.MOST_COUNTED, min(total, store.MOST_COUNTED)
     return UseCaseAnswer(Inbox(_text(shown, total, at_least), total, at_least, shown))
 
 
@@ -46,10 +43,10 @@ def _text(shown: list[AlertRow], total: int, at_least: bool) -> str:
     if not shown:
         return "Nothing was told to you within the last seven days."
     count = "1 alert" if total == 1 else f"{total:,} alerts"
-    said = [f"{'At least ' if at_least else ''}{count} within the last seven days."]
+    sentences = [f"{'At least ' if at_least else ''}{count} within the last seven days."]
     if total > len(shown):
-        said.append(f"The newest {len(shown)} are shown.")
-    taken_back = sum(row.verb == RETRACTED for row in shown)
-    if taken_back:
-        said.append(f"{taken_back} of them the chain took back.")
-    return " ".join([*said, "The newest:", *(row.text for row in shown[:MOST_SAID])])
+        sentences.append(f"The newest {len(shown)} are shown.")
+    retracted = sum(row.verb == RETRACTED for row in shown)
+    if retracted:
+        sentences.append(f"{retracted} of them the chain took back.")
+    return " ".join([*sentences, "The newest:", *(row.text for row in shown[:_QUOTED])])

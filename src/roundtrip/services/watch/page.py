@@ -1,4 +1,4 @@
-"""What the page of rules shows beside them: each in words, where its hits go, and a token to write one of."""
+"""The rules page of the console: each rule in words, where its hits go, and examples about a real token."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ from roundtrip.store.index.launches import newest_launch
 from roundtrip.store.watch import watches
 
 from .rule_parser import parse
-from .rules import when_it_tells
+from .rules import describe_rule
 
 
 class RuleInWords(msgspec.Struct, frozen=True, rename="camel"):
@@ -45,35 +45,35 @@ class WatchAround(msgspec.Struct, frozen=True, rename="camel"):
 
 
 async def watch_around(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[WatchAround]:
-    """Raises ServiceFull."""
+    """The account's rules in words, its channels and examples. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         rules = await watches.rules_of(connection, account.id)
-        found = await channels.of_account(connection, account.id)
+        owned = await channels.of_account(connection, account.id)
         token = await newest_launch(connection)
-    told = sum(one.state in ACTIVE for one in found)
+    live = sum(channel.state in ACTIVE for channel in owned)
     examples = ["follow buying", "any selling over 10 eth", "any launching over 1 eth"]
     if token is not None:
         examples += [f"any draining over 20 % on {token}", f"deployer:{token} selling over 1 %"]
     answer = WatchAround(
-        text=_text(told),
-        rules=[RuleInWords(one.id, when_it_tells(one.rule, one.wallet)) for one in rules],
-        told=told,
-        off=len(found) - told,
+        text=_text(live),
+        rules=[RuleInWords(kept.id, describe_rule(kept.rule, kept.wallet)) for kept in rules],
+        told=live,
+        off=len(owned) - live,
         token=token,
-        examples=[RuleExample(one, _words(parse(one))) for one in examples],
+        examples=[RuleExample(example, _describe_example(parse(example))) for example in examples],
     )
     return UseCaseAnswer(answer)
 
 
-def _words(rule: Rule) -> str:
-    """Of an example nobody looks up who the deployer is."""
+def _describe_example(rule: Rule) -> str:
+    """The example in words, without looking up the deployer."""
     if rule.who.kind == "deployer":
         by_anybody = Rule(Who("any", None), rule.verb, rule.over, rule.token)
-        return when_it_tells(by_anybody, None).replace("anybody", "the token's deployer", 1)
-    return when_it_tells(rule, None)
+        return describe_rule(by_anybody, None).replace("anybody", "the token's deployer", 1)
+    return describe_rule(rule, None)
 
 
-def _text(told: int) -> str:
-    if not told:
+def _text(live: int) -> str:
+    if not live:
         return "Hits go to your inbox. No channel is told of them yet."
-    return f"Hits go to your inbox and to {'one channel' if told == 1 else f'{told} channels'}."
+    return f"Hits go to your inbox and to {'one channel' if live == 1 else f'{live} channels'}."

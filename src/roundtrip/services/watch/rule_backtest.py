@@ -1,4 +1,4 @@
-"""``test_rule``: what a rule would have told within the last seven days."""
+"""``test_rule``: the alerts that a rule would have raised within the last seven days."""
 
 import asyncio
 from collections import Counter
@@ -21,7 +21,7 @@ from roundtrip.services.runtime.context import Context, UseCaseAnswer
 from roundtrip.services.support.index_reader import reading, when
 from roundtrip.services.watch.alert_rows import rows
 from roundtrip.services.watch.rule_parser import parse
-from roundtrip.services.watch.rules import unseen_text, wallet_of, when_it_tells
+from roundtrip.services.watch.rules import describe_rule, unseen_text, wallet_of
 from roundtrip.services.watch.schema import MOST_HITS_SHOWN, HitRow, RuleParams, RuleTested
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.cursor import Cursor
@@ -32,62 +32,63 @@ from roundtrip.store.watch import happenings, watches
 from roundtrip.store.watch.happenings import IndexedBlock, ReplayResult
 
 LONGEST_S = 8.0
-"""It is to take two seconds of 24 million trades."""
+"""The timeout. The target is two seconds for 24 million trades."""
 
 
 async def replay_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleTested]:
-    """How often it would have hit, and the last hits. Raises CallerFault (bad_input), ServiceFull."""
-    tested, _ = await tested_and_times(ctx, params, account)
+    """The number of hits, and the last ones. Raises CallerFault (bad_input), ServiceFull."""
+    tested, _ = await _replay_with_times(ctx, params, account)
     return UseCaseAnswer(tested)
 
 
-async def tested_and_times(
+async def _replay_with_times(
     ctx: Context, params: RuleParams, account: Account
 ) -> tuple[RuleTested, Sequence[int]]:
-    """The same, and when each hit that was counted was, seconds since 1970, the newest first."""
+    """The result, and the times of the counted hits, in seconds since 1970, the newest first."""
     rule = parse(params.rule)
     with ctx.replays.hold_slot(account.id):
-        return await _test_rule(ctx, rule, account)
+        return await _replay(ctx, rule, account)
 
 
-async def _test_rule(ctx: Context, rule: Rule, account: Account) -> tuple[RuleTested, Sequence[int]]:
-    async with reading(ctx) as (connection, stands):
+async def _replay(ctx: Context, rule: Rule, account: Account) -> tuple[RuleTested, Sequence[int]]:
+    async with reading(ctx) as (connection, indexed):
         wallet = await wallet_of(connection, rule)
         notes = [await unseen_text(connection, rule)]
-        follows = frozenset(one.wallet for one in await watches.follows_of(connection, account.id))
+        follows = frozenset(follow.wallet for follow in await watches.follows_of(connection, account.id))
         if rule.who.kind == "follow" and not follows:
             notes.append("You follow no wallet yet.")
-        to = IndexedBlock(stands.block.number, stands.block.timestamp_s)
-        after_s = await _after_s(connection, stands)
+        to = IndexedBlock(indexed.block.number, indexed.block.timestamp_s)
+        after_s = await _start_s(connection, indexed)
         if after_s > to.at_s - INBOX_S:
             notes.append(f"The chain is followed since {when(after_s):%Y-%m-%d %H:%M} UTC only.")
-        async with _in_time(connection):
+        async with _limit_time(connection):
             watch = Watch(rule, _wallets(rule, wallet, follows))
-            found = await happenings.replay_rule(connection, ctx.contracts, watch, after_s, to)
-            last = await _rows(connection, rule, found.last[:MOST_HITS_SHOWN], account)
+            replay = await happenings.replay_rule(connection, ctx.contracts, watch, after_s, to)
+            last = await _hit_rows(connection, rule, replay.last[:MOST_HITS_SHOWN], account)
     tested = RuleTested(
-        text=" ".join(filter(None, [_text(rule, wallet, found, last), *notes])),
+        text=" ".join(filter(None, [_text(rule, wallet, replay, last), *notes])),
         rule=rule.text(),
         wallet=wallet,
-        hits=found.hits,
-        at_least=found.at_least,
+        hits=replay.hits,
+        at_least=replay.at_least,
         last=last,
         from_time=when(after_s),
         to_time=when(to.at_s),
         block=to.number,
     )
-    return tested, found.at_s
+    return tested, replay.at_s
 
 
-async def _after_s(connection: Connection, stands: Cursor) -> int:
-    """Since when it is replayed: seven days, or as long as the chain is followed."""
-    after_s = stands.block.timestamp_s - INBOX_S
-    return max(after_s, await followed_from_s(connection, stands)) if stands.start_number else after_s
+async def _start_s(connection: Connection, indexed: Cursor) -> int:
+    """The start of the replay: seven days ago, or the start of the index if that is later."""
+    start_s = indexed.block.timestamp_s - INBOX_S
+    return max(start_s, await followed_from_s(connection, indexed)) if indexed.start_number else start_s
 
 
 @asynccontextmanager
-async def _in_time(connection: Connection) -> AsyncIterator[None]:
-    """All that it asks takes so long and no longer, also where nobody waits for it any more."""
+async def _limit_time(connection: Connection) -> AsyncIterator[None]:
+    """Limits the time of all statements in the block, in the database too, so that an abandoned query ends.
+    Raises ServiceFull."""
     await connection.execute("SELECT set_config('statement_timeout', $1, true)", str(int(LONGEST_S * 1000)))
     try:
         async with asyncio.timeout(LONGEST_S):
@@ -101,33 +102,33 @@ async def _in_time(connection: Connection) -> AsyncIterator[None]:
         ) from error
 
 
-async def _rows(
+async def _hit_rows(
     connection: Connection, rule: Rule, hits: Sequence[Happening], account: Account
 ) -> list[HitRow]:
-    """As they would have been told."""
-    ids = await ids_of(connection, {one.token for one in hits})
+    """The rows of alerts that these hits would have raised."""
+    ids = await ids_of(connection, {hit.token for hit in hits})
     symbols = {label.address: label.symbol for label in (await labels(connection, ids.values())).values()}
     source = AlertSource("rule", 0, account.id, rule.text(), 0)
     alerts = [Alert(0, draft_alert(source, hit), symbol=symbols.get(hit.token)) for hit in hits]
-    shown = HitRow.__struct_fields__
-    return [HitRow(**{name: getattr(row, name) for name in shown}) for row in rows(alerts)]
+    fields = HitRow.__struct_fields__
+    return [HitRow(**{name: getattr(row, name) for name in fields}) for row in rows(alerts)]
 
 
 def _wallets(rule: Rule, wallet: Address | None, follows: Set[Address]) -> Set[Address] | None:
-    """Who may have done it; None: anybody."""
+    """The wallets that the rule is about; None: any wallet."""
     if rule.who.kind == "follow":
         return follows
     return None if wallet is None else frozenset({wallet})
 
 
-def _text(rule: Rule, wallet: Address | None, found: ReplayResult, last: list[HitRow]) -> str:
-    asked = f"A rule that tells when {when_it_tells(rule, wallet)}"
-    if not found.hits:
-        return f"{asked} would have told nothing within the last seven days."
-    times = "once" if found.hits == 1 else f"{found.hits:,} times"
-    least = "at least " if found.at_least else ""
+def _text(rule: Rule, wallet: Address | None, replay: ReplayResult, last: list[HitRow]) -> str:
+    subject = f"A rule that tells when {describe_rule(rule, wallet)}"
+    if not replay.hits:
+        return f"{subject} would have told nothing within the last seven days."
+    times = "once" if replay.hits == 1 else f"{replay.hits:,} times"
+    bound = "at least " if replay.at_least else ""
     newest = f" The last: {last[0].text}" if last else ""
-    return f"{asked} would have hit {least}{times} within the last seven days.{newest} No rule was set."
+    return f"{subject} would have hit {bound}{times} within the last seven days.{newest} No rule was set."
 
 
 STEPS_S = (300, 3600, 21_600)
@@ -152,24 +153,24 @@ class RuleDrawn(RuleTested, frozen=True, rename="camel", kw_only=True):
 
 
 async def draw_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleDrawn]:
-    """As ``test_rule``, with the hits by time. Raises CallerFault (bad_input), ServiceFull."""
-    tested, hits_s = await tested_and_times(ctx, params, account)
+    """The result of ``test_rule``, with a chart of the hits. Raises CallerFault (bad_input), ServiceFull."""
+    tested, hits_s = await _replay_with_times(ctx, params, account)
     from_s, to_s = int(tested.from_time.timestamp()), int(tested.to_time.timestamp())
     step_s = step_of(to_s - from_s)
     if tested.at_least:
-        # Of the step in which counting ended not all were counted.
+        # The step in which counting ended is incomplete: leave it out.
         from_s = hits_s[-1] // step_s * step_s + step_s
     bars = bars_of(hits_s, from_s, to_s, step_s)
     return UseCaseAnswer(RuleDrawn(**msgspec.structs.asdict(tested), step_s=step_s, bars=bars))
 
 
 def step_of(span_s: int) -> int:
-    """The finest step, in seconds, by which ``span_s`` is no more than MOST_BARS."""
+    """The smallest step, in seconds, that divides ``span_s`` into at most MOST_BARS bars."""
     return next((step_s for step_s in STEPS_S if span_s <= step_s * MOST_BARS), STEPS_S[-1])
 
 
 def bars_of(hits_s: Sequence[int], from_s: int, to_s: int, step_s: int) -> list[RuleBar]:
-    """Hits by steps of the clock, from the one that has ``from_s`` to the one that has ``to_s``."""
-    counted = Counter(at_s // step_s for at_s in hits_s)
+    """Hits by steps that are aligned to the clock, from the step of ``from_s`` to the step of ``to_s``."""
+    counts = Counter(at_s // step_s for at_s in hits_s)
     steps = range(from_s // step_s, to_s // step_s + 1)
-    return [RuleBar(when(step * step_s), counted[step]) for step in steps]
+    return [RuleBar(when(step * step_s), counts[step]) for step in steps]

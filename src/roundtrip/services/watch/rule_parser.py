@@ -1,4 +1,4 @@
-"""What somebody wrote as a rule, read: the rule, or where it is none and what was expected there."""
+"""Parses a user's rule. An error says where the text is no rule and what was expected there."""
 
 import string
 from typing import cast
@@ -13,14 +13,14 @@ from roundtrip.domain.watch.rules import DECIMALS, Over, Rule, Unit, Verb, Who, 
 
 MOST_CHARACTERS = 200
 BELOW: dict[Unit, int] = {"eth": 10**12, "usd": 10**12, "%": 100}
-"""A threshold is below that: nothing is more than all there is."""
+"""A threshold must be below this number."""
 _SHOWN = 40
 _FORM = "A rule is: <who> <verb> [over <n> eth|usd|%] [on <token>]."
 _WHO = "who is meant (follow, any, a wallet's address, deployer:<token> or creator:<token>)"
 _VERB = "a verb (buying, selling, launching, graduating, moving or draining)"
 _END = "the end of the rule"
 
-# Only small letters: text is lowered first, and only A to Z, since other letters may become one of these too.
+# Lower case only: the text is lowered first, and only A to Z, because other letters may lower to these too.
 # A word ends at white space or at the end.
 _GRAMMAR = r"""
 start: _who _deed on?
@@ -59,26 +59,26 @@ _EXPECTED = {
     "_ON": '"on <token>"',
     "TOKEN": "a token's address (0x and 40 hex digits)",
 }
-"""What is said of a terminal that may stand there; of several that are one thing, the first speaks."""
+"""The description of each expected terminal. Of terminals with the same meaning only the first is listed."""
 
 
 def parse(text: str) -> Rule:
-    """The rule that ``text`` is. Raises CallerFault bad_input, with where it is none and why."""
+    """Parses a rule. Raises CallerFault (bad_input) with the place of the error and what was expected."""
     if len(text) > MOST_CHARACTERS:
         raise CallerFault("bad_input", f"A rule has at most {MOST_CHARACTERS} characters, not {len(text)}.")
     try:
         tree = _PARSER.parse(text.translate(_LOWER))
-    except UnexpectedCharacters as fault:
-        raise _refusal_at(text, cast(int, fault.pos_in_stream), _expected_text(fault.allowed)) from None
-    except UnexpectedToken as fault:
-        # The end has no place of its own there, but that of the token before it.
-        at = len(text) if fault.token.type == "$END" else int(fault.token.start_pos or 0)
-        raise _refusal_at(text, at, _expected_text(fault.expected)) from None
+    except UnexpectedCharacters as error:
+        raise _refusal_at(text, cast(int, error.pos_in_stream), _expected_text(error.allowed)) from None
+    except UnexpectedToken as error:
+        # The parser gives the end of the text the position of the last token.
+        at = len(text) if error.token.type == "$END" else int(error.token.start_pos or 0)
+        raise _refusal_at(text, at, _expected_text(error.expected)) from None
     return _rule(text, tree)
 
 
 def _rule(text: str, tree: Tree[Token]) -> Rule:
-    """The parts that the grammar has found."""
+    """Builds the rule from the parse tree."""
     parts = {part.data if isinstance(part, Tree) else part.type: part for part in tree.children}
     over, on = parts.get("over"), parts.get("on")
     return Rule(
@@ -90,7 +90,7 @@ def _rule(text: str, tree: Tree[Token]) -> Rule:
 
 
 def _who(part: Tree[Token] | Token) -> Who:
-    """Whom it is about."""
+    """Builds the rule's who."""
     if isinstance(part, Tree):
         kind, token = _tokens(part)
         return Who(cast(WhoKind, kind.rstrip(":").rstrip()), Address(str(token)))
@@ -100,41 +100,41 @@ def _who(part: Tree[Token] | Token) -> Who:
 
 
 def _over(text: str, number: Token, unit: Token) -> Over:
-    """The threshold in its unit. Raises CallerFault when it is too fine or too large."""
-    known, at = cast(Unit, str(unit)), int(number.start_pos or 0)
-    decimals, (whole, _, fraction) = DECIMALS[known], number.partition(".")
+    """Builds the threshold. Raises CallerFault when it has too many decimals or is too large."""
+    name, at = cast(Unit, str(unit)), int(number.start_pos or 0)
+    decimals, (whole, _, fraction) = DECIMALS[name], number.partition(".")
     if len(fraction) > decimals:
-        raise _refusal_at(text, at, f"at most {decimals} digits after the point for {known}")
+        raise _refusal_at(text, at, f"at most {decimals} digits after the point for {name}")
     raw = int(whole + fraction.ljust(decimals, "0"))
-    if raw >= BELOW[known] * 10**decimals:
-        raise _refusal_at(text, at, f"a number below {BELOW[known]} for {known}")
-    return Over(known, raw)
+    if raw >= BELOW[name] * 10**decimals:
+        raise _refusal_at(text, at, f"a number below {BELOW[name]} for {name}")
+    return Over(name, raw)
 
 
 def _tokens(part: Tree[Token] | Token) -> list[Token]:
-    """The words of one part."""
+    """The tokens of one part of the tree."""
     assert isinstance(part, Tree)
     return cast("list[Token]", part.children)
 
 
 def _expected_text(terminals: set[str]) -> str:
-    """The same in words."""
-    words = [said for name, said in _EXPECTED.items() if name in terminals]
+    """The expected terminals in words."""
+    phrases = [phrase for name, phrase in _EXPECTED.items() if name in terminals]
     if "SHARE" in terminals:
-        words.remove(_EXPECTED["MONEY"])
-    if not words or "_ON" in terminals:
-        words.append(_END)
-    return " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+        phrases.remove(_EXPECTED["MONEY"])
+    if not phrases or "_ON" in terminals:
+        phrases.append(_END)
+    return " or ".join(filter(None, (", ".join(phrases[:-1]), phrases[-1])))
 
 
 def _refusal_at(text: str, at: int, expected: str) -> CallerFault:
-    """``at``: so many characters stand before it."""
-    said = f"At character {at + 1}: expected {expected}, found {_found_word(text[at:])}. {_FORM}"
-    return CallerFault("bad_input", said)
+    """The error at the index ``at`` of the text."""
+    message = f"At character {at + 1}: expected {expected}, found {_found_word(text[at:])}. {_FORM}"
+    return CallerFault("bad_input", message)
 
 
 def _found_word(rest: str) -> str:
-    """The word that ``rest`` begins with. It is a stranger's: cleaned and cut."""
+    """The first word of ``rest``. It is untrusted input: cleaned and cut."""
     words = rest.split(maxsplit=1)
     if not words:
         return "the end"

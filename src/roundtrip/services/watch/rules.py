@@ -1,4 +1,4 @@
-"""Standing rules: which there are, a new one, and one less."""
+"""Lists, creates and deletes an account's rules."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -31,16 +31,16 @@ from roundtrip.store.watch import watches
 
 
 async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
-    """The one wallet that it is about; None: whoever, or the followed. Raises CallerFault (bad_input) where
-    it can never hit, ServiceFull (busy) where that is not known yet."""
+    """The one wallet that a rule is about; None for any wallet or all followed ones. Raises CallerFault
+    (bad_input) when the rule can never hit, ServiceFull (busy) when that is not known yet."""
     if rule.verb == "moving" and rule.token is not None:
-        await _launch(connection, rule.token, "Transfers are followed of launchpad tokens only.")
+        await _read_launch(connection, rule.token, "Transfers are followed of launchpad tokens only.")
     who = rule.who
     if who.kind == "wallet":
         return who.address
     if who.address is None:
         return None
-    launch = await _launch(connection, who.address, f"It has no {who.kind} that is known.")
+    launch = await _read_launch(connection, who.address, f"It has no {who.kind} that is known.")
     if who.kind == "deployer":
         return launch.deployer
     if launch.sender is None:
@@ -53,18 +53,20 @@ async def wallet_of(connection: Connection, rule: Rule) -> Address | None:
 
 
 async def unseen_text(connection: Connection, rule: Rule) -> str:
-    """What to say of a token that stands in no fact: its address may be mistyped."""
+    """A note for a token that is in no fact, because its address may be mistyped; else empty."""
     if rule.token is None or await id_of(connection, rule.token) is not None:
         return ""
     return f"Nothing was ever seen of {rule.token}: look whether that address is right."
 
 
-async def _launch(connection: Connection, token: Address, why: str) -> LaunchSpot:
-    found = await launch_of(connection, token)
-    if found is not None:
-        return found
-    stands = await cursor(connection)
-    if stands is None or not stands.is_whole():
+async def _read_launch(connection: Connection, token: Address, why: str) -> LaunchSpot:
+    """The token's launch. Raises CallerFault (bad_input) if it has none, ServiceFull if that is not known
+    yet."""
+    launch = await launch_of(connection, token)
+    if launch is not None:
+        return launch
+    indexed = await cursor(connection)
+    if indexed is None or not indexed.is_whole():
         raise ServiceFull(
             "busy", f"No launch of {token} is known yet: launches of the past are still being read.", 60
         )
@@ -81,9 +83,9 @@ _WORTH: Mapping[Verb, str] = {
 }
 
 
-def when_it_tells(rule: Rule, wallet: Address | None) -> str:
-    """What a rule tells of, to stand behind "when". ``wallet``: the one that it is about, if it is one."""
-    who, token, over = _who(rule.who, wallet), _token(rule), _over(rule)
+def describe_rule(rule: Rule, wallet: Address | None) -> str:
+    """The rule in words that follow "when". ``wallet``: the one wallet that it is about, if there is one."""
+    who, token, over = _who_text(rule.who, wallet), _token_text(rule), _over_text(rule)
     match rule.verb:
         case "buying":
             return f"{who} buys {token}{over}"
@@ -100,7 +102,7 @@ def when_it_tells(rule: Rule, wallet: Address | None) -> str:
             return f"{who} takes liquidity{over} out of a pool of {token}"
 
 
-def _who(who: Who, wallet: Address | None) -> str:
+def _who_text(who: Who, wallet: Address | None) -> str:
     match who.kind:
         case "follow":
             return "a wallet that you follow"
@@ -112,11 +114,11 @@ def _who(who: Who, wallet: Address | None) -> str:
             return f"{wallet}, the {who.kind} of {who.address},"
 
 
-def _token(rule: Rule) -> Address | str:
+def _token_text(rule: Rule) -> Address | str:
     return rule.token or ("a token from the launchpad" if rule.verb == "moving" else "a token")
 
 
-def _over(rule: Rule) -> str:
+def _over_text(rule: Rule) -> str:
     over: Over | None = rule.over
     if over is None:
         return ""
@@ -132,46 +134,45 @@ _MOST_ID = 2**63 - 1
 
 
 async def list_rules(ctx: Context, params: Nothing, account: Account) -> UseCaseAnswer[RulesListed]:
-    """What is watched for an account. Raises ServiceFull."""
+    """The account's rules and follows. Raises ServiceFull."""
     async with accounts(ctx) as connection:
         rules = await watches.rules_of(connection, account.id)
         follows = await watches.follows_of(connection, account.id)
     answer = RulesListed(
-        text=_list_text(len(rules), sum(one.hits for one in rules), len(follows)),
-        rules=[_present_rule(one) for one in rules],
-        follows=[FollowListed(one.wallet, one.name or None, one.made_at) for one in follows],
+        text=_list_text(len(rules), sum(rule.hits for rule in rules), len(follows)),
+        rules=[_present_rule(rule) for rule in rules],
+        follows=[FollowListed(follow.wallet, follow.name or None, follow.made_at) for follow in follows],
     )
     return UseCaseAnswer(answer)
 
 
 async def create_rule(ctx: Context, params: RuleParams, account: Account) -> UseCaseAnswer[RuleMade]:
-    """Sets a rule; one that stands already is given as it is. Raises CallerFault (bad_input), ServiceFull."""
+    """Creates a rule, or returns the existing one. Raises CallerFault (bad_input), ServiceFull."""
     rule, now = parse(params.rule), datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         wallet = await wallet_of(connection, rule)
         head = ctx.heads.last_number()
         try:
-            made_id = await watches.add_rule(connection, account.id, rule, wallet, head, now)
-        except watches.TooManyWatches as many:
+            rule_id = await watches.add_rule(connection, account.id, rule, wallet, head, now)
+        except watches.TooManyWatches as error:
             raise CallerFault(
-                "bad_input", f"You have {many.most} rules, which is all you can: delete one first."
+                "bad_input", f"You have {error.most} rules, which is all you can: delete one first."
             ) from None
-        (made,) = [one for one in await watches.rules_of(connection, account.id) if one.id == made_id]
-        said = [await unseen_text(connection, rule)]
+        (kept,) = [kept for kept in await watches.rules_of(connection, account.id) if kept.id == rule_id]
+        sentences = [
+            f"Rule {kept.id} stands: of what happens after block {kept.from_number} you are told when "
+            f"{describe_rule(rule, kept.wallet)}.",
+            await unseen_text(connection, rule),
+        ]
         if rule.who.kind == "follow" and not await watches.follows_of(connection, account.id):
-            said.append("You follow no wallet yet: follow_wallet is what it needs.")
-    said.insert(
-        0,
-        f"Rule {made.id} stands: of what happens after block {made.from_number} you are told when "
-        f"{when_it_tells(rule, made.wallet)}.",
-    )
+            sentences.append("You follow no wallet yet: follow_wallet is what it needs.")
     return UseCaseAnswer(
-        RuleMade(**msgspec.structs.asdict(_present_rule(made)), text=" ".join(filter(None, said)))
+        RuleMade(**msgspec.structs.asdict(_present_rule(kept)), text=" ".join(filter(None, sentences)))
     )
 
 
 async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> UseCaseAnswer[RuleDropped]:
-    """Drops a rule. Raises CallerFault (bad_input) where the account has none of that id, ServiceFull."""
+    """Deletes a rule. Raises CallerFault (bad_input) if the account has no rule of that id, ServiceFull."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     async with accounts(ctx) as connection:
         if params.id > _MOST_ID or not await watches.end_rule(connection, account.id, params.id, now):
@@ -181,22 +182,22 @@ async def delete_rule(ctx: Context, params: RuleIdParams, account: Account) -> U
     )
 
 
-def _present_rule(standing: watches.KeptRule) -> RuleListed:
+def _present_rule(kept: watches.KeptRule) -> RuleListed:
     return RuleListed(
-        id=standing.id,
-        rule=standing.rule.text(),
-        wallet=standing.wallet,
-        hits=standing.hits,
-        from_block=standing.from_number,
-        made_at=standing.made_at,
+        id=kept.id,
+        rule=kept.rule.text(),
+        wallet=kept.wallet,
+        hits=kept.hits,
+        from_block=kept.from_number,
+        made_at=kept.made_at,
     )
 
 
 def _list_text(rules: int, hits: int, follows: int) -> str:
-    standing = "1 rule" if rules == 1 else f"{rules} rules"
-    hit = "1 hit" if hits == 1 else f"{hits:,} hits"
+    rules_text = "1 rule" if rules == 1 else f"{rules} rules"
+    hits_text = "1 hit" if hits == 1 else f"{hits:,} hits"
     wallets = "1 wallet" if follows == 1 else f"{follows} wallets"
     return (
-        f"You have {standing} with {hit} so far, and follow {wallets}; {MOST_RULES} rules and "
+        f"You have {rules_text} with {hits_text} so far, and follow {wallets}; {MOST_RULES} rules and "
         f"{MOST_FOLLOWS} follows are possible."
     )

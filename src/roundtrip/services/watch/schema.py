@@ -1,4 +1,4 @@
-"""The parameters and the answers of what an account watches: follows and rules."""
+"""Parameters and answers of follows and rules."""
 
 import re
 from datetime import datetime
@@ -35,7 +35,7 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     address: Annotated[
         str,
-        # Checked by hand: what is no address is told as such, and not as parameters that do not fit.
+        # Checked in ``wallet``, so that a bad address gets its own error and not the one for bad parameters.
         msgspec.Meta(
             extra_json_schema={"pattern": "^0x[0-9a-fA-F]{40}$"}, description="The wallet's address."
         ),
@@ -57,7 +57,7 @@ class FollowParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             raise CallerFault("bad_address", "That is not an address: 0x and 40 hex digits.") from None
 
     def parsed_name(self) -> str:
-        """The name; empty: none was given. Raises CallerFault (bad_input)."""
+        """The name; empty if none was given. Raises CallerFault (bad_input)."""
         if not _NAME.fullmatch(self.name):
             raise CallerFault("bad_input", "name is letters and digits.")
         return self.name

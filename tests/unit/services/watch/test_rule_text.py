@@ -4,7 +4,7 @@ import pytest
 
 from roundtrip.domain.base.types import Address
 from roundtrip.services.watch.rule_parser import parse
-from roundtrip.services.watch.rules import when_it_tells
+from roundtrip.services.watch.rules import describe_rule
 
 T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
 
@@ -36,4 +36,4 @@ T, W = Address("0x" + "70" * 20), Address("0x" + "c0" * 20)
     ],
 )
 def test_in_words(rule: str, said: str) -> None:
-    assert when_it_tells(parse(rule), W) == said
+    assert describe_rule(parse(rule), W) == said
