@@ -43,7 +43,7 @@ class NodeOptions:
     start_s: float = 15.0
 
     def arguments(self, port: int) -> list[str]:
-        """anvil's command line."""
+        """The command line of anvil."""
         arguments = ["-q", "--chain-id", str(CHAIN_ID), "--port", str(port), "--hardfork", "cancun"]
         arguments += ["--accounts", str(self.accounts), "--balance", "10000"]
         arguments += ["--prune-history", str(self.prune_history)]

@@ -49,6 +49,7 @@ def section(walked: WalkedStep, placeholders: Placeholders) -> str:
 
 
 def heading(walked: WalkedStep) -> str:
+    """The heading of a step, in Markdown."""
     return f"## {walked.tool.title}: `{walked.tool.name}`"
 
 

@@ -104,6 +104,7 @@ def gas_float(policy: Policy, environment: Environment) -> int:
 
 
 def start_wei(setting: Setting, environment: Environment, size: Size) -> int:
+    """What the wallet holds before it buys: the size and money for gas."""
     return size_wei(size, setting.policy) + gas_float(setting.policy, environment)
 
 
@@ -227,12 +228,14 @@ def sell_steps(
 def quote_read(
     moment: str, place: VenuePlace, setting: Setting, environment: Environment, of: Address
 ) -> SimulatedStep:
+    """Reads the wallet's balance of what the venue pays."""
     return reads(moment, place, setting, environment, of)[0]
 
 
 def reads(
     moment: str, place: VenuePlace, setting: Setting, environment: Environment, of: Address
 ) -> list[SimulatedStep]:
+    """Reads the wallet's balances of what the venue pays and of the token."""
     contracts = setting.contracts
     if place.pays_eth():
         quote = Call(contracts.multicall3, abi.call(GET_ETH_BALANCE, of))
@@ -245,5 +248,6 @@ def reads(
 
 
 def token_read(label: str, setting: Setting, environment: Environment, of: Address) -> SimulatedStep:
+    """Reads the wallet's balance of the token."""
     tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, of))
     return SimulatedStep(label, environment.reader, tokens, setting.policy.read_gas_limit)

@@ -349,8 +349,8 @@ def _at_best(results: list[SellResult]) -> Sale | None:
 
 
 def _fickle(results: list[SellResult]) -> bool | Missing:
-    """True when the first environment sold and another one refused: what was sold holds for some wallets
-    and blocks only. (Where only the first one refused, that is a refusal: the others sell less of it.)"""
+    """True when the first environment sold and another one was refused: the sale holds for some wallets and
+    blocks only. Where only the first one was refused, that is a refusal, since the others sell less."""
     first, others = results[0], results[1:]
     if isinstance(first, RefusedCall):
         return False

@@ -179,7 +179,7 @@ class FlagScore:
 
     @property
     def accuracy(self) -> float | None:
-        """proved / decided; None: none is decided."""
+        """Proved divided by decided flags; None: none is decided."""
         return self.proved / self.decided if self.decided else None
 
     @property

@@ -214,12 +214,13 @@ def amiss(claim: Claim, chain_id: int, contracts: Contracts, policy: Policy) -> 
             if request["method"] not in READ_METHODS:
                 return f"{printable(request['method'])} is among the requests: a check only reads"
     try:
-        return _begun_amiss(claim, contracts, policy)
+        return _inputs_amiss(claim, contracts, policy) or _market_amiss(claim, contracts)
     except (ValueError, OverflowError, AssertionError, TypeError) as error:
         return f"no check begins like this ({printable(str(error))})"
 
 
-def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
+def _inputs_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
+    """What no check starts with: address, wallets, holders."""
     evidence, begin = claim.evidence, claim.beginning()
     if parse_address(evidence.token) != evidence.token or not _HASH.fullmatch(evidence.block.hash):
         return "the token's address or the block's hash is not written as a check writes it"
@@ -239,6 +240,12 @@ def _begun_amiss(claim: Claim, contracts: Contracts, policy: Policy) -> str | No
             evidence.token
         }:
             return f"{printable(holder)} is nobody who holds a token"
+    return None
+
+
+def _market_amiss(claim: Claim, contracts: Contracts) -> str | None:
+    """What no check starts with: rates and venues."""
+    evidence, begin = claim.evidence, claim.beginning()
     for rate in evidence.market.rates:
         if not _is_way(rate, evidence, contracts):
             return f"{printable(rate.asset)} is had by a way that a check does not go"

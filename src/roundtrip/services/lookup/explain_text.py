@@ -357,6 +357,7 @@ def describe_call(texts: StepsText, sent: SentTransaction, state: CallState) -> 
 
 
 def find_known_call(sent: SentTransaction) -> KnownCall | None:
+    """The call by its selector; None: unknown, or no calldata."""
     return KNOWN_CALLS.get(_read_selector(sent)) if len(sent.data) >= 4 else None
 
 
@@ -467,6 +468,7 @@ def _says_all(
 
 
 def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAround) -> str:
+    """Block, time and fee, as sentences."""
     at = f"It is in block {around.ref.number} of {when(around.ref.timestamp_s):%Y-%m-%d %H:%M:%S} UTC"
     if sent.is_the_chains_own():
         return f"{at}."
@@ -476,4 +478,5 @@ def describe_fee(sent: SentTransaction, mined: MinedTransaction, around: BlockAr
 
 
 def capitalize(text: str) -> str:
+    """The text with a capital first letter, unless it starts with an address."""
     return text if text.startswith("0x") else text[:1].upper() + text[1:]

@@ -165,6 +165,7 @@ def answer_pool(
 
 
 def present_launch(ctx: Context, launch: LaunchFound, record: DeployerLaunches) -> LaunchAnswer:
+    """The launch as the answer has it."""
     return LaunchAnswer(
         deployer=launch.deployer,
         launched_at=when(launch.at_s),
@@ -178,10 +179,12 @@ def present_launch(ctx: Context, launch: LaunchFound, record: DeployerLaunches) 
 
 
 def find_launch_state(launch: LaunchFound) -> LaunchStands:
+    """Where the launch stands."""
     return "pool" if launch.generation == 1 else _STANDS[launch.stands]
 
 
 def describe_launch(launch: LaunchFound, record: DeployerLaunches) -> str:
+    """Who launched it and when, and where it stands, as sentences."""
     state = find_launch_state(launch)
     at = "" if state in ("graduated", "graduating") else f" ({launch.at})"
     text = f"{launch.deployer} launched it {format_time(launch.at_s)}. {_STANDS_TEXT[state]}{at}."
@@ -192,15 +195,18 @@ def describe_launch(launch: LaunchFound, record: DeployerLaunches) -> str:
 
 
 def format_count(number: int, what: str) -> str:
+    """``3 tokens``; from the most that are counted on, ``or more``."""
     open_end = "or more " if number >= deployers.MOST_LAUNCHES else ""
     return f"{number:,} {open_end}{what}{'' if number == 1 else 's'}"
 
 
 def format_time(at_s: int) -> str:
+    """``on 2026-01-02 at 03:04 UTC``."""
     return f"on {when(at_s):%Y-%m-%d} at {when(at_s):%H:%M} UTC"
 
 
 def describe_asset(ctx: Context, label: Label) -> str:
+    """eth, weth and usdg by name, a token by its quoted symbol."""
     name = quote_name(label.address, ctx.contracts)
     return quote_token(label) if name == label.address else name
 
@@ -214,6 +220,7 @@ def build_answer(
     address: str | None = None,
     **parts: Any,
 ) -> LookUpAnswer:
+    """The answer to a look-up at a block."""
     text = " ".join(sentence for sentence in sentences if sentence)
     shown = {**dict.fromkeys(_PARTS), **parts}
     return LookUpAnswer(
@@ -222,6 +229,7 @@ def build_answer(
 
 
 async def read_label(connection: Connection, token: Address) -> Label:
+    """The indexed label of a token; an empty one where it is not indexed."""
     token_id = await addresses.id_of(connection, token)
     labels = {} if token_id is None else await tokens.labels(connection, [token_id])
     return labels.get(token_id or 0) or Label(token, None, None, None, None)
