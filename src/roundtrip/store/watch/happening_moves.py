@@ -1,6 +1,6 @@
 """Moves of tokens and of liquidity, as rules see them."""
 
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
@@ -24,13 +24,13 @@ from .happening_rows import (
 from .happening_trades import LARGE_RAW
 
 PRICED_WITHIN_S = 86_400
-"""What moves is worth what the token traded for, if it did within so long."""
+"""A move is valued at the token's last trade, where that is no older than this."""
 ETH_WEI = 10**18
 DEAR_WEI = 10**15
-"""Moves that were worth more are found by what they were worth (schema/0011); of less, among the newest."""
+"""Moves of more than this are found by their worth (schema/0011); smaller ones, among the newest."""
 WHOLE_WITHIN_S = 80 * 86_400
-"""Of a pool that was older when it was drained, a week later not every change might be kept: then nobody is
-told the share, whenever he asks."""
+"""No share is given for a pool that was older than this when it was drained: a week later some of its changes
+may no longer be kept, and the answer must not depend on when it is asked for."""
 
 _MOVES = """
 WITH moved AS MATERIALIZED (
@@ -87,12 +87,25 @@ _TRANSFER = (
 )
 
 
+class _MoveRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    amount_raw: str
+    wallet: bytes
+    token: bytes
+    token_raw: str | None
+    wei: str | None
+    micro_usd: int | None
+
+
 async def moves(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
-    """moving: a launchpad's token went from one to another, or was burned. Not from or to the network's own
-    contracts or a place where anything trades, which is trading; not into the token itself; and not in a
-    transaction in which that token was traded or its liquidity changed: what moves there passes through
-    somebody's router. Worth what the token's newest trade before it was made at, in one of its oldest pools
-    of money, if that was within a day."""
+    """moving: a launchpad's token was transferred or burned. Transfers that do not count: from or to the
+    network's own contracts or a place where anything trades, which are trades; into the token itself; and in
+    a transaction in which that token was traded or its liquidity changed, where tokens pass through a router.
+    Worth the price of the token's last trade before it, in one of its oldest money pools, if that was within
+    a day."""
     asked = Arguments()
     source, where = await _dear(reader, asked, span, narrow) or _transfers(asked, span, narrow)
     statement = _MOVES.format(
@@ -108,8 +121,8 @@ async def moves(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> 
         priced_to=asked(span.to_s),
         priced_s=asked(PRICED_WITHIN_S),
     )
-    rows = await reader.rows(statement, asked)
-    return page(rows, [_move(row) for row in rows], span)
+    rows = await reader.rows(_MoveRow, statement, asked)
+    return page(rows, [_read_move(row) for row in rows], span)
 
 
 _DEAR_TRADE = "coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0"
@@ -140,20 +153,20 @@ _DEAR = """(
 async def _dear(
     reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter
 ) -> tuple[str, str] | None:
-    """Transfers of so much that they were worth more than the rule's threshold at the dearest trade of any of
-    the token's pools in those days, or of so much that they were without a dear one. None: no such rule, or
-    the newest tell."""
+    """The source of transfers that may be worth more than the rule's threshold, valued at the highest trade
+    price of any of the token's pools in those days; of a token without such a price, transfers above a fixed
+    amount. None: the rule has no such threshold, or the newest transfers answer it."""
     if span.most is None or narrow.wallets is not None or narrow.token is not None:
         return None
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")
     priced = span._replace(from_s=(span.from_s - PRICED_WITHIN_S) // DAY_S * DAY_S)
     if micro_usd is not None:
         prices = await reader.eth_usdg(priced, "trade")
-        # A trade of which the dollars are known and the eth is not stands nowhere by its price.
-        wei = None if prices is None or not prices.is_always else micro_usd * ETH_WEI // prices.most
+        # A trade with a known worth in dollars but not in eth is in no price index.
+        wei = None if prices is None or not prices.is_always else micro_usd * ETH_WEI // prices.highest
     if wei is None or wei < DEAR_WEI:
         return None
-    # A little less: sums and prices were rounded.
+    # A little less, since amounts and prices were rounded.
     least_wei = wei * 999 // 1000 - 1
     source = _DEAR.format(
         price=_PRICE,
@@ -169,7 +182,7 @@ async def _dear(
 
 
 def _transfers(asked: Arguments, span: FactSpan, narrow: RuleFilter) -> tuple[str, str]:
-    """Which transfers are looked at: where they come from, and what else has to be true of them."""
+    """The source of the transfers that are read, and the further condition on them."""
     parts, is_few = [asked.within(span, "transfer")], False
     if narrow.wallets is not None:
         parts.append(f"transfer.from_id = ANY({asked(narrow.wallets)}::int[])")
@@ -184,19 +197,19 @@ def _transfers(asked: Arguments, span: FactSpan, narrow: RuleFilter) -> tuple[st
     where = " AND ".join(parts)
     if not is_few:
         return "facts.transfer AS transfer", f"{where} AND "
-    # OFFSET 0: found first, by an index, and only then put in order.
+    # OFFSET 0: an index finds them first; they are sorted afterwards.
     chosen = f"SELECT {_TRANSFER} FROM facts.transfer AS transfer WHERE {where} OFFSET 0"  # noqa: S608
     return f"({chosen}) AS transfer", ""
 
 
-def _move(row: asyncpg.Record) -> Happening:
-    amount_raw, wei, micro_usd = int(row["amount_raw"]), maybe(row["wei"]), row["micro_usd"]
-    for_raw = maybe(row["token_raw"])
-    if for_raw is not None:
-        wei = None if wei is None else amount_raw * wei // for_raw
-        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // for_raw, MOST_MICRO_USD)
+def _read_move(row: _MoveRow) -> Happening:
+    amount_raw, wei, micro_usd = int(row.amount_raw), maybe(row.wei), row.micro_usd
+    traded_raw = maybe(row.token_raw)
+    if traded_raw is not None:
+        wei = None if wei is None else amount_raw * wei // traded_raw
+        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // traded_raw, MOST_MICRO_USD)
     return Happening(
-        "moving", spot_of(row), address(row["wallet"]), address(row["token"]), wei, micro_usd, amount_raw,
+        "moving", spot_of(row), address(row.wallet), address(row.token), wei, micro_usd, amount_raw,
         LAUNCHED_RAW,
     )  # fmt: skip
 
@@ -243,14 +256,27 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 """
 
 
+class _DrainRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    wallet: bytes
+    token: bytes
+    quote: bytes
+    part_raw: str
+    quote_raw: str | None
+    before: str | None
+
+
 async def drains(
     reader: HappeningReader, span: FactSpan, narrow: RuleFilter, start_number: int
 ) -> HappeningPage:
-    """draining: somebody took out of a pool of money, in one transaction, more than he put in; liquidity
-    counts by the width of its range, as in ``signals``. Worth the money that came with it, where the pool
-    tells, at the price as the block began. Part of what the pool had before that transaction, known where
-    every change of it is: ``start_number`` is the index's first block. Where others put in so much in it that
-    he took out more than that, he took out all."""
+    """draining: a wallet took more out of a money pool, in one transaction, than it put in; liquidity counts
+    by the width of its range, as in ``signals``. Worth the quote that came out, where the pool reports it, at
+    the price at the start of the block. A share of what the pool had before that transaction, known where
+    every change of the pool is; ``start_number`` is the index's first block. Where others added so much
+    within the transaction that the wallet took out more than the pool had before, the share is all of it."""
     asked, more = Arguments(), ""
     if narrow.wallets is not None:
         more += f" AND change.sender_id = ANY({asked(narrow.wallets)}::int[])"
@@ -269,31 +295,31 @@ async def drains(
         to_s=asked(span.to_s),
         changes=asked(MOST_CHANGES),
     )
-    rows = await reader.rows(statement, asked)
-    sums = [(address(row["quote"]), maybe(row["quote_raw"]), spot_of(row)) for row in rows]
+    rows = await reader.rows(_DrainRow, statement, asked)
+    sums = [(address(row.quote), maybe(row.quote_raw), spot_of(row)) for row in rows]
     worths = await reader.worths(sums)
-    found = []
+    happenings = []
     for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
-        before = maybe(row["before"])
-        part = int(row["part_raw"])
-        whole = max(before, part) if before is not None and before > 0 else None
-        who = address(row["wallet"]), address(row["token"])
-        found.append(Happening("draining", spot, *who, wei, micro_usd, part, whole))
-    return page(rows, found, span)
+        before = maybe(row.before)
+        part_raw = int(row.part_raw)
+        of_raw = max(before, part_raw) if before is not None and before > 0 else None
+        wallet, token = address(row.wallet), address(row.token)
+        happenings.append(Happening("draining", spot, wallet, token, wei, micro_usd, part_raw, of_raw))
+    return page(rows, happenings, span)
 
 
 async def _least_quote(reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter) -> str:
-    """What of a threshold the money that came out tells, at the best price that there was; of money that is
-    neither eth nor the dollar that there was any."""
+    """The condition of a threshold that the quote taken out decides, at the best price of the span; for a
+    quote that is neither eth nor the dollar, that any was taken out."""
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")
     if wei is None and micro_usd is None:
         return ""
     prices = await reader.eth_usdg(span, "liquidity")
     if wei is not None:
-        of_eth, of_usdg = wei, 0 if prices is None else (wei - 1) * prices.least // ETH_WEI - 1
+        of_eth, of_usdg = wei, 0 if prices is None else (wei - 1) * prices.lowest // ETH_WEI - 1
     else:
         above = micro_usd or 0
-        of_eth, of_usdg = 0 if prices is None else (above - 1) * ETH_WEI // prices.most - 1, above - 1
+        of_eth, of_usdg = 0 if prices is None else (above - 1) * ETH_WEI // prices.highest - 1, above - 1
     eth, money = asked(reader.eth_ids), asked(reader.money_ids)
     return (
         f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN {asked(of_eth)}::numeric"

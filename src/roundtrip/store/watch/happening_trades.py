@@ -1,9 +1,10 @@
 """Trades, launches and graduations, as rules see them."""
 
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.watch.rules import Happening
+from roundtrip.store.server.rows import fetch, fetch_value
 
 from .happening_rows import (
     LAUNCHED_RAW,
@@ -21,27 +22,46 @@ from .happening_rows import (
 )
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**24
-"""Above these a trade is found by its size (schema/0011); below, among the newest."""
+"""A trade above one of these is found by its size (schema/0011); a smaller one, among the newest."""
 FEW = 40_000
-"""So many rows of a day are put in order."""
+"""Rows of a day that are few enough to sort."""
 PARTS = 96
-"""One of so many parts of a day tells how many there are."""
+"""The rows of a day are estimated from one of this many parts of it."""
+
+
+class _TradeRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    buys: bool
+    wallet: bytes
+    token: bytes
+    quote: bytes
+    in_money_from: int | None
+    micro_usd: int | None
+    token_raw: str
+    quote_raw: str
+    eth_wei: str | None
+    launched: bool
+    supply: str | None
 
 
 async def trades(
     reader: HappeningReader, span: FactSpan, narrow: RuleFilter, buys: bool | None = None
 ) -> HappeningPage:
-    """buying, selling; ``buys`` None: both. Worth what the sync wrote to them; part of the token's supply."""
+    """buying, selling; ``buys`` None: both. Worth what the sync stored with them; part of the token's
+    supply."""
     asked, above = Arguments(), narrow.above("usd")
     if above is not None and above >= MOST_MICRO_USD:
         return HappeningPage((), None)
-    some = await _share(reader, asked, span, narrow, buys)
-    if some is None:
+    chosen = await _share(reader, asked, span, narrow, buys)
+    if chosen is None:
         where = _trade_where(asked, span, narrow, buys) + _least(asked, narrow)
-        some = _arm(asked, span, where, _has_index(narrow) and await _is_few(reader, asked, span, where))
-    rows = await reader.rows(_NAMED.format(chosen=some), asked)
-    found = [_trade(reader, row) for row in rows if row["in_money_from"] is not None]
-    return page(rows, found, span)
+        chosen = _arm(asked, span, where, _has_index(narrow) and await _is_few(reader, asked, span, where))
+    rows = await reader.rows(_TradeRow, _NAMED.format(chosen=chosen), asked)
+    happenings = [_read_trade(reader, row) for row in rows if row.in_money_from is not None]
+    return page(rows, happenings, span)
 
 
 _FIELDS = (
@@ -75,7 +95,7 @@ def _trade_where(asked: Arguments, span: FactSpan, narrow: RuleFilter, buys: boo
 
 
 def _least(asked: Arguments, narrow: RuleFilter) -> str:
-    """What of a threshold the rows themselves tell."""
+    """The condition of a threshold that the rows themselves decide."""
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")
     if wei is not None:
         return f" AND coalesce(trade.eth_wei, trade.quote_raw) > {asked(wei)}::numeric"
@@ -87,7 +107,7 @@ def _least(asked: Arguments, narrow: RuleFilter) -> str:
 
 
 def _has_index(narrow: RuleFilter) -> bool:
-    """Whether what a rule leaves is found without a walk."""
+    """Whether an index finds what a rule lets through."""
     if narrow.wallets is not None or narrow.pools is not None:
         return True
     wei, micro_usd = narrow.above("eth"), narrow.above("usd")
@@ -95,18 +115,22 @@ def _has_index(narrow: RuleFilter) -> bool:
 
 
 async def _is_few(reader: HappeningReader, asked: Arguments, span: FactSpan, where: str) -> bool:
-    """Whether that is few enough to be put in order, as its newest part tells. Of more the newest are met
-    soon on a walk. No limit: under one the plan may be to walk the day for what is not there."""
+    """Whether the rows are few enough to sort, as estimated from the newest part of the span. Where there are
+    more, an index walk meets the newest soon. Without LIMIT: with one, the planner may walk the whole day for
+    rows that do not exist."""
     if span.most is None:
         return True
-    some = Arguments()
-    some.values = list(asked.values)
+    arguments = Arguments()
+    arguments.values = list(asked.values)
     newest_s = min(span.to_s, span.before[0])
     part_s = max(1, (newest_s - span.from_s) // PARTS)
-    count: int = await reader.connection.fetchval(
+    count = await fetch_value(
+        reader.connection,
+        int,
         f"SELECT count(*) FROM facts.trade AS trade WHERE {where}"  # noqa: S608
-        f" AND trade.at_s > {some(newest_s - part_s)}::int AND trade.at_s <= {some(newest_s)}::int",
-        *some.values,
+        f" AND trade.at_s > {arguments(newest_s - part_s)}::int"
+        f" AND trade.at_s <= {arguments(newest_s)}::int",
+        *arguments.values,
     )
     return count * PARTS < FEW
 
@@ -116,12 +140,17 @@ def _arm(
 ) -> str:
     if not is_few:
         return f"SELECT {_FIELDS} FROM {source} WHERE {where} AND {asked.newest(span, 'trade')}"  # noqa: S608
-    # Found first, all of a day, and only then put in order: else the plan may be to walk the day from its end
-    # until enough were met, which they may never be.
+    # MATERIALIZED, then sorted: otherwise the planner may walk the day from its end until it has met enough
+    # rows, which may never happen.
     return (
         f"WITH trade AS MATERIALIZED (SELECT {_FIELDS} FROM {source} WHERE {where})"  # noqa: S608
         f" SELECT {_FIELDS} FROM trade WHERE {asked.newest(span, 'trade')}"
     )
+
+
+class _SmallTokenRow(NamedTuple):
+    id: int
+    supply: str
 
 
 _SMALL = """
@@ -136,8 +165,9 @@ WHERE told.supply_raw > 0 AND told.supply_raw < 10::numeric ^ 27
 async def _share(
     reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter, buys: bool | None
 ) -> str | None:
-    """Trades of so large a part of any token: more base units than that part of a launch, of whatever there
-    are as many or more of; and those of tokens of which there are fewer. None: the rule is no such."""
+    """A query for trades of more than a part of a token's supply: those of more base units than that part of
+    a launch, whichever token it is, and those of tokens with a smaller supply. None: the rule has no such
+    threshold."""
     ppm = narrow.above("%")
     if ppm is None or narrow.token is not None:
         return None
@@ -145,10 +175,10 @@ async def _share(
     where = f"{_trade_where(asked, span, narrow, buys)} AND trade.token_raw > {asked(least_raw)}::numeric"
     has_index = least_raw >= LARGE_RAW or narrow.wallets is not None
     arms = [_arm(asked, span, where, has_index and await _is_few(reader, asked, span, where))]
-    small = await reader.connection.fetch(_SMALL)
+    small = await fetch(reader.connection, _SmallTokenRow, _SMALL)
     if small:
-        ids = asked([row["id"] for row in small])
-        least = asked([ppm * int(row["supply"]) // PPM for row in small])
+        ids = asked([token.id for token in small])
+        least = asked([ppm * int(token.supply) // PPM for token in small])
         source = (
             f"unnest({ids}::int[], {least}::numeric[]) AS small (id, least_raw)"
             " JOIN facts.trade AS trade ON trade.pool_id = small.id"
@@ -159,19 +189,19 @@ async def _share(
     return f"SELECT * FROM ({both}) AS trade WHERE {asked.newest(span, 'trade')}"  # noqa: S608
 
 
-def _trade(reader: HappeningReader, row: asyncpg.Record) -> Happening:
-    wei = maybe(row["eth_wei"])
-    if wei is None and reader.is_eth(address(row["quote"])):
-        wei = int(row["quote_raw"])
+def _read_trade(reader: HappeningReader, row: _TradeRow) -> Happening:
+    wei = maybe(row.eth_wei)
+    if wei is None and reader.is_eth(address(row.quote)):
+        wei = int(row.quote_raw)
     return Happening(
-        "buying" if row["buys"] else "selling",
+        "buying" if row.buys else "selling",
         spot_of(row),
-        address(row["wallet"]),
-        address(row["token"]),
+        address(row.wallet),
+        address(row.token),
         wei,
-        row["micro_usd"],
-        int(row["token_raw"]),
-        whole_raw(row["launched"], row["supply"]),
+        row.micro_usd,
+        int(row.token_raw),
+        whole_raw(row.launched, row.supply),
     )
 
 
@@ -210,9 +240,20 @@ JOIN facts.address AS token ON token.id = chosen.token_id
 """
 
 
+class _LaunchRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    wei: str | None
+    micro_usd: str | None
+    wallet: bytes
+    token: bytes
+
+
 async def launches(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
-    """launching, by the deployer. Worth what he or whoever sent it bought of the token in that transaction,
-    nothing if nothing; not known of launches before the index's first block."""
+    """launching, by the deployer. Worth what the deployer or the sender bought of the token in that
+    transaction, 0 if nothing; not known of launches before the index's first block."""
     asked, more, least = Arguments(), "", ""
     if narrow.wallets is not None:
         more += f" AND launch.deployer_id = ANY({asked(narrow.wallets)}::int[])"
@@ -231,15 +272,15 @@ async def launches(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) 
         more=more,
         least=least,
     )
-    rows = await reader.rows(statement, asked)
-    found = [
+    rows = await reader.rows(_LaunchRow, statement, asked)
+    happenings = [
         Happening(
-            "launching", spot_of(row), address(row["wallet"]), address(row["token"]), maybe(row["wei"]),
-            maybe(row["micro_usd"]), None, None,
+            "launching", spot_of(row), address(row.wallet), address(row.token), maybe(row.wei),
+            maybe(row.micro_usd), None, None,
         )
         for row in rows
     ]  # fmt: skip
-    return page(rows, found, span)
+    return page(rows, happenings, span)
 
 
 _GRADUATIONS = """
@@ -260,9 +301,20 @@ WHERE step.step = 'pooled' AND {within}{more} AND {newest}
 """
 
 
+class _GraduationRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    wallet: bytes
+    token: bytes
+    quote: bytes
+    raised: str | None
+
+
 async def graduations(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
     """graduating: a curve became a pool, as ``chain_vitals`` counts them. By the token's deployer; worth what
-    the curve had raised, at the price as that block began."""
+    the curve had raised, at the price at the start of that block."""
     asked, more = Arguments(), ""
     if narrow.wallets is not None:
         more += f" AND launch.deployer_id = ANY({asked(narrow.wallets)}::int[])"
@@ -271,13 +323,11 @@ async def graduations(reader: HappeningReader, span: FactSpan, narrow: RuleFilte
     statement = _GRADUATIONS.format(
         within=asked.within(span, "step"), more=more, newest=asked.newest(span, "step")
     )
-    rows = await reader.rows(statement, asked)
-    sums = [(address(row["quote"]), maybe(row["raised"]), spot_of(row)) for row in rows]
+    rows = await reader.rows(_GraduationRow, statement, asked)
+    sums = [(address(row.quote), maybe(row.raised), spot_of(row)) for row in rows]
     worths = await reader.worths(sums)
-    found = [
-        Happening(
-            "graduating", spot, address(row["wallet"]), address(row["token"]), wei, micro_usd, None, None
-        )
+    happenings = [
+        Happening("graduating", spot, address(row.wallet), address(row.token), wei, micro_usd, None, None)
         for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True)
     ]
-    return page(rows, found, span)
+    return page(rows, happenings, span)
