@@ -268,7 +268,7 @@ async def test_checks_for_what_happens_are_a_minute_apart(ground: Ground) -> Non
     )
     await ground.block(sells(DEV))
     await ground.read()
-    (run_at,) = await ground.index.fetchrow("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
+    [(run_at,)] = await ground.index.fetch("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
     assert run_at.timestamp() == ground.at_s + 40
 
 

@@ -323,8 +323,8 @@ async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> Non
                 assert not hits, watch
                 continue
             page = await happenings._page(reader, span, narrow, watch, start)
-            assert hits <= set(page.found), watch
-            assert set(page.found) <= set(everything), watch
+            assert hits <= set(page.happenings), watch
+            assert set(page.happenings) <= set(everything), watch
 
 
 async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: Connection) -> None:
