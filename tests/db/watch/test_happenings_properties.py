@@ -291,7 +291,7 @@ async def test_a_replay_hits_what_would_have_been_hit(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(happenings, "MOST_COUNTED", most)
         patch.setattr(happening_trades, "FEW", most)
-        patch.setattr(happening_moves, "DEAR_WEI", 10**17 if seed % 2 else 0)
+        patch.setattr(happening_moves, "VALUABLE_WEI", 10**17 if seed % 2 else 0)
         patch.setattr(happening_trades, "LARGE_WEI", 10**17 if seed % 2 else 0)
         async with index.transaction():
             everything = await read_happenings(index, NETWORK, BEGIN, to)
@@ -322,7 +322,7 @@ async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> Non
             if narrow is None:
                 assert not hits, watch
                 continue
-            page = await happenings._page(reader, span, narrow, watch, start)
+            page = await happenings._read_page(reader, span, narrow, watch, start)
             assert hits <= set(page.happenings), watch
             assert set(page.happenings) <= set(everything), watch
 

@@ -12,7 +12,7 @@ from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, fetch, optional_int
 from roundtrip.venues.base import Contracts
 
 MOST_FLOWS = 1000
@@ -173,7 +173,7 @@ def _read_flow(row: _FlowRow) -> MoneyFlow:
         row.kind,
         int(row.in_wei),
         int(row.out_wei),
-        None if row.in_micro_usd is None else int(row.in_micro_usd),
+        optional_int(row.in_micro_usd),
         row.buys,
         row.sells,
         tuple(row.buyers),

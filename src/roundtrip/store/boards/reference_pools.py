@@ -115,17 +115,17 @@ async def is_common(
         return False
     if await is_own(connection, token_id, at):
         return True
-    most = await most_used(connection, token_id, when.newest_s, contracts)
-    return most is not None and most.at == at.lower() and most.at_s <= when.at_s - _DAY_S
+    pool = await most_used(connection, token_id, when.newest_s, contracts)
+    return pool is not None and pool.at == at.lower() and pool.at_s <= when.at_s - _DAY_S
 
 
 async def common(connection: Connection, token_id: int, newest_s: int, contracts: Contracts) -> str | None:
     """The place where it was traded most within a day, if ``is_common``; otherwise None."""
-    most = await most_used(connection, token_id, newest_s, contracts)
-    if most is None:
+    pool = await most_used(connection, token_id, newest_s, contracts)
+    if pool is None:
         return None
-    is_old = most.at_s <= newest_s - _DAY_S
-    return most.at if is_old or await is_own(connection, token_id, most.at) else None
+    is_old = pool.at_s <= newest_s - _DAY_S
+    return pool.at if is_old or await is_own(connection, token_id, pool.at) else None
 
 
 async def current_place(connection: Connection, token_id: int, at: str) -> str | None:

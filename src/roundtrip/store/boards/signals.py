@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.hex import as_text
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, fetch, optional_int
 
 MOST_DEEDS = 700
 """Deeds of each kind that are read, those of most worth and share; and as many of a kind that cannot be
@@ -116,8 +116,8 @@ async def deeds(connection: Connection, after_s: int, least_bps: int, least_wei:
         DeedSum(
             SignalDeed(row.what, row.token_id, row.wallet_id),
             int(row.token_raw),
-            _maybe(row.eth_wei),
-            _maybe(row.supply_raw),
+            optional_int(row.eth_wei),
+            optional_int(row.supply_raw),
         )
         for row in rows
     ]
@@ -305,10 +305,10 @@ async def liquidity_left(
             row.token_id,
             row.quote_id,
             row.wallet_id,
-            _maybe(row.token_raw),
-            _maybe(row.quote_raw),
+            optional_int(row.token_raw),
+            optional_int(row.quote_raw),
             int(row.weight),
-            _maybe(row.before),
+            optional_int(row.before),
             ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
         )
         for row in rows
@@ -410,7 +410,3 @@ async def launchers(connection: Connection, after_s: int) -> list[LaunchedAgain]
         )
         for row in rows
     ]
-
-
-def _maybe(text: str | None) -> int | None:
-    return None if text is None else int(text)

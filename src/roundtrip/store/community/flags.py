@@ -18,8 +18,8 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
     State,
 )
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value, optional_int
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,18 +216,18 @@ def _read_waiting(row: _WaitingRow) -> WaitingFlag:
         slot = row.slot_layout, int(row.slot_base)
     return WaitingFlag(
         row.id,
-        None if row.wallet is None else as_address(row.wallet),
+        as_optional_address(row.wallet),
         as_address(row.token),
         row.kind,
         row.state,
         row.block_number,
         FlagWeek(row.at_s, row.ends_s, row.answered_s),
         FlagBasis(
-            _maybe(row.held_raw),
+            optional_int(row.held_raw),
             slot,
             None if row.pool is None else as_text(row.pool),
-            _maybe(row.liquidity),
-            _maybe(row.deployer_raw),
+            optional_int(row.liquidity),
+            optional_int(row.deployer_raw),
         ),
         row.seen_s,
     )
@@ -348,7 +348,9 @@ def _read_shown(row: _ShownRow) -> PublicFlag:
     proof = None
     if row.settled_by is not None and row.settled_block is not None and row.settled_s is not None:
         tx_hash = None if row.settled_tx is None else TxHash(as_text(row.settled_tx))
-        proof = FlagProof(row.settled_by, row.settled_block, row.settled_s, tx_hash, _maybe(row.settled_wei))
+        proof = FlagProof(
+            row.settled_by, row.settled_block, row.settled_s, tx_hash, optional_int(row.settled_wei)
+        )
     return PublicFlag(
         as_address(row.token),
         row.symbol,
@@ -361,8 +363,8 @@ def _read_shown(row: _ShownRow) -> PublicFlag:
         row.at_s,
         row.ends_s,
         proof,
-        _maybe(row.seen_wei),
-        _maybe(row.held_raw),
+        optional_int(row.seen_wei),
+        optional_int(row.held_raw),
     )
 
 
@@ -424,7 +426,3 @@ async def scores(connection: Connection, account_ids: Collection[int]) -> dict[i
 
 def _decimal(value: int | None) -> Decimal | None:
     return None if value is None else Decimal(value)
-
-
-def _maybe(value: Decimal | None) -> int | None:
-    return None if value is None else int(value)

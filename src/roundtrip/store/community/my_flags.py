@@ -8,7 +8,7 @@ from typing import NamedTuple
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import By, Kind, State
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_value
+from roundtrip.store.server.rows import Connection, fetch, fetch_value, optional_int
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,5 +105,5 @@ def _read_flag(row: _FlagRow) -> OwnFlag:
         row.settled_s,
         row.settled_by,
         None if row.settled_tx is None else TxHash(as_text(row.settled_tx)),
-        None if row.settled_wei is None else int(row.settled_wei),
+        optional_int(row.settled_wei),
     )

@@ -15,8 +15,8 @@ from roundtrip.domain.practice.practice import (
     Side,
     State,
 )
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, optional_int
 
 Layout = Literal["solidity", "vyper", "solady"]
 REPEATS_KEPT = timedelta(days=7)
@@ -359,13 +359,13 @@ def _read_trade(row: _TradeRow) -> KeptTrade:
     return KeptTrade(
         id=row.id,
         side=row.side,
-        token=None if row.token is None else as_address(row.token),
+        token=as_optional_address(row.token),
         symbol=row.symbol,
         decimals=row.decimals,
         token_raw=int(row.token_raw),
         eth_wei=int(row.eth_wei),
         cost_wei=int(row.cost_wei),
-        profit_wei=None if row.profit_wei is None else int(row.profit_wei),
+        profit_wei=optional_int(row.profit_wei),
         block_number=row.block_number,
         block_hash=None if row.block_hash is None else as_text(row.block_hash),
         venue=row.venue,

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value, optional_int
 from roundtrip.venues.base import Contracts
 
 MOST_ROWS = 4_000
@@ -145,8 +145,8 @@ async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]
             row.at_s,
             row.generation,
             frozenset(row.steps),
-            _whole(row.raised_raw),
-            _whole(row.threshold_raw),
+            optional_int(row.raised_raw),
+            optional_int(row.threshold_raw),
             int(row.bought_raw),
             int(row.sold_raw),
         )
@@ -293,7 +293,7 @@ async def list_held(connection: Connection, wallet_id: int) -> list[OpenPosition
             int(row.bought_raw),
             int(row.spent_wei),
             row.unpriced,
-            _whole(row.spent_micro_usd),
+            optional_int(row.spent_micro_usd),
             row.last_s,
         )
         for row in rows
@@ -363,7 +363,3 @@ async def last_trades(
             trades[row.token_id] = LastTrade(row.last_s, int(row.last_token_raw), int(row.last_eth_wei))
         end_s = now_s - back_s
     return trades
-
-
-def _whole(value: Decimal | None) -> int | None:
-    return None if value is None else int(value)

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch.alerts import BAG, MINUTE_S
-from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.hex import as_optional_address
 from roundtrip.store.server.rows import (
     Connection,
     fetch,
@@ -214,7 +214,7 @@ async def minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[M
         f"SELECT {_COUNT_COLUMNS} FROM accounts.alert_minute AS counted"  # noqa: S608
         " JOIN unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[])"
         " AS given (kind, source_id, minute, account_id) USING (kind, source_id, minute, account_id)",
-        *_columns(list(keys)),
+        *_columns_of(list(keys)),
     )
     return _read_counts(rows)
 
@@ -231,7 +231,7 @@ async def put_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCoun
         " unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::int[])"
         " ON CONFLICT (kind, source_id, minute, account_id) DO UPDATE SET raised = excluded.raised,"
         " beyond = excluded.beyond, told = excluded.told",
-        *_columns(keys),
+        *_columns_of(keys),
         [count.raised for count in minute_counts],
         [count.beyond for count in minute_counts],
         [count.told for count in minute_counts],
@@ -284,7 +284,7 @@ async def untold(connection: Connection, before_minute: int, most: int) -> list[
         BAG,
     )
     return [
-        UntoldMinute(key, counted, row.name, _address(row.wallet), _address(row.token))
+        UntoldMinute(key, counted, row.name, as_optional_address(row.wallet), as_optional_address(row.token))
         for (key, counted), row in zip(_read_counts(rows).items(), rows, strict=True)
     ]
 
@@ -305,7 +305,7 @@ async def forget(connection: Connection) -> None:
     )
 
 
-def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int], list[int]]:
+def _columns_of(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int], list[int]]:
     return (
         [key.kind for key in keys],
         [key.source_id for key in keys],
@@ -321,7 +321,3 @@ def _read_counts(rows: Sequence[_CountRow | _UntoldRow]) -> dict[MinuteKey, Minu
         )
         for row in rows
     }
-
-
-def _address(value: bytes | None) -> Address | None:
-    return None if value is None else as_address(value)

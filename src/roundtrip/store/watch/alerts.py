@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from roundtrip.domain.base.types import TxHash
 from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft, Kind
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values
+from roundtrip.store.server.hex import as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values, optional_int
 
 MOST_FORGOTTEN = 10_000
 """Rows of each table that one call of ``forget`` deletes at most."""
@@ -107,7 +107,7 @@ async def alerts(connection: Connection, ids: Collection[int]) -> list[Alert]:
     rows = await fetch(
         connection, _AlertRow, f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id", list(ids)
     )
-    return [_alert(row) for row in rows]
+    return [_read_alert(row) for row in rows]
 
 
 async def newest(
@@ -132,7 +132,7 @@ async def newest(
         since,
         MOST_COUNTED + 1,
     )
-    return [_alert(row) for row in rows], total
+    return [_read_alert(row) for row in rows], total
 
 
 async def retract(connection: Connection, number: int, at_s: int, now: datetime) -> list[Alert]:
@@ -149,7 +149,7 @@ async def retract(connection: Connection, number: int, at_s: int, now: datetime)
         at_s // MINUTE_S * MINUTE_S,
         now,
     )
-    return [_alert(row) for row in rows]
+    return [_read_alert(row) for row in rows]
 
 
 async def forget(connection: Connection, before: datetime) -> bool:
@@ -169,7 +169,7 @@ async def forget(connection: Connection, before: datetime) -> bool:
     return f"DELETE {MOST_FORGOTTEN}" in (alerts_status, messages_status)
 
 
-def _alert(row: _AlertRow) -> Alert:
+def _read_alert(row: _AlertRow) -> Alert:
     draft = Draft(
         account_id=row.account_id,
         kind=row.kind,
@@ -178,10 +178,10 @@ def _alert(row: _AlertRow) -> Alert:
         said=row.said,
         verb=row.verb,
         who=row.who,
-        wallet=None if row.wallet is None else as_address(row.wallet),
-        token=None if row.token is None else as_address(row.token),
-        eth_wei=None if row.eth_wei is None else int(row.eth_wei),
-        micro_usd=None if row.micro_usd is None else int(row.micro_usd),
+        wallet=as_optional_address(row.wallet),
+        token=as_optional_address(row.token),
+        eth_wei=optional_int(row.eth_wei),
+        micro_usd=optional_int(row.micro_usd),
         share_ppm=row.share_ppm,
         tx_hash=None if row.tx_hash is None else TxHash(as_text(row.tx_hash)),
         block_number=row.block_number,

@@ -10,7 +10,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
 from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import Connection, fetch
+from roundtrip.store.server.rows import Connection, fetch, optional_int
 
 from .happening_moves import WHOLE_WITHIN_S
 
@@ -82,10 +82,16 @@ async def list_held(connection: Connection, wallet_id: int, most: int) -> list[B
     """The newest ``most`` tokens that a wallet bought; where there is room, after them launchpad tokens that
     it only received, within the days for which transfers are kept."""
     tokens = [
-        BagToken(row.token_id, int(row.held_raw), _maybe(row.cost_wei), _maybe(row.realised_wei), row.number,
-                 row.at_s)
+        BagToken(
+            row.token_id,
+            int(row.held_raw),
+            optional_int(row.cost_wei),
+            optional_int(row.realised_wei),
+            row.number,
+            row.at_s,
+        )
         for row in await fetch(connection, _HeldRow, _HELD, wallet_id, most)
-    ]  # fmt: skip
+    ]
     if len(tokens) < most:
         given = await fetch(connection, _GivenRow, _GIVEN, wallet_id, most - len(tokens))
         tokens += [BagToken(row.token_id, 0, None, None, row.number, row.at_s) for row in given]
@@ -131,7 +137,7 @@ async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> 
     """By token, what its deployer has sold since it was bought. What he got other than by buying is unknown:
     it is taken to be at least what he sold."""
     sales: dict[int, DeployerSold] = {}
-    for row in await fetch(connection, _SoldRow, _SOLD, *_since(bought)):
+    for row in await fetch(connection, _SoldRow, _SOLD, *_columns_of(bought)):
         all_raw, since_raw = int(row.all_raw), int(row.since_raw)
         had_raw = max(int(row.bought_raw), all_raw) - (all_raw - since_raw)
         sales[row.token_id] = DeployerSold(as_address(row.deployer), had_raw, since_raw)
@@ -166,7 +172,7 @@ CROSS JOIN LATERAL (
             change.liquidity_delta * least(change.tick_upper - change.tick_lower, $7) AS weight
         FROM facts.liquidity AS change WHERE change.pool_id = place.id AND change.at_s >= place.at_s
         LIMIT $8 + 1
-    ) AS one
+    ) AS changes
 ) AS sums
 """
 
@@ -188,7 +194,7 @@ async def liquidity_left(
         connection,
         _LeftRow,
         _LEFT,
-        *_since(bought),
+        *_columns_of(bought),
         start_number,
         now_s - WHOLE_WITHIN_S,
         MOST_PLACES,
@@ -217,7 +223,7 @@ class StoredCheck:
 
 
 _FIELDS = "checked_at, block_number, verdict_code, verdict_level, document"
-_THEN_AND_NOW = f"""
+_AT_BUY_AND_NEWEST = f"""
 SELECT given.token_id, one.* FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
 JOIN facts.address AS token ON token.id = given.token_id
 CROSS JOIN LATERAL (
@@ -246,7 +252,7 @@ async def checks(
     """By token: the newest check made at the buy or before it, and the newest of all."""
     at_buy: dict[int, StoredCheck] = {}
     newest: dict[int, StoredCheck] = {}
-    for row in await fetch(connection, _CheckRow, _THEN_AND_NOW, *_since(bought)):
+    for row in await fetch(connection, _CheckRow, _AT_BUY_AND_NEWEST, *_columns_of(bought)):
         check = StoredCheck(
             row.checked_at, row.block_number, row.verdict_code, row.verdict_level, row.document
         )
@@ -254,13 +260,9 @@ async def checks(
     return at_buy, newest
 
 
-def _since(bought: Collection[BagToken]) -> tuple[list[int], list[int], list[int]]:
+def _columns_of(bought: Collection[BagToken]) -> tuple[list[int], list[int], list[int]]:
     return (
         [token.token_id for token in bought],
         [token.number for token in bought],
         [token.at_s for token in bought],
     )
-
-
-def _maybe(text: str | None) -> int | None:
-    return None if text is None else int(text)

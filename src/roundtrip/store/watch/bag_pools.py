@@ -9,11 +9,12 @@ from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_PLACES, TRADED_WITHIN_S
+from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import WHOLE_WITHIN_S
-from .happening_rows import HappeningReader, address
+from .happening_rows import HappeningReader
 
 MOST_ROWS = 1_000
 """The money in a pool with more trades or liquidity changes than this is unknown."""
@@ -134,24 +135,24 @@ async def weigh_drains(
     sums = []
     for row in rows:
         raw = None if row.quote_raw is None else max(0, int(row.quote_raw))
-        sums.append((address(row.quote), raw, spot_of[row.token_id, row.minute_s]))
+        sums.append((as_address(row.quote), raw, spot_of[row.token_id, row.minute_s]))
     places: dict[tuple[int, int], dict[int, PoolMoney]] = {}
     for row, (wei, _) in zip(rows, await reader.worths(sums), strict=True):
         place = PoolMoney(Turnover(row.trades, int(row.wei)), wei)
         places.setdefault((row.token_id, row.minute_s), {})[row.id] = place
     for nth, (token_id, pool_id) in pools.items():
         token_pools = places[token_id, minutes[nth]]
-        own = _at_least(token_pools[pool_id], drains[nth])
+        own = _add_drained(token_pools[pool_id], drains[nth])
         weights[nth] = DrainWeight(
             own, [own if other_id == pool_id else place for other_id, place in token_pools.items()]
         )
     return weights
 
 
-def _at_least(place: PoolMoney, drained: Happening) -> PoolMoney:
-    """What left was there, with the share that stayed."""
-    left_wei, share_ppm = drained.eth_wei, drained.share_ppm()
-    if left_wei is None:
+def _add_drained(place: PoolMoney, drained: Happening) -> PoolMoney:
+    """The pool with at least the money that was drained and the share that stayed."""
+    drained_wei, share_ppm = drained.eth_wei, drained.share_ppm()
+    if drained_wei is None:
         return place
-    before_wei = left_wei * 1_000_000 // share_ppm if share_ppm else left_wei
+    before_wei = drained_wei * 1_000_000 // share_ppm if share_ppm else drained_wei
     return place._replace(wei=max(before_wei, place.wei or 0))

@@ -10,9 +10,9 @@ from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.domain.watch.rules import Happening, Over, Watch
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes, as_text
 from roundtrip.store.server.partitions import DAY_S
-from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values, optional_int
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
@@ -130,9 +130,9 @@ class HappeningReader:
             ids.get(ZERO_ADDRESS, 0),
         )
 
-    async def rows(self, row_type: type[FactRow], statement: str, asked: Arguments) -> list[FactRow]:
+    async def rows(self, row_type: type[FactRow], statement: str, arguments: Arguments) -> list[FactRow]:
         """The rows of a statement, the newest first."""
-        rows = await fetch(self.connection, row_type, statement, *asked.values)
+        rows = await fetch(self.connection, row_type, statement, *arguments.values)
         return sorted(rows, key=key_of, reverse=True)
 
     def is_eth(self, quote: Address) -> bool:
@@ -142,11 +142,11 @@ class HappeningReader:
     async def eth_usdg(self, span: FactSpan, table: str) -> "EthUsdg | None":
         """The price of eth at the start of the blocks of a span that have rows in a facts table; None: it is
         known of none."""
-        asked = Arguments()
-        blocks = f"SELECT block_number FROM facts.{table} AS one WHERE {asked.within(span, 'one')}"  # noqa: S608
-        weth = asked(as_bytes(self.contracts.weth))
+        arguments = Arguments()
+        blocks = f"SELECT block_number FROM facts.{table} AS one WHERE {arguments.within(span, 'one')}"  # noqa: S608
+        weth = arguments(as_bytes(self.contracts.weth))
         statement = _ETH_USDG.format(blocks=blocks, weth=weth)
-        row = await fetch_row(self.connection, _EthUsdgRow, statement, *asked.values)
+        row = await fetch_row(self.connection, _EthUsdgRow, statement, *arguments.values)
         if row is None or row.lowest is None or row.highest is None:
             return None
         return EthUsdg(int(row.lowest), int(row.highest), row.is_always is True)
@@ -260,7 +260,7 @@ async def _supply_of(connection: Connection, token: int) -> int | None:
 
 def whole_raw(launched: bool, supply: str | None) -> int | None:
     """A token's supply in base units; None: not known, or 0."""
-    return LAUNCHED_RAW if launched else maybe(supply) or None
+    return LAUNCHED_RAW if launched else optional_int(supply) or None
 
 
 def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:
@@ -286,13 +286,3 @@ def key_of(row: FactRow) -> Key:
 def spot_of(row: FactRow) -> Spot:
     """The position of a row, with its transaction."""
     return Spot(row[1], row[2], row[0], TxHash(as_text(row[3])))
-
-
-def address(value: bytes) -> Address:
-    """An address column."""
-    return as_address(value)
-
-
-def maybe(text: str | None) -> int | None:
-    """A nullable numeric column, read as text."""
-    return None if text is None else int(text)

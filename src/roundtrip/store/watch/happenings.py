@@ -62,7 +62,7 @@ async def read_happenings(
         await moves(reader, span, ALL),
         await drains(reader, span, ALL, start_number),
     )
-    return sorted((happening for page in pages for happening in page.happenings), key=_place)
+    return sorted((happening for page in pages for happening in page.happenings), key=_chain_order)
 
 
 async def replay_rule(
@@ -72,16 +72,16 @@ async def replay_rule(
     to ``to``, counted up to MOST_COUNTED. Call it in a transaction; it runs many statements, one per day, and
     the caller bounds the time."""
     reader, start_number = await HappeningReader.of(connection, contracts), await _start_number(connection)
-    narrow = await narrow_to_rule(connection, watch)
+    rule_filter = await narrow_to_rule(connection, watch)
     last, at_s = list[Happening](), list[int]()
-    if narrow is None:
+    if rule_filter is None:
         return ReplayResult(0, False, last)
     for first_s, last_s in days_back(after_s, to.at_s):
         before = NEWEST
         while True:
             # One more than is counted, so that most rules take one statement per day.
             span = FactSpan(first_s, last_s, -1, to.number, before, MOST_COUNTED + 1)
-            page = await _page(reader, span, narrow, watch, start_number)
+            page = await _read_page(reader, span, rule_filter, watch, start_number)
             for happening in page.happenings:
                 if not watch.matches(happening):
                     continue
@@ -96,26 +96,26 @@ async def replay_rule(
     return ReplayResult(len(at_s), False, last, at_s)
 
 
-async def _page(
-    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, watch: Watch, start_number: int
+async def _read_page(
+    reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter, watch: Watch, start_number: int
 ) -> HappeningPage:
     """The newest happenings of a span that may match the rule."""
     verb = watch.rule.verb
     if verb in ("buying", "selling"):
-        return await trades(reader, span, narrow, verb == "buying")
+        return await trades(reader, span, rule_filter, verb == "buying")
     if verb == "launching":
-        return await launches(reader, span, narrow)
+        return await launches(reader, span, rule_filter)
     if verb == "graduating":
-        return await graduations(reader, span, narrow)
+        return await graduations(reader, span, rule_filter)
     if verb == "moving":
-        return await moves(reader, span, narrow)
-    return await drains(reader, span, narrow, start_number)
+        return await moves(reader, span, rule_filter)
+    return await drains(reader, span, rule_filter, start_number)
 
 
 async def _start_number(connection: Connection) -> int:
     return await fetch_optional(connection, int, "SELECT start_number FROM facts.cursor") or 0
 
 
-def _place(happening: Happening) -> tuple[int, int, int]:
+def _chain_order(happening: Happening) -> tuple[int, int, int]:
     spot = happening.spot
     return spot.block_number, spot.log_index, VERBS.index(happening.verb)

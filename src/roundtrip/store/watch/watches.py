@@ -11,7 +11,7 @@ from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rule_index import AlertSource
 from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Who, WhoKind
-from roundtrip.store.server.hex import as_address, as_bytes
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address
 from roundtrip.store.server.rows import Connection, fetch, fetch_value
 
 _CHANGES_LOCK = 4663_0010
@@ -65,8 +65,8 @@ class WatchChange:
     live: bool
 
 
-_INDEXED = "coalesce((SELECT number FROM facts.cursor), -1)"
-_REWOUND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
+_INDEX_NUMBER = "coalesce((SELECT number FROM facts.cursor), -1)"
+_LAST_REWIND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
 """Reorganisations that are no longer kept were handled long ago."""
 
 
@@ -134,7 +134,7 @@ async def add_rule(
         int,
         "INSERT INTO accounts.rule (account_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
         " from_number, rewound, made_at, change) VALUES"
-        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEXED}), {_REWOUND}, $11, $12)"
+        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEX_NUMBER}), {_LAST_REWIND}, $11, $12)"
         " RETURNING id",
         account_id,
         rule.text(),
@@ -165,7 +165,7 @@ async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
         KeptRule(
             row.id,
             _read_rule(row.who, row.verb, row),
-            _address(row.wallet),
+            as_optional_address(row.wallet),
             row.hits,
             row.from_number,
             row.made_at,
@@ -189,11 +189,7 @@ async def end_rule(connection: Connection, account_id: int, rule_id: int, now: d
 
 def _read_rule(who: WhoKind, verb: Verb, row: "_RuleRow | _ChangeRow") -> Rule:
     over = None if row.unit is None or row.over_raw is None else Over(row.unit, int(row.over_raw))
-    return Rule(Who(who, _address(row.who_address)), verb, over, _address(row.token))
-
-
-def _address(value: bytes | None) -> Address | None:
-    return None if value is None else as_address(value)
+    return Rule(Who(who, as_optional_address(row.who_address)), verb, over, as_optional_address(row.token))
 
 
 # --- follows ---------------------------------------------------------------------------------------
@@ -236,7 +232,7 @@ async def add_follow(
         connection,
         int,
         "INSERT INTO accounts.follow (account_id, wallet, name, from_number, rewound, made_at, change)"  # noqa: S608
-        f" VALUES ($1, $2, $3, greatest($4, {_INDEXED}), {_REWOUND}, $5, $6) RETURNING id",
+        f" VALUES ($1, $2, $3, greatest($4, {_INDEX_NUMBER}), {_LAST_REWIND}, $5, $6) RETURNING id",
         account_id,
         as_bytes(wallet),
         name,
@@ -331,7 +327,7 @@ async def changes_since(connection: Connection, number: int, most: int = MOST_CH
 def _read_change(row: _ChangeRow) -> WatchChange:
     source = AlertSource(row.kind, row.id, row.account_id, row.name, row.from_number)
     rule = _read_rule(row.who, row.verb, row) if row.who is not None and row.verb is not None else None
-    return WatchChange(row.change, source, rule, _address(row.wallet), row.ended_at is None)
+    return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.ended_at is None)
 
 
 async def turn_back(connection: Connection, undone: int, last: int) -> list[WatchChange]:
