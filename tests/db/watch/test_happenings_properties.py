@@ -313,7 +313,7 @@ async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> Non
     async with index.transaction():
         everything = await read_happenings(index, NETWORK, BEGIN, to)
         reader = await happening_rows.HappeningReader.of(index, NETWORK)
-        span = happening_rows.FactSpan(0, to.at_s, -1, to.number, most=100_000)
+        span = happening_rows.FactSpan(0, to.at_s, -1, to.number, limit=100_000)
         start = await index.fetchval("SELECT start_number FROM facts.cursor")
         for _ in range(20 if everything else 0):
             watch = a_rule(chance, everything)

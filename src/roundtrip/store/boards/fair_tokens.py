@@ -111,8 +111,8 @@ async def found_closed(
     statements."""
     token_ids: list[int] = []
     # A few buyers are enough for most tokens; all are read only where they are not.
-    for most, least_positions in _rounds(fairness, looked_at):
-        arguments = *_rules(at_s, fairness), most, least_positions, from_s, token_ids
+    for limit, least_positions in _rounds(fairness, looked_at):
+        arguments = *_rules(at_s, fairness), limit, least_positions, from_s, token_ids
         records = await connection.fetch(_FOUND_CLOSED, *arguments, timeout=timeout_s)
         token_ids += [row.token_id for row in read(records, _TokenRow)]
     return token_ids
@@ -128,8 +128,8 @@ async def is_fair(
 ) -> bool:
     """Whether one token is fair, by what the index knows now, whether or not it is kept as fair.
     ``timeout_s``: of each of two statements."""
-    for most, least_positions in _rounds(fairness, looked_at):
-        arguments = *_rules(at_s, fairness), most, least_positions, token_id
+    for limit, least_positions in _rounds(fairness, looked_at):
+        arguments = *_rules(at_s, fairness), limit, least_positions, token_id
         if await connection.fetch(_FOUND_ONE, *arguments, timeout=timeout_s):
             return True
     return False

@@ -140,11 +140,11 @@ async def flows(
     window: Window,
     contracts: Contracts,
     least_buyers: int,
-    most: int = MOST_FLOWS,
+    limit: int = MOST_FLOWS,
 ) -> list[MoneyFlow]:
-    """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order. ``most``:
+    """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order. ``limit``:
     at most so many, those with the most money."""
-    rows = await fetch(connection, _FlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, most)
+    rows = await fetch(connection, _FlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
     return [_read_flow(row) for row in rows]
 
 

@@ -207,8 +207,8 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     return True
 
 
-async def load_board(connection: Connection, span: str, most: int = MOST_WINNERS) -> WinnersBoard | None:
-    """The first ``most`` ranks of the stored board; None: none is stored, or a reorganisation deleted it."""
+async def load_board(connection: Connection, span: str, limit: int = MOST_WINNERS) -> WinnersBoard | None:
+    """The first ``limit`` ranks of the stored board; None: none is stored, or a reorganisation deleted it."""
     counted = await fetch_row(
         connection,
         _CountedRow,
@@ -225,7 +225,7 @@ async def load_board(connection: Connection, span: str, most: int = MOST_WINNERS
         " FROM facts.winner AS winner JOIN facts.address AS address ON address.id = winner.wallet_id"
         " WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
         span,
-        most,
+        limit,
     )
     return WinnersBoard(span, counted.block_number, counted.at_s, _read_ranks(rows))
 

@@ -56,10 +56,10 @@ class _DeployerRow(NamedTuple):
 
 
 async def draw_tokens(
-    connection: Connection, seed: bytes, newest_s: int, most: int
+    connection: Connection, seed: bytes, newest_s: int, limit: int
 ) -> list[tuple[int, Address]]:
     """Random tokens that count and were traded within a day. ``seed``: 32 bytes."""
-    rows = await fetch(connection, _DrawnRow, _DRAWN, seed, newest_s - _DAY_S, most)
+    rows = await fetch(connection, _DrawnRow, _DRAWN, seed, newest_s - _DAY_S, limit)
     return [(row.token_id, as_address(row.address)) for row in rows]
 
 

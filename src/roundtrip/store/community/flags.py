@@ -195,7 +195,7 @@ class _WaitingRow(NamedTuple):
     seen_s: int | None
 
 
-async def waiting(connection: Connection, most: int) -> list[WaitingFlag]:
+async def waiting(connection: Connection, limit: int) -> list[WaitingFlag]:
     """Flags that are not settled, controls included, those whose last review is longest ago first."""
     rows = await fetch(
         connection,
@@ -205,7 +205,7 @@ async def waiting(connection: Connection, most: int) -> list[WaitingFlag]:
         " flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
         " LEFT JOIN accounts.account AS account ON account.id = flag.account_id"
         " WHERE flag.state IN ('open', 'seen') ORDER BY flag.looked_at NULLS FIRST, flag.id LIMIT $1",
-        most,
+        limit,
     )
     return [_read_waiting(row) for row in rows]
 
@@ -318,7 +318,7 @@ LEFT JOIN facts.token AS token ON token.token = flag.token
 """
 
 
-async def list_proved(connection: Connection, token: Address | None, most: int) -> list[PublicFlag]:
+async def list_proved(connection: Connection, token: Address | None, limit: int) -> list[PublicFlag]:
     """Proved flags, of a token or (None) of all, the latest first."""
     rows = await fetch(
         connection,
@@ -326,12 +326,12 @@ async def list_proved(connection: Connection, token: Address | None, most: int) 
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $2",
         None if token is None else as_bytes(token),
-        most,
+        limit,
     )
     return [_read_shown(row) for row in rows]
 
 
-async def still_waiting(connection: Connection, token: Address, most: int) -> list[PublicFlag]:
+async def still_waiting(connection: Connection, token: Address, limit: int) -> list[PublicFlag]:
     """A token's flags that are not settled, the latest first."""
     rows = await fetch(
         connection,
@@ -339,7 +339,7 @@ async def still_waiting(connection: Connection, token: Address, most: int) -> li
         f"{_SHOWN} WHERE flag.state IN ('open', 'seen') AND flag.token = $1"
         " ORDER BY flag.made_at DESC, flag.id DESC LIMIT $2",
         as_bytes(token),
-        most,
+        limit,
     )
     return [_read_shown(row) for row in rows]
 

@@ -90,7 +90,7 @@ class _MarkRow(NamedTuple):
 
 
 async def of_account(
-    connection: Connection, account_id: int, wallet: Address | None, most: int
+    connection: Connection, account_id: int, wallet: Address | None, limit: int
 ) -> list[StoredMark]:
     """The account's marks of one wallet, or (None) of all, the latest first."""
     rows = await fetch(
@@ -101,7 +101,7 @@ async def of_account(
         " ORDER BY made_at DESC, wallet LIMIT $3",
         account_id,
         None if wallet is None else as_bytes(wallet),
-        most,
+        limit,
     )
     return [
         StoredMark(as_address(row.wallet), OwnWalletMark(row.name, row.mark), row.made_at) for row in rows

@@ -66,7 +66,7 @@ async def waiting(connection: Connection, account_id: int) -> list[OwnFlag]:
 
 
 async def list_settled(
-    connection: Connection, account_id: int, token: Address | None, most: int
+    connection: Connection, account_id: int, token: Address | None, limit: int
 ) -> list[OwnFlag]:
     """Settled flags, of a token or (None) of all, the last settled first."""
     rows = await fetch(
@@ -76,7 +76,7 @@ async def list_settled(
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
         account_id,
         None if token is None else as_bytes(token),
-        most,
+        limit,
     )
     return [_read_flag(row) for row in rows]
 

@@ -106,8 +106,8 @@ class _NameRow(NamedTuple):
     people: int
 
 
-async def first(connection: Connection, most: int) -> list[Public]:
-    """At most ``most`` wallets, those first whose most frequent name or mark was given by most people."""
+async def first(connection: Connection, limit: int) -> list[Public]:
+    """At most ``limit`` wallets, those first whose most frequent name or mark was given by most people."""
     rows = await fetch(
         connection,
         _NameRow,
@@ -117,7 +117,7 @@ async def first(connection: Connection, most: int) -> list[Public]:
         "  SELECT what, said, people, key FROM accounts.public_name AS own WHERE own.wallet = shown.wallet"
         '  ORDER BY people DESC, what, key COLLATE "C" LIMIT $2'
         ') AS kept ORDER BY shown.wallet, kept.people DESC, kept.what, kept.key COLLATE "C"',
-        most,
+        limit,
         MOST_SAID,
     )
     wallets = dict.fromkeys(row.wallet for row in rows)
@@ -145,7 +145,7 @@ class _PeopleRow(NamedTuple):
     people: int
 
 
-async def bearers(connection: Connection, key: str, most: int) -> list[Bearer]:
+async def bearers(connection: Connection, key: str, limit: int) -> list[Bearer]:
     """The wallets with a public name, those first that most people call by it; ``key``: the name as it is
     compared."""
     rows = await fetch(
@@ -154,7 +154,7 @@ async def bearers(connection: Connection, key: str, most: int) -> list[Bearer]:
         "SELECT wallet, people FROM accounts.public_name WHERE what = 'name' AND key = $1"
         " ORDER BY people DESC, wallet LIMIT $2",
         key,
-        most,
+        limit,
     )
     return [Bearer(as_address(row.wallet), row.people) for row in rows]
 

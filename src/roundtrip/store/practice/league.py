@@ -240,8 +240,8 @@ class _RankRow(NamedTuple):
     best_profit_wei: Decimal
 
 
-async def board(connection: Connection, week_s: int, who: Who, most: int) -> tuple[LeagueRank, ...]:
-    """The first ``most`` ranks of a week, in the order of ``domain/practice/league.py``."""
+async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tuple[LeagueRank, ...]:
+    """The first ``limit`` ranks of a week, in the order of ``domain/practice/league.py``."""
     rows = await fetch(
         connection,
         _RankRow,
@@ -251,7 +251,7 @@ async def board(connection: Connection, week_s: int, who: Who, most: int) -> tup
         f"  ORDER BY {_ORDER} LIMIT $2"
         f") AS week JOIN accounts.account AS account ON account.id = week.account_id ORDER BY {_ORDER}",
         week_s,
-        most,
+        limit,
     )
     return tuple(_read_rank(row) for row in rows)
 

@@ -308,7 +308,7 @@ class _TradeRow(NamedTuple):
     why_not: str | None
 
 
-async def trades(connection: Connection, account_id: int, most: int) -> list[KeptTrade]:
+async def trades(connection: Connection, account_id: int, limit: int) -> list[KeptTrade]:
     """The account's last trades, the newest first."""
     rows = await fetch(
         connection,
@@ -321,7 +321,7 @@ async def trades(connection: Connection, account_id: int, most: int) -> list[Kep
         " LEFT JOIN facts.token AS token USING (token)"
         " WHERE trade.account_id = $1 ORDER BY trade.id DESC LIMIT $2",
         account_id,
-        most,
+        limit,
     )
     return [_read_trade(row) for row in rows]
 
@@ -341,7 +341,7 @@ class _ClosingRow(NamedTuple):
     total_wei: Decimal
 
 
-async def closings(connection: Connection, account_id: int, most: int) -> list[PracticeClosing]:
+async def closings(connection: Connection, account_id: int, limit: int) -> list[PracticeClosing]:
     """The account's last closings, the newest first."""
     rows = await fetch(
         connection,
@@ -350,7 +350,7 @@ async def closings(connection: Connection, account_id: int, most: int) -> list[P
         " FROM accounts.practice_trade WHERE account_id = $1 AND profit_wei IS NOT NULL"
         " ORDER BY id DESC LIMIT $2",
         account_id,
-        most,
+        limit,
     )
     return [PracticeClosing(row.made_at, int(row.profit_wei), int(row.total_wei)) for row in rows]
 

@@ -45,9 +45,9 @@ SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELEC
 
 
 async def traders_holding(
-    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, most: int
+    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, limit: int
 ) -> tuple[Address, ...]:
-    """At most ``most`` wallets that bought more of a token than they sold, none of ``without``: a third hold
+    """At most ``limit`` wallets that bought more of a token than they sold, none of ``without``: a third hold
     most, a third traded last, and a third are drawn with ``seed`` (32 bytes). Where the token has more
     traders than are read, of those that are. Transfers other than trades are not considered."""
     addresses = await fetch_values(
@@ -59,7 +59,7 @@ async def traders_holding(
         int.from_bytes(seed[:4], "big") / 2**32,
         DUST,
         [as_bytes(wallet) for wallet in without],
-        most // 3,
+        limit // 3,
         seed,
     )
     return tuple(as_address(address) for address in addresses)

@@ -168,11 +168,11 @@ async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
 
 
 async def place_after(
-    connection: Connection, after: IndexedBlock, most: int, last: IndexedBlock
+    connection: Connection, after: IndexedBlock, max_blocks: int, last: IndexedBlock
 ) -> IndexedBlock:
-    """A block whose time is known, at most ``most`` after ``after`` and never beyond ``last``. Of old blocks
+    """A block whose time is known, at most ``max_blocks`` after ``after`` and never beyond ``last``. Of old blocks
     only some are kept: where none is that near, the next one that is kept."""
-    if last.number <= after.number + most:
+    if last.number <= after.number + max_blocks:
         return last
     block = await fetch_row(
         connection,
@@ -181,7 +181,7 @@ async def place_after(
         " ORDER BY number DESC LIMIT 1) UNION ALL"
         " (SELECT number, at_s FROM facts.block WHERE number > $2 ORDER BY number LIMIT 1) LIMIT 1",
         after.number,
-        after.number + most,
+        after.number + max_blocks,
     )
     return block or last
 
@@ -262,7 +262,7 @@ class UntoldMinute:
     token: Address | None
 
 
-async def untold(connection: Connection, before_minute: int, most: int) -> list[UntoldMinute]:
+async def untold(connection: Connection, before_minute: int, limit: int) -> list[UntoldMinute]:
     """Minutes before ``before_minute`` with unreported alerts, the earliest first."""
     rows = await fetch(
         connection,
@@ -280,7 +280,7 @@ async def untold(connection: Connection, before_minute: int, most: int) -> list[
         " AND token.id = abs(counted.source_id)"
         " ORDER BY counted.minute, counted.kind, counted.source_id, counted.account_id",
         before_minute,
-        most,
+        limit,
         BAG,
     )
     return [

@@ -111,9 +111,9 @@ async def alerts(connection: Connection, ids: Collection[int]) -> list[Alert]:
 
 
 async def newest(
-    connection: Connection, account_id: int, since: datetime, most: int
+    connection: Connection, account_id: int, since: datetime, limit: int
 ) -> tuple[list[Alert], int]:
-    """An account's newest ``most`` alerts since ``since``, the newest first; and how many there are since
+    """An account's newest ``limit`` alerts since ``since``, the newest first; and how many there are since
     then, counted up to MOST_COUNTED + 1."""
     rows = await fetch(
         connection,
@@ -121,7 +121,7 @@ async def newest(
         f"{_ALERT} WHERE alert.account_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
         account_id,
         since,
-        most,
+        limit,
     )
     total = await fetch_value(
         connection,

@@ -78,8 +78,8 @@ class _GivenRow(NamedTuple):
     at_s: int
 
 
-async def list_held(connection: Connection, wallet_id: int, most: int) -> list[BagToken]:
-    """The newest ``most`` tokens that a wallet bought; where there is room, after them launchpad tokens that
+async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[BagToken]:
+    """The newest ``limit`` tokens that a wallet bought; where there is room, after them launchpad tokens that
     it only received, within the days for which transfers are kept."""
     tokens = [
         BagToken(
@@ -90,10 +90,10 @@ async def list_held(connection: Connection, wallet_id: int, most: int) -> list[B
             row.number,
             row.at_s,
         )
-        for row in await fetch(connection, _HeldRow, _HELD, wallet_id, most)
+        for row in await fetch(connection, _HeldRow, _HELD, wallet_id, limit)
     ]
-    if len(tokens) < most:
-        given = await fetch(connection, _GivenRow, _GIVEN, wallet_id, most - len(tokens))
+    if len(tokens) < limit:
+        given = await fetch(connection, _GivenRow, _GIVEN, wallet_id, limit - len(tokens))
         tokens += [BagToken(row.token_id, 0, None, None, row.number, row.at_s) for row in given]
     return tokens
 

@@ -160,7 +160,7 @@ async def _valuable_source(
     """The source of transfers that may be worth more than the rule's threshold, valued at the highest trade
     price of any of the token's pools in those days; of a token without such a price, transfers above a fixed
     amount. None: the rule has no such threshold, or the newest transfers answer it."""
-    if span.most is None or rule_filter.wallets is not None or rule_filter.token is not None:
+    if span.limit is None or rule_filter.wallets is not None or rule_filter.token is not None:
         return None
     wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")
     priced = span._replace(from_s=(span.from_s - PRICED_WITHIN_S) // DAY_S * DAY_S)

@@ -30,14 +30,14 @@ FactRow = TypeVar("FactRow", bound=tuple[int, int, int, bytes, *tuple[object, ..
 
 class FactSpan(NamedTuple):
     """Facts of the blocks after ``after_number`` up to ``to_number`` with times from ``from_s`` to ``to_s``,
-    both included; of these the newest ``most`` that are before ``before``. ``most`` None: all."""
+    both included; of these the newest ``limit`` that are before ``before``. ``limit`` None: all."""
 
     from_s: int
     to_s: int
     after_number: int
     to_number: int
     before: Key = NEWEST
-    most: int | None = None
+    limit: int | None = None
 
 
 class HappeningPage(NamedTuple):
@@ -92,7 +92,7 @@ class Arguments:
         at, number, log = (f"{self(part)}::int" for part in span.before)
         place = f"{table}.at_s, {table}.block_number, {table}.log_index"
         down = place.replace(",", " DESC,")
-        return f"({place}) < ({at}, {number}, {log}) ORDER BY {down} DESC LIMIT {self(span.most)}::bigint"
+        return f"({place}) < ({at}, {number}, {log}) ORDER BY {down} DESC LIMIT {self(span.limit)}::bigint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +274,7 @@ def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:
 
 def page(rows: Sequence[FactRow], happenings: Sequence[Happening], span: FactSpan) -> HappeningPage:
     """The page of a span's rows, which are as many as it asks for, or all."""
-    is_all = span.most is None or len(rows) < span.most
+    is_all = span.limit is None or len(rows) < span.limit
     return HappeningPage(happenings, None if is_all else key_of(rows[-1]))
 
 

@@ -119,7 +119,7 @@ async def _is_few(reader: HappeningReader, arguments: Arguments, span: FactSpan,
     """Whether the rows are few enough to sort, as estimated from the newest part of the span. Where there are
     more, an index walk meets the newest soon. Without LIMIT: with one, the planner may walk the whole day
     for rows that do not exist."""
-    if span.most is None:
+    if span.limit is None:
         return True
     counting = Arguments()
     counting.values = list(arguments.values)

@@ -317,11 +317,11 @@ class _ChangeRow(NamedTuple):
     token: bytes | None
 
 
-async def changes_since(connection: Connection, number: int, most: int = MOST_CHANGES) -> list[WatchChange]:
-    """The first ``most`` changes after the change of this number, in order; after 0: all live watches. No
+async def changes_since(connection: Connection, number: int, limit: int = MOST_CHANGES) -> list[WatchChange]:
+    """The first ``limit`` changes after the change of this number, in order; after 0: all live watches. No
     change up to the last of them is missing: of two changes the one with the lower number becomes visible
     first."""
-    return [_read_change(row) for row in await fetch(connection, _ChangeRow, _CHANGES, number, most)]
+    return [_read_change(row) for row in await fetch(connection, _ChangeRow, _CHANGES, number, limit)]
 
 
 def _read_change(row: _ChangeRow) -> WatchChange:
