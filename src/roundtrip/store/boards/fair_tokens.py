@@ -98,7 +98,7 @@ class _TokenRow(NamedTuple):
     token_id: int
 
 
-async def found_closed(
+async def find_fair_closed(
     connection: Connection,
     from_s: int,
     at_s: int,
@@ -112,7 +112,7 @@ async def found_closed(
     token_ids: list[int] = []
     # A few buyers are enough for most tokens; all are read only where they are not.
     for limit, least_positions in _rounds(fairness, looked_at):
-        arguments = *_rules(at_s, fairness), limit, least_positions, from_s, token_ids
+        arguments = *_fairness_arguments(at_s, fairness), limit, least_positions, from_s, token_ids
         records = await connection.fetch(_FOUND_CLOSED, *arguments, timeout=timeout_s)
         token_ids += [row.token_id for row in read(records, _TokenRow)]
     return token_ids
@@ -129,7 +129,7 @@ async def is_fair(
     """Whether one token is fair, by what the index knows now, whether or not it is kept as fair.
     ``timeout_s``: of each of two statements."""
     for limit, least_positions in _rounds(fairness, looked_at):
-        arguments = *_rules(at_s, fairness), limit, least_positions, token_id
+        arguments = *_fairness_arguments(at_s, fairness), limit, least_positions, token_id
         if await connection.fetch(_FOUND_ONE, *arguments, timeout=timeout_s):
             return True
     return False
@@ -140,11 +140,11 @@ def _rounds(fairness: Fairness, looked_at: int) -> tuple[tuple[int | None, int],
     return (looked_at, fairness.least_buyers), (None, looked_at + 1)
 
 
-def _rules(at_s: int, fairness: Fairness) -> tuple[int, int, int, int]:
+def _fairness_arguments(at_s: int, fairness: Fairness) -> tuple[int, int, int, int]:
     return at_s, fairness.young_s, fairness.least_buyers, fairness.most_funded
 
 
-async def keep_found(connection: Connection, token_ids: list[int], block_number: int) -> None:
+async def store_fair(connection: Connection, token_ids: list[int], block_number: int) -> None:
     """Stores tokens as fair as of a block that is known to be on the chain."""
     await connection.execute(
         "INSERT INTO facts.fair_token (token_id, block_number) SELECT token_id, $2 FROM unnest($1::int[])"

@@ -142,8 +142,8 @@ async def flows(
     least_buyers: int,
     limit: int = MOST_FLOWS,
 ) -> list[MoneyFlow]:
-    """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order. ``limit``:
-    at most so many, those with the most money."""
+    """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
+    ``limit``: at most so many, those with the most money."""
     rows = await fetch(connection, _FlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
     return [_read_flow(row) for row in rows]
 

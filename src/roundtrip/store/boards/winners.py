@@ -12,7 +12,7 @@ from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address, as_bytes
 from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, read
 
-from .fair_tokens import LOOKED_AT, began_sql, found_closed, is_kin, keep_found, pays_many
+from .fair_tokens import LOOKED_AT, began_sql, find_fair_closed, is_kin, pays_many, store_fair
 
 COUNTING_S = 600.0
 """Timeout of a statement that counts the longest span for the first time. Later counts take less, since fair
@@ -163,7 +163,7 @@ async def count_board(
     )
     seconds = SPANS[span]
     from_s = -1 if seconds is None else at.timestamp_s - seconds
-    fair_ids = await found_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
+    fair_ids = await find_fair_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
     records = await connection.fetch(
         _RANKED, from_s, fair_ids, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
@@ -178,10 +178,10 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     at = counted_at.block
     # The lock holds off a reorganisation, which deletes what was counted above it, until the board is stored.
     records = await connection.fetch("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
-    stands = read(records, _CursorRow)
-    if not stands:
+    cursor_rows = read(records, _CursorRow)
+    if not cursor_rows:
         return False
-    still_there = stands[0].rewinds == counted_at.rewinds or stands[0].hash == as_bytes(at.hash)
+    still_there = cursor_rows[0].rewinds == counted_at.rewinds or cursor_rows[0].hash == as_bytes(at.hash)
     if not still_there and not await fetch_value(
         connection,
         bool,
@@ -203,7 +203,7 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
         board.block_number,
         board.at_s,
     )
-    await keep_found(connection, list(board.found), board.block_number)
+    await store_fair(connection, list(board.found), board.block_number)
     return True
 
 

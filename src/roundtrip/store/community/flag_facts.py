@@ -146,13 +146,13 @@ class _LiquidityRow(NamedTuple):
 
 
 async def main_pool(
-    connection: Connection, token_id: int, stands: Cursor, contracts: Contracts
+    connection: Connection, token_id: int, index_cursor: Cursor, contracts: Contracts
 ) -> PoolLiquidity | None:
     """The pool where the token was traded most within a day; None: there is none, it is younger than a day,
     or not every change of its liquidity is known. A curve has no liquidity that anyone could take."""
-    newest_s = stands.block.timestamp_s
+    newest_s = index_cursor.block.timestamp_s
     pool = await most_used(connection, token_id, newest_s, contracts)
-    if pool is None or is_curve(pool.kind) or pool.block_number < stands.start_number:
+    if pool is None or is_curve(pool.kind) or pool.block_number < index_cursor.start_number:
         return None
     if not newest_s - WHOLE_WITHIN_S < pool.at_s <= newest_s - _DAY_S:
         return None

@@ -408,7 +408,7 @@ class _ChanceRow(NamedTuple):
 
 async def scores(connection: Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
     """The scores of these accounts; an account without flags has an empty one."""
-    found = dict.fromkeys(account_ids, FlagScore())
+    scores_by_account = dict.fromkeys(account_ids, FlagScore())
     rows = await fetch(connection, _ScoreRow, _SCORES, list(account_ids))
     by_kind: dict[str, tuple[int, int]] = {}
     if any(row.drawn is None and row.decided for row in rows):
@@ -420,8 +420,8 @@ async def scores(connection: Connection, account_ids: Collection[int]) -> dict[i
             of_kinds = [by_kind.get(kind, (0, 0)) for kind in row.kinds or ()]
             by_chance = sum(proved for proved, _ in of_kinds)
             drawn = sum(decided for _, decided in of_kinds)
-        found[row.account_id] = FlagScore(row.proved, row.decided, by_chance, drawn)
-    return found
+        scores_by_account[row.account_id] = FlagScore(row.proved, row.decided, by_chance, drawn)
+    return scores_by_account
 
 
 def _decimal(value: int | None) -> Decimal | None:

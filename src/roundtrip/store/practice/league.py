@@ -77,8 +77,8 @@ async def count_sell(
     on which pool or curve, by its address or the id of a v4 pool; ``bought_at``: where what was sold was
     bought, which the buyer could also have made; None: on ``venue``. Call it near the end of the transaction
     that stores the sell: from here on a change of the account's own tag waits. Each call adds one sell."""
-    sold = _SoldToken(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
-    why_not = await _why_not(connection, account.wallet, sold, contracts, fairness, timeout_s)
+    sale = _TokenSale(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
+    why_not = await _reason_not_counted(connection, account.wallet, sale, contracts, fairness, timeout_s)
     if why_not is not None:
         return LeagueEligibility(False, why_not)
     await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
@@ -86,7 +86,7 @@ async def count_sell(
 
 
 @dataclass(frozen=True, slots=True)
-class _SoldToken:
+class _TokenSale:
     """The token sold, the venues where it was sold and bought, and the block at which it was priced."""
 
     token: Address
@@ -94,41 +94,41 @@ class _SoldToken:
     block: BlockRef
 
 
-async def _why_not(
+async def _reason_not_counted(
     connection: Connection,
     wallet: Address,
-    sold: _SoldToken,
+    sale: _TokenSale,
     contracts: Contracts,
     fairness: Fairness,
     timeout_s: float,
 ) -> str | None:
     """Why a sell does not count; None: it does. It does not where something is unknown."""
-    stands = await cursor.cursor(connection)
-    if stands is None:
+    index_cursor = await cursor.cursor(connection)
+    if index_cursor is None:
         return league.NO_INDEX
-    seen = await fair_tokens.read_fairness(connection, sold.token, wallet, fairness)
-    if seen is None:
+    token_facts = await fair_tokens.read_fairness(connection, sale.token, wallet, fairness)
+    if token_facts is None:
         return league.NOT_KNOWN
-    if seen.is_kin:
+    if token_facts.is_kin:
         return league.KIN
     # Buyers count up to the index's block, which may be slightly before or after the sell's.
-    at_s = min(sold.block.timestamp_s, stands.block.timestamp_s)
-    is_kept = seen.fair_from is not None and seen.fair_from <= sold.block.number
-    if not is_kept and seen.begun_s is None:
+    at_s = min(sale.block.timestamp_s, index_cursor.block.timestamp_s)
+    is_kept = token_facts.fair_from is not None and token_facts.fair_from <= sale.block.number
+    if not is_kept and token_facts.begun_s is None:
         return league.NO_BEGINNING
-    if not is_kept and seen.begun_s is not None and seen.begun_s > at_s - fairness.young_s:
+    if not is_kept and token_facts.begun_s is not None and token_facts.begun_s > at_s - fairness.young_s:
         return league.YOUNG
     try:
         # A savepoint: a cancelled query does not abort the caller's transaction.
         async with connection.transaction():
             if not is_kept and not await fair_tokens.is_fair(
-                connection, seen.token_id, at_s, fairness, timeout_s=timeout_s
+                connection, token_facts.token_id, at_s, fairness, timeout_s=timeout_s
             ):
                 return league.FEW
             async with asyncio.timeout(timeout_s):
-                when = PoolAge(at_s, stands.block.timestamp_s)
-                for venue in sold.venues:
-                    if not await is_common(connection, seen.token_id, venue, when, contracts):
+                when = PoolAge(at_s, index_cursor.block.timestamp_s)
+                for venue in sale.venues:
+                    if not await is_common(connection, token_facts.token_id, venue, when, contracts):
                         return league.ELSEWHERE
     except TimeoutError:
         return league.NO_TIME
@@ -189,18 +189,18 @@ async def tag(connection: Connection, account_id: int, name: str | None, now: da
     """Tags the account as an agent from now on, also on this week's board; a ``name`` of None keeps the name
     it has."""
     account = await accounts.tag_agent(connection, account_id, name)
-    await _tag_week(connection, account, now)
+    await _retag_week(connection, account, now)
     return account
 
 
 async def untag(connection: Connection, account_id: int, now: datetime) -> Account:
     """Removes the account's agent tag and agent name from now on, also on this week's board."""
     account = await accounts.untag_agent(connection, account_id)
-    await _tag_week(connection, account, now)
+    await _retag_week(connection, account, now)
     return account
 
 
-async def _tag_week(connection: Connection, account: Account, now: datetime) -> None:
+async def _retag_week(connection: Connection, account: Account, now: datetime) -> None:
     week_s = monday_s(int(now.timestamp()))
     sells = await fetch_optional(
         connection,

@@ -255,8 +255,10 @@ async def beside(
     )
     peers: dict[int, LinkedPeer] = {}
     for row in rows:
-        own = buys[row.nth - 1]
-        token = CoBoughtToken(row.token_id, own.tx_hash, TxHash(as_text(row.tx_hash)), row.apart, row.others)
+        own_buy = buys[row.nth - 1]
+        token = CoBoughtToken(
+            row.token_id, own_buy.tx_hash, TxHash(as_text(row.tx_hash)), row.apart, row.others
+        )
         known = peers.get(row.trader_id)
         tokens = (*known.tokens, token) if known else (token,)
         peers[row.trader_id] = LinkedPeer(row.shared, row.weight_bps, tokens)

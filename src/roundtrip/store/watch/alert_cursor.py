@@ -170,8 +170,8 @@ async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
 async def place_after(
     connection: Connection, after: IndexedBlock, max_blocks: int, last: IndexedBlock
 ) -> IndexedBlock:
-    """A block whose time is known, at most ``max_blocks`` after ``after`` and never beyond ``last``. Of old blocks
-    only some are kept: where none is that near, the next one that is kept."""
+    """A block whose time is known, at most ``max_blocks`` after ``after`` and never beyond ``last``. Of old
+    blocks only some are kept: where none is that near, the next one that is kept."""
     if last.number <= after.number + max_blocks:
         return last
     block = await fetch_row(

@@ -175,7 +175,7 @@ class _ChangeRow(NamedTuple):
     raw: str
 
 
-async def holders(connection: Connection, of: Sequence[Happening]) -> list[list[BagHolder]]:
+async def holders(connection: Connection, happenings: Sequence[Happening]) -> list[list[BagHolder]]:
     """For each happening, the accounts that held its token just before it, by account: those that had bought
     more than they had sold, and those that had received enough of a launchpad's token, in one transfer at
     least once, within the days for which transfers are kept. Computed from what they hold now and what they
@@ -183,22 +183,23 @@ async def holders(connection: Connection, of: Sequence[Happening]) -> list[list[
     received it elsewhere.
 
     Each token is read once, at its first happening; the later ones follow from what moved in between."""
-    result: list[list[BagHolder]] = [[] for _ in of]
-    places: dict[Address, list[int]] = {}
-    for place in sorted(range(len(of)), key=lambda place: of[place].spot[:2]):
-        places.setdefault(of[place].token, []).append(place)
-    if not places:
+    result: list[list[BagHolder]] = [[] for _ in happenings]
+    positions_of: dict[Address, list[int]] = {}
+    for position in sorted(range(len(happenings)), key=lambda position: happenings[position].spot[:2]):
+        positions_of.setdefault(happenings[position].token, []).append(position)
+    if not positions_of:
         return result
     spans = [
-        (token, of[token_places[0]].spot, of[token_places[-1]].spot) for token, token_places in places.items()
+        (token, happenings[positions[0]].spot, happenings[positions[-1]].spot)
+        for token, positions in positions_of.items()
     ]
     bought = await _read_ledgers(connection, spans, _TRADED, _TRADES_SINCE)
     moved = await _read_ledgers(connection, spans, _MOVED, _MOVES_SINCE)
-    for nth, token_places in enumerate(places.values()):
+    for nth, positions in enumerate(positions_of.values()):
         ledgers = (bought[nth], 1), (moved[nth], _LARGE_RAW)
         token_holders: list[BagHolder] | None = None
-        for place in token_places:
-            changed = [ledger.advance(of[place].spot[:2]) for ledger, _ in ledgers]
+        for position in positions:
+            changed = [ledger.advance(happenings[position].spot[:2]) for ledger, _ in ledgers]
             if token_holders is None or any(changed):
                 by_account = {
                     account_id: ledger.holders[account_id]
@@ -207,7 +208,7 @@ async def holders(connection: Connection, of: Sequence[Happening]) -> list[list[
                     if raw >= least_raw
                 }
                 token_holders = [by_account[account_id] for account_id in sorted(by_account)]
-            result[place] = token_holders
+            result[position] = token_holders
     return result
 
 
@@ -283,8 +284,10 @@ async def holders_now(connection: Connection, tokens: Sequence[Address]) -> dict
     """The accounts that hold each of these tokens now; a token that no account holds is left out."""
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
-    found = await holders(connection, ends)
-    return {token: token_holders for token, token_holders in zip(tokens, found, strict=True) if token_holders}
+    held_by = await holders(connection, ends)
+    return {
+        token: token_holders for token, token_holders in zip(tokens, held_by, strict=True) if token_holders
+    }
 
 
 _LAST = 2**31 - 1
