@@ -56,7 +56,7 @@ WITH token AS MATERIALIZED ({among}
 ), unsure AS MATERIALIZED (
     SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
-    -- Out of an index alone: most tokens never have so many positions.
+    -- By an index-only scan: most tokens never have that many positions.
     WHERE (SELECT count(*) FROM (
               SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $6::int
           ) AS few) >= $6::int

@@ -158,8 +158,9 @@ async def _valuable_source(
     reader: HappeningReader, arguments: Arguments, span: FactSpan, rule_filter: RuleFilter
 ) -> tuple[str, str] | None:
     """The source of transfers that may be worth more than the rule's threshold, valued at the highest trade
-    price of any of the token's pools in those days; of a token without such a price, transfers above a fixed
-    amount. None: the rule has no such threshold, or the newest transfers answer it."""
+    price of any of the token's pools in those days; of a token without a price that high, transfers of more
+    than 10^7 base units per wei of the threshold. None: the rule has no such threshold, or the newest
+    transfers answer it."""
     if span.limit is None or rule_filter.wallets is not None or rule_filter.token is not None:
         return None
     wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")

@@ -113,8 +113,8 @@ async def add_rule(
     head: int,
     now: datetime,
 ) -> int:
-    """Adds a rule and returns its id, or the id of the same rule where the account has it. Facts count of
-    blocks later than the index's last and later than ``head``, the newest block known otherwise: an index
+    """Adds a rule and returns its id, or the id of the same rule where the account has it. The rule applies
+    to blocks later than the index's last and later than ``head``, the newest block known otherwise: an index
     that is still far from ``head`` reads history. Raises TooManyWatches."""
     await _lock_account(connection, account_id)
     live = await fetch(
