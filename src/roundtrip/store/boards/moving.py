@@ -103,7 +103,7 @@ Window = tuple[int, int]
 """Seconds since 1970: after the first, up to the second, which is included."""
 
 
-class _FlowRow(NamedTuple):
+class _MoneyFlowRow(NamedTuple):
     token_id: int
     address: bytes
     launched_s: int | None
@@ -127,7 +127,7 @@ class _FlowRow(NamedTuple):
     decided_at: datetime | None
 
 
-class _OriginRow(NamedTuple):
+class _WalletOriginRow(NamedTuple):
     wallet_id: int
     first_s: int | None
     funder_id: int | None
@@ -144,7 +144,7 @@ async def flows(
 ) -> list[MoneyFlow]:
     """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
     ``limit``: at most so many, those with the most money."""
-    rows = await fetch(connection, _FlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
+    rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
     return [_read_flow(row) for row in rows]
 
 
@@ -153,7 +153,7 @@ async def purses_of(
 ) -> WalletOrigins[int]:
     """The origins of these wallets and of their funders. A funder's wallets are counted no further than is
     needed to identify an exchange."""
-    rows = await fetch(connection, _OriginRow, _ORIGINS, list(wallet_ids), fairness.most_funded)
+    rows = await fetch(connection, _WalletOriginRow, _ORIGINS, list(wallet_ids), fairness.most_funded)
     origins: dict[int, WalletOrigin[int]] = {}
     funded: dict[int, int] = {}
     for row in rows:
@@ -164,7 +164,7 @@ async def purses_of(
     return WalletOrigins(origins, funded, fairness)
 
 
-def _read_flow(row: _FlowRow) -> MoneyFlow:
+def _read_flow(row: _MoneyFlowRow) -> MoneyFlow:
     return MoneyFlow(
         row.token_id,
         as_address(row.address),

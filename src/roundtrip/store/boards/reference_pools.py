@@ -37,7 +37,7 @@ class PoolAge:
     newest_s: int
 
 
-class _PoolRow(NamedTuple):
+class _PoolUseRow(NamedTuple):
     id: int
     at: bytes
     kind: VenueKind
@@ -68,7 +68,7 @@ async def most_used(
         return None
     row = await fetch_one(
         connection,
-        _PoolRow,
+        _PoolUseRow,
         "SELECT id, at, kind, block_number, at_s FROM facts.pool WHERE id = $1",
         max(used)[-1],
     )

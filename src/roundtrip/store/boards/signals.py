@@ -146,7 +146,7 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 """
 
 
-class _TraceRow(NamedTuple):
+class _TracedDeedRow(NamedTuple):
     what: str
     token_id: int
     wallet_id: int
@@ -165,7 +165,7 @@ async def trace_doings(
     """The largest transaction and the recipients of each of these deeds, since ``after_s``."""
     rows = await fetch(
         connection,
-        _TraceRow,
+        _TracedDeedRow,
         _TRACED,
         after_s,
         [doing.what for doing in doings],
@@ -253,7 +253,7 @@ CROSS JOIN LATERAL (
 """
 
 
-class _LeftRow(NamedTuple):
+class _WithdrawalRow(NamedTuple):
     pool_id: int
     is_own: bool
     token_id: int
@@ -284,7 +284,7 @@ async def liquidity_left(
     does not count."""
     rows = await fetch(
         connection,
-        _LeftRow,
+        _WithdrawalRow,
         _LEFT,
         after_s,
         most_ticks,

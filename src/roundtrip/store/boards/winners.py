@@ -118,7 +118,7 @@ LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
 """  # noqa: S608
 
 
-class _RankRow(NamedTuple):
+class _WinnerRow(NamedTuple):
     wallet_id: int
     address: bytes
     profit_wei: Decimal
@@ -131,17 +131,17 @@ class _RankRow(NamedTuple):
     best_s: int
 
 
-class _CursorRow(NamedTuple):
+class _CursorStateRow(NamedTuple):
     hash: bytes
     rewinds: int
 
 
-class _CountedRow(NamedTuple):
+class _BoardBlockRow(NamedTuple):
     block_number: int
     at_s: int
 
 
-class _CountedSpanRow(NamedTuple):
+class _SpanBlockRow(NamedTuple):
     span: str
     block_number: int
 
@@ -167,7 +167,7 @@ async def count_board(
     records = await connection.fetch(
         _RANKED, from_s, fair_ids, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
-    ranks = _read_ranks(read(records, _RankRow))
+    ranks = _read_ranks(read(records, _WinnerRow))
     return WinnersBoard(span, at.number, at.timestamp_s, ranks, tuple(sorted(fair_ids)))
 
 
@@ -178,7 +178,7 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
     at = counted_at.block
     # The lock holds off a reorganisation, which deletes what was counted above it, until the board is stored.
     records = await connection.fetch("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
-    cursor_rows = read(records, _CursorRow)
+    cursor_rows = read(records, _CursorStateRow)
     if not cursor_rows:
         return False
     still_there = cursor_rows[0].rewinds == counted_at.rewinds or cursor_rows[0].hash == as_bytes(at.hash)
@@ -211,7 +211,7 @@ async def load_board(connection: Connection, span: str, limit: int = MOST_WINNER
     """The first ``limit`` ranks of the stored board; None: none is stored, or a reorganisation deleted it."""
     counted = await fetch_row(
         connection,
-        _CountedRow,
+        _BoardBlockRow,
         "SELECT block_number, at_s FROM facts.winners_counted WHERE span = $1",
         span,
     )
@@ -219,7 +219,7 @@ async def load_board(connection: Connection, span: str, limit: int = MOST_WINNER
         return None
     rows = await fetch(
         connection,
-        _RankRow,
+        _WinnerRow,
         "SELECT winner.wallet_id, address.address, winner.profit_wei, winner.spent_wei, winner.closed,"
         " winner.won, winner.best_token_id, winner.best_spent_wei, winner.best_got_wei, winner.best_s"
         " FROM facts.winner AS winner JOIN facts.address AS address ON address.id = winner.wallet_id"
@@ -232,7 +232,7 @@ async def load_board(connection: Connection, span: str, limit: int = MOST_WINNER
 
 async def counted_to(connection: Connection) -> dict[str, int]:
     """The block up to which each span was counted; a span that was not counted is missing."""
-    rows = await fetch(connection, _CountedSpanRow, "SELECT span, block_number FROM facts.winners_counted")
+    rows = await fetch(connection, _SpanBlockRow, "SELECT span, block_number FROM facts.winners_counted")
     return {row.span: row.block_number for row in rows}
 
 
@@ -267,7 +267,7 @@ def _values(row: RankedClosings) -> tuple[int | Decimal, ...]:
     )
 
 
-def _read_ranks(rows: Sequence[_RankRow]) -> tuple[RankedClosings, ...]:
+def _read_ranks(rows: Sequence[_WinnerRow]) -> tuple[RankedClosings, ...]:
     return tuple(
         RankedClosings(
             wallet_id=row.wallet_id,

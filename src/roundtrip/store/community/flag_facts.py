@@ -45,12 +45,12 @@ SELECT shuffled.token_id, shuffled.address FROM (
 """
 
 
-class _DrawnRow(NamedTuple):
+class _DrawnTokenRow(NamedTuple):
     token_id: int
     address: bytes
 
 
-class _DeployerRow(NamedTuple):
+class _DeployerHoldingRow(NamedTuple):
     deployer_id: int
     held_raw: str | None
 
@@ -59,7 +59,7 @@ async def draw_tokens(
     connection: Connection, seed: bytes, newest_s: int, limit: int
 ) -> list[tuple[int, Address]]:
     """Random tokens that count and were traded within a day. ``seed``: 32 bytes."""
-    rows = await fetch(connection, _DrawnRow, _DRAWN, seed, newest_s - _DAY_S, limit)
+    rows = await fetch(connection, _DrawnTokenRow, _DRAWN, seed, newest_s - _DAY_S, limit)
     return [(row.token_id, as_address(row.address)) for row in rows]
 
 
@@ -68,7 +68,7 @@ async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None
     units."""
     row = await fetch_row(
         connection,
-        _DeployerRow,
+        _DeployerHoldingRow,
         "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw"
         " FROM facts.launch AS launch LEFT JOIN facts.position AS own"
         " ON own.wallet_id = launch.deployer_id AND own.token_id = launch.token_id"
@@ -113,7 +113,7 @@ GROUP BY trade.trader_id ORDER BY sum(told.wei) DESC NULLS LAST LIMIT $5
 """
 
 
-class _TraderRow(NamedTuple):
+class _TokenTraderRow(NamedTuple):
     trader_id: int
     bought_wei: str
     sold_wei: str
@@ -124,7 +124,7 @@ async def traders_since(
 ) -> list[Trader]:
     """The wallets that traded the token after block ``number``, whose time is ``at_s``."""
     eth_ids = await in_eth(connection, contracts)
-    rows = await fetch(connection, _TraderRow, _SINCE, token_id, at_s, number, eth_ids, MOST_TRADERS)
+    rows = await fetch(connection, _TokenTraderRow, _SINCE, token_id, at_s, number, eth_ids, MOST_TRADERS)
     return [Trader(row.trader_id, int(row.bought_wei), int(row.sold_wei)) for row in rows]
 
 
@@ -140,7 +140,7 @@ class PoolLiquidity:
     of_wallets: dict[int, int]
 
 
-class _LiquidityRow(NamedTuple):
+class _LiquidityWeightRow(NamedTuple):
     sender_id: int
     weight: Decimal
 
@@ -158,7 +158,7 @@ async def main_pool(
         return None
     changes = await fetch(
         connection,
-        _LiquidityRow,
+        _LiquidityWeightRow,
         "SELECT sender_id, liquidity_delta * least(tick_upper - tick_lower, $2) AS weight"
         " FROM facts.liquidity WHERE pool_id = $1 LIMIT $3",
         pool.pool_id,
@@ -214,7 +214,7 @@ _SOLD = _GONE.format(
 )
 
 
-class _RemovedRow(NamedTuple):
+class _RemovedLiquidityRow(NamedTuple):
     wallet_id: int
     settled: str
     now: str
@@ -229,7 +229,7 @@ async def liquidity_gone(
 ) -> list[RemovedLiquidity]:
     """Per wallet that changed a pool's liquidity after block ``number``, whose time is ``at_s``."""
     rows = await fetch(
-        connection, _RemovedRow, _LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS
+        connection, _RemovedLiquidityRow, _LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS
     )
     return [_read_removed(row) for row in rows]
 
@@ -238,11 +238,11 @@ async def deployer_sold(
     connection: Connection, token_id: int, at_s: int, number: int, settled_s: int
 ) -> RemovedLiquidity | None:
     """What the token's deployer sold of it since then; None: he traded none."""
-    row = await fetch_row(connection, _RemovedRow, _SOLD, token_id, at_s, number, settled_s)
+    row = await fetch_row(connection, _RemovedLiquidityRow, _SOLD, token_id, at_s, number, settled_s)
     return None if row is None else _read_removed(row)
 
 
-def _read_removed(row: _RemovedRow) -> RemovedLiquidity:
+def _read_removed(row: _RemovedLiquidityRow) -> RemovedLiquidity:
     return RemovedLiquidity(
         row.wallet_id,
         int(row.settled),

@@ -96,7 +96,7 @@ class TooManyFlags(Exception):
         self.why = why
 
 
-class _RoomRow(NamedTuple):
+class _FlagRoomRow(NamedTuple):
     open: int
     today: int
     same: int
@@ -109,7 +109,7 @@ async def check_room(
     UTC."""
     counts = await fetch_one(
         connection,
-        _RoomRow,
+        _FlagRoomRow,
         "SELECT count(*) FILTER (WHERE state IN ('open', 'seen')) AS open,"
         " count(*) FILTER (WHERE made_at >= $2) AS today,"
         " count(*) FILTER (WHERE state IN ('open', 'seen') AND token = $3 AND kind = $4) AS same"
@@ -176,7 +176,7 @@ async def _insert(
     )
 
 
-class _WaitingRow(NamedTuple):
+class _WaitingFlagRow(NamedTuple):
     id: int
     wallet: bytes | None
     token: bytes
@@ -199,7 +199,7 @@ async def waiting(connection: Connection, limit: int) -> list[WaitingFlag]:
     """Flags that are not settled, controls included, those whose last review is longest ago first."""
     rows = await fetch(
         connection,
-        _WaitingRow,
+        _WaitingFlagRow,
         "SELECT flag.id, account.wallet, flag.token, flag.kind, flag.state, flag.block_number, flag.at_s,"
         " flag.ends_s, flag.answered_s, flag.held_raw, flag.slot_layout, flag.slot_base, flag.pool,"
         " flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
@@ -210,7 +210,7 @@ async def waiting(connection: Connection, limit: int) -> list[WaitingFlag]:
     return [_read_waiting(row) for row in rows]
 
 
-def _read_waiting(row: _WaitingRow) -> WaitingFlag:
+def _read_waiting(row: _WaitingFlagRow) -> WaitingFlag:
     slot = None
     if row.slot_layout is not None and row.slot_base is not None:
         slot = row.slot_layout, int(row.slot_base)
@@ -289,7 +289,7 @@ class PublicFlag:
     held_raw: int | None
 
 
-class _ShownRow(NamedTuple):
+class _PublicFlagRow(NamedTuple):
     token: bytes
     symbol: str | None
     name: str | None
@@ -322,7 +322,7 @@ async def list_proved(connection: Connection, token: Address | None, limit: int)
     """Proved flags, of a token or (None) of all, the latest first."""
     rows = await fetch(
         connection,
-        _ShownRow,
+        _PublicFlagRow,
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $2",
         None if token is None else as_bytes(token),
@@ -335,7 +335,7 @@ async def still_waiting(connection: Connection, token: Address, limit: int) -> l
     """A token's flags that are not settled, the latest first."""
     rows = await fetch(
         connection,
-        _ShownRow,
+        _PublicFlagRow,
         f"{_SHOWN} WHERE flag.state IN ('open', 'seen') AND flag.token = $1"
         " ORDER BY flag.made_at DESC, flag.id DESC LIMIT $2",
         as_bytes(token),
@@ -344,7 +344,7 @@ async def still_waiting(connection: Connection, token: Address, limit: int) -> l
     return [_read_shown(row) for row in rows]
 
 
-def _read_shown(row: _ShownRow) -> PublicFlag:
+def _read_shown(row: _PublicFlagRow) -> PublicFlag:
     proof = None
     if row.settled_by is not None and row.settled_block is not None and row.settled_s is not None:
         tx_hash = None if row.settled_tx is None else TxHash(as_text(row.settled_tx))
@@ -391,7 +391,7 @@ FROM accounts.flag WHERE account_id IS NULL AND state IN ('proved', 'failed') GR
 """
 
 
-class _ScoreRow(NamedTuple):
+class _FlagScoreRow(NamedTuple):
     account_id: int
     proved: int
     decided: int
@@ -400,7 +400,7 @@ class _ScoreRow(NamedTuple):
     kinds: list[str] | None
 
 
-class _ChanceRow(NamedTuple):
+class _KindChanceRow(NamedTuple):
     kind: str
     proved: int
     decided: int
@@ -409,10 +409,10 @@ class _ChanceRow(NamedTuple):
 async def scores(connection: Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
     """The scores of these accounts; an account without flags has an empty one."""
     scores_by_account = dict.fromkeys(account_ids, FlagScore())
-    rows = await fetch(connection, _ScoreRow, _SCORES, list(account_ids))
+    rows = await fetch(connection, _FlagScoreRow, _SCORES, list(account_ids))
     by_kind: dict[str, tuple[int, int]] = {}
     if any(row.drawn is None and row.decided for row in rows):
-        chances = await fetch(connection, _ChanceRow, _CHANCE)
+        chances = await fetch(connection, _KindChanceRow, _CHANCE)
         by_kind = {chance.kind: (chance.proved, chance.decided) for chance in chances}
     for row in rows:
         by_chance, drawn = row.by_chance, row.drawn

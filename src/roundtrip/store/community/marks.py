@@ -82,7 +82,7 @@ class StoredMark:
     made_at: datetime
 
 
-class _MarkRow(NamedTuple):
+class _StoredMarkRow(NamedTuple):
     wallet: bytes
     name: str | None
     mark: Mark | None
@@ -95,7 +95,7 @@ async def of_account(
     """The account's marks of one wallet, or (None) of all, the latest first."""
     rows = await fetch(
         connection,
-        _MarkRow,
+        _StoredMarkRow,
         "SELECT wallet, name, mark, made_at FROM accounts.mark"
         " WHERE account_id = $1 AND ($2::bytea IS NULL OR wallet = $2)"
         " ORDER BY made_at DESC, wallet LIMIT $3",

@@ -31,7 +31,7 @@ class OwnFlag:
     wei: int | None
 
 
-class _FlagRow(NamedTuple):
+class _OwnFlagRow(NamedTuple):
     id: int
     token: bytes
     kind: Kind
@@ -58,7 +58,7 @@ async def waiting(connection: Connection, account_id: int) -> list[OwnFlag]:
     """Flags that are not settled, the latest first: an account has few."""
     rows = await fetch(
         connection,
-        _FlagRow,
+        _OwnFlagRow,
         f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
         account_id,
     )
@@ -71,7 +71,7 @@ async def list_settled(
     """Settled flags, of a token or (None) of all, the last settled first."""
     rows = await fetch(
         connection,
-        _FlagRow,
+        _OwnFlagRow,
         f"{_OWN} AND ($2::bytea IS NULL OR flag.token = $2) AND flag.state IN ('proved', 'failed', 'void')"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
         account_id,
@@ -92,7 +92,7 @@ async def made_since(connection: Connection, account_id: int, day: datetime) -> 
     )
 
 
-def _read_flag(row: _FlagRow) -> OwnFlag:
+def _read_flag(row: _OwnFlagRow) -> OwnFlag:
     return OwnFlag(
         row.id,
         as_address(row.token),

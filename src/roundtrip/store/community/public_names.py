@@ -99,7 +99,7 @@ async def count(
     )
 
 
-class _NameRow(NamedTuple):
+class _PublicNameRow(NamedTuple):
     wallet: bytes
     what: str
     said: str
@@ -110,7 +110,7 @@ async def first(connection: Connection, limit: int) -> list[Public]:
     """At most ``limit`` wallets, those first whose most frequent name or mark was given by most people."""
     rows = await fetch(
         connection,
-        _NameRow,
+        _PublicNameRow,
         "SELECT shown.wallet, kept.what, kept.said, kept.people FROM ("
         "  SELECT wallet FROM accounts.public_name WHERE is_first ORDER BY people DESC, wallet LIMIT $1"
         ") AS shown CROSS JOIN LATERAL ("
@@ -128,7 +128,7 @@ async def first(connection: Connection, limit: int) -> list[Public]:
     return sorted(names, key=lambda public: (-public.people, public.wallet))
 
 
-def _mark_counts(rows: Iterable[_NameRow], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
+def _mark_counts(rows: Iterable[_PublicNameRow], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
     return tuple(MarkCount(row.said, row.people) for row in rows if row.wallet == wallet and row.what == what)
 
 
@@ -140,7 +140,7 @@ class Bearer:
     people: int
 
 
-class _PeopleRow(NamedTuple):
+class _NamedWalletRow(NamedTuple):
     wallet: bytes
     people: int
 
@@ -150,7 +150,7 @@ async def bearers(connection: Connection, key: str, limit: int) -> list[Bearer]:
     compared."""
     rows = await fetch(
         connection,
-        _PeopleRow,
+        _NamedWalletRow,
         "SELECT wallet, people FROM accounts.public_name WHERE what = 'name' AND key = $1"
         " ORDER BY people DESC, wallet LIMIT $2",
         key,
@@ -163,7 +163,7 @@ async def scams(connection: Connection, wallets: Iterable[Address]) -> dict[Addr
     """How many people mark each of these wallets as a scam; a wallet that too few people mark is missing."""
     rows = await fetch(
         connection,
-        _PeopleRow,
+        _NamedWalletRow,
         "SELECT wallet, people FROM accounts.public_name"
         " WHERE wallet = ANY($1::bytea[]) AND what = 'mark' AND key = 'scam'",
         [as_bytes(wallet) for wallet in set(wallets)],
@@ -175,7 +175,7 @@ async def of_wallet(connection: Connection, wallet: Address) -> Public:
     """The public names and marks of a wallet, the most frequent first; there may be none."""
     rows = await fetch(
         connection,
-        _NameRow,
+        _PublicNameRow,
         "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"
         ' ORDER BY people DESC, what, key COLLATE "C" LIMIT $2',
         as_bytes(wallet),

@@ -153,7 +153,7 @@ RETURNING week.sells, week.is_agent
 """
 
 
-class _AddedRow(NamedTuple):
+class _AddedSellRow(NamedTuple):
     sells: int
     is_agent: bool
 
@@ -161,7 +161,7 @@ class _AddedRow(NamedTuple):
 async def _add(connection: Connection, account_id: int, token: Address, profit_wei: int, now_s: int) -> None:
     week_s = monday_s(now_s)
     added = await fetch_one(
-        connection, _AddedRow, _ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s
+        connection, _AddedSellRow, _ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s
     )
     # Most sells change neither count, and wait for no lock.
     if added.sells == 1:
@@ -229,7 +229,7 @@ _ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.account_id"
 _IN = f"week.sells >= {LEAST_SELLS}"
 
 
-class _RankRow(NamedTuple):
+class _LeagueRankRow(NamedTuple):
     designation: str
     is_agent: bool
     agent_name: str | None
@@ -244,7 +244,7 @@ async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tu
     """The first ``limit`` ranks of a week, in the order of ``domain/practice/league.py``."""
     rows = await fetch(
         connection,
-        _RankRow,
+        _LeagueRankRow,
         "SELECT account.designation, week.is_agent, account.agent_name, week.profit_wei, week.sells,"  # noqa: S608
         " week.won, week.best_token, week.best_profit_wei FROM ("
         f"  SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}"
@@ -273,7 +273,7 @@ def _of(who: Who) -> str:
     return f"week.week_s = $1{tags[who]}"
 
 
-def _read_rank(row: _RankRow) -> LeagueRank:
+def _read_rank(row: _LeagueRankRow) -> LeagueRank:
     return LeagueRank(
         designation=row.designation,
         is_agent=row.is_agent,

@@ -156,7 +156,7 @@ def _read_purse(row: _PurseRow) -> PracticePurse:
 # --- positions -------------------------------------------------------------------------------------
 
 
-class _PositionRow(NamedTuple):
+class _PracticePositionRow(NamedTuple):
     token: bytes
     state: State
     held_raw: Decimal
@@ -175,7 +175,7 @@ async def open_positions(connection: Connection, account_id: int) -> list[Stored
     """The account's open positions, the oldest first."""
     rows = await fetch(
         connection,
-        _PositionRow,
+        _PracticePositionRow,
         "SELECT token, state, held_raw, cost_wei, decimals, slot_layout, slot_base, opened_at, bought_at, at,"
         " failed_at, stuck_at FROM accounts.practice_position WHERE account_id = $1 AND state = 'open'"
         " ORDER BY opened_at, token",
@@ -211,7 +211,7 @@ async def keep_position(connection: Connection, account_id: int, stored: StoredP
     )
 
 
-def _read_position(row: _PositionRow) -> StoredPosition:
+def _read_position(row: _PracticePositionRow) -> StoredPosition:
     slot = None
     if row.slot_layout is not None and row.slot_base is not None:
         slot = Slot(row.slot_layout, int(row.slot_base))
@@ -265,7 +265,7 @@ async def add_trade(
     )
 
 
-class _RecentRow(NamedTuple):
+class _RecentTradesRow(NamedTuple):
     bought: Decimal
     sold: Decimal
 
@@ -276,7 +276,7 @@ async def recent(
     """What was bought and sold of a token after ``since``, or at ``block_number`` or a later block."""
     row = await fetch_one(
         connection,
-        _RecentRow,
+        _RecentTradesRow,
         "SELECT coalesce(sum(eth_wei) FILTER (WHERE side = 'buy'), 0) AS bought,"
         " coalesce(sum(token_raw) FILTER (WHERE side = 'sell'), 0) AS sold"
         " FROM accounts.practice_trade WHERE account_id = $1 AND token = $2"
@@ -289,7 +289,7 @@ async def recent(
     return RecentTrades(int(row.bought), int(row.sold))
 
 
-class _TradeRow(NamedTuple):
+class _LedgerRow(NamedTuple):
     id: int
     side: Side
     token: bytes | None
@@ -312,7 +312,7 @@ async def trades(connection: Connection, account_id: int, limit: int) -> list[Ke
     """The account's last trades, the newest first."""
     rows = await fetch(
         connection,
-        _TradeRow,
+        _LedgerRow,
         "SELECT trade.id, trade.side, token, token.symbol, coalesce(position.decimals, 0) AS decimals,"
         " trade.token_raw, trade.eth_wei, trade.cost_wei, trade.profit_wei, trade.block_number,"
         " trade.block_hash, trade.venue, trade.made_at, trade.sells_back, trade.counted, trade.why_not"
@@ -335,7 +335,7 @@ class PracticeClosing:
     total_wei: int
 
 
-class _ClosingRow(NamedTuple):
+class _PracticeClosingRow(NamedTuple):
     made_at: datetime
     profit_wei: Decimal
     total_wei: Decimal
@@ -345,7 +345,7 @@ async def closings(connection: Connection, account_id: int, limit: int) -> list[
     """The account's last closings, the newest first."""
     rows = await fetch(
         connection,
-        _ClosingRow,
+        _PracticeClosingRow,
         "SELECT made_at, profit_wei, sum(profit_wei) OVER (ORDER BY id) AS total_wei"
         " FROM accounts.practice_trade WHERE account_id = $1 AND profit_wei IS NOT NULL"
         " ORDER BY id DESC LIMIT $2",
@@ -355,7 +355,7 @@ async def closings(connection: Connection, account_id: int, limit: int) -> list[
     return [PracticeClosing(row.made_at, int(row.profit_wei), int(row.total_wei)) for row in rows]
 
 
-def _read_trade(row: _TradeRow) -> KeptTrade:
+def _read_trade(row: _LedgerRow) -> KeptTrade:
     return KeptTrade(
         id=row.id,
         side=row.side,
@@ -376,12 +376,12 @@ def _read_trade(row: _TradeRow) -> KeptTrade:
     )
 
 
-class _WeekRow(NamedTuple):
+class _WeekResultRow(NamedTuple):
     profit: Decimal
     sells: int
 
 
-class _SymbolRow(NamedTuple):
+class _TokenSymbolRow(NamedTuple):
     token: bytes
     symbol: str | None
 
@@ -390,7 +390,7 @@ async def week(connection: Connection, account_id: int, since: datetime) -> Week
     """The result of the sells since ``since``."""
     row = await fetch_one(
         connection,
-        _WeekRow,
+        _WeekResultRow,
         "SELECT coalesce(sum(profit_wei), 0) AS profit, count(*) AS sells FROM accounts.practice_trade"
         " WHERE account_id = $1 AND side = 'sell' AND made_at >= $2",
         account_id,
@@ -403,7 +403,7 @@ async def symbols(connection: Connection, tokens: list[Address]) -> dict[Address
     """The symbols of those tokens that were read, untrusted text."""
     rows = await fetch(
         connection,
-        _SymbolRow,
+        _TokenSymbolRow,
         "SELECT token, symbol FROM facts.token WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )

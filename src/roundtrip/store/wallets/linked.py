@@ -65,17 +65,17 @@ class LinkedPeer:
     tokens: tuple[CoBoughtToken, ...]
 
 
-class _FamilyRow(NamedTuple):
+class _FundedCountRow(NamedTuple):
     id: int
     family: int
 
 
-class _FundedRow(NamedTuple):
+class _FundedNumberRow(NamedTuple):
     address: bytes
     funded_number: int
 
 
-class _TokensRow(NamedTuple):
+class _TokensTradedRow(NamedTuple):
     id: int
     tokens: int
 
@@ -106,7 +106,7 @@ async def families(connection: Connection, wallet_ids: Collection[int]) -> dict[
     """How many wallets each of these first sent eth; counted no further than one past an exchange's."""
     rows = await fetch(
         connection,
-        _FamilyRow,
+        _FundedCountRow,
         "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.origin WHERE funder_id = given.id"
         " LIMIT $2) AS counted) AS family FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
@@ -127,7 +127,7 @@ async def funded_numbers(connection: Connection, wallets: Collection[Address]) -
     missing where the index saw no plain transfer to it."""
     rows = await fetch(
         connection,
-        _FundedRow,
+        _FundedNumberRow,
         "SELECT address.address, origin.funded_number FROM facts.address AS address"
         " JOIN facts.origin AS origin ON origin.wallet_id = address.id"
         " WHERE address.address = ANY($1::bytea[]) AND origin.funder_id IS NOT NULL",
@@ -140,7 +140,7 @@ async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> 
     """How many tokens each of these has ever traded; counted up to ``MOST_COUNTED``."""
     rows = await fetch(
         connection,
-        _TokensRow,
+        _TokensTradedRow,
         "SELECT given.id, (SELECT count(*) FROM (SELECT FROM facts.position WHERE wallet_id = given.id"
         " LIMIT $2) AS counted) AS tokens FROM unnest($1::int[]) AS given (id)",
         list(wallet_ids),
@@ -149,7 +149,7 @@ async def tokens_traded(connection: Connection, wallet_ids: Collection[int]) -> 
     return {row.id: row.tokens for row in rows}
 
 
-class _BuyRow(NamedTuple):
+class _NewestBuyRow(NamedTuple):
     at_s: int
     block_number: int
     log_index: int
@@ -171,9 +171,9 @@ ORDER BY trade.at_s DESC, trade.block_number DESC, trade.log_index DESC
 async def newest_buys(connection: Connection, wallet_id: int, now_s: int) -> list[NewestBuy]:
     """The newest buy of each of up to ``MOST_TOKENS`` tokens, among the newest ``NEWEST_BUYS`` buys of the
     last ``LOOK_BACK_S`` before ``now_s``; the newest first."""
-    rows: list[_BuyRow] = []
+    rows: list[_NewestBuyRow] = []
     for back_s in _LOOK_BACKS_S:
-        rows = await fetch(connection, _BuyRow, _BUYS, wallet_id, now_s - back_s, NEWEST_BUYS)
+        rows = await fetch(connection, _NewestBuyRow, _BUYS, wallet_id, now_s - back_s, NEWEST_BUYS)
         if len(rows) == NEWEST_BUYS:
             break
     buys: dict[int, NewestBuy] = {}
@@ -227,7 +227,7 @@ SELECT trader_id, shared, weight_bps, nth, token_id, tx_hash, apart, others FROM
 """  # noqa: S608
 
 
-class _PeerRow(NamedTuple):
+class _LinkedPeerRow(NamedTuple):
     trader_id: int
     shared: int
     weight_bps: int
@@ -245,7 +245,7 @@ async def beside(
     the others with at least ``LEAST_SHARED`` tokens the ``MOST_BESIDE`` whose tokens weigh most."""
     rows = await fetch(
         connection,
-        _PeerRow,
+        _LinkedPeerRow,
         _BESIDE,
         wallet_id,
         [buy.token_id for buy in buys],

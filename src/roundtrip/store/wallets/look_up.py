@@ -74,7 +74,7 @@ _MOST_UNREAD = 200
 """Launches without a symbol that are read: some tokens have none however often they are read."""
 
 
-class _LaunchRow(NamedTuple):
+class _LaunchFoundRow(NamedTuple):
     token_id: int
     generation: int
     deployer_id: int
@@ -86,7 +86,7 @@ class _LaunchRow(NamedTuple):
     stands: LaunchedAs | None
 
 
-class _BearersRow(NamedTuple):
+class _SymbolBearersRow(NamedTuple):
     launched: int
     every: int
     newest_id: int | None
@@ -95,7 +95,7 @@ class _BearersRow(NamedTuple):
 
 async def launches_of(connection: Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
     """The launches of these tokens in their current state; a token without one is missing."""
-    rows = await fetch(connection, _LaunchRow, _LAUNCH, list(token_ids))
+    rows = await fetch(connection, _LaunchFoundRow, _LAUNCH, list(token_ids))
     return {
         row.token_id: LaunchFound(
             row.token_id,
@@ -126,5 +126,5 @@ async def has_unread(connection: Connection) -> bool:
 
 async def bearers(connection: Connection, symbol_key: str) -> Bearers:
     """The tokens that bear a symbol, normalised by ``names.symbol_key``."""
-    row = await fetch_one(connection, _BearersRow, _BEARERS, symbol_key)
+    row = await fetch_one(connection, _SymbolBearersRow, _BEARERS, symbol_key)
     return Bearers(row.launched, max(0, row.every - row.launched), row.newest_id, row.oldest_id)

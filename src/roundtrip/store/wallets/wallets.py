@@ -125,7 +125,7 @@ ORDER BY launched.block_number DESC, launched.log_index DESC
 """
 
 
-class _LaunchRow(NamedTuple):
+class _WalletLaunchRow(NamedTuple):
     token_id: int
     at_s: int
     generation: int
@@ -138,7 +138,7 @@ class _LaunchRow(NamedTuple):
 
 async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]:
     """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
-    rows = await fetch(connection, _LaunchRow, _LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
+    rows = await fetch(connection, _WalletLaunchRow, _LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
     return [
         WalletLaunch(
             row.token_id,
@@ -179,7 +179,7 @@ FROM (
 """
 
 
-class _TotalsRow(NamedTuple):
+class _TradeTotalsRow(NamedTuple):
     tokens: int
     buys: int
     sells: int
@@ -193,7 +193,7 @@ class _TotalsRow(NamedTuple):
 
 async def sum_trades(connection: Connection, wallet_id: int, since_s: int) -> TradeTotals:
     """The sums of its positions; ``since_s``: a token traded since then is recently traded."""
-    row = await fetch_one(connection, _TotalsRow, _TRADED, wallet_id, MOST_ROWS, since_s)
+    row = await fetch_one(connection, _TradeTotalsRow, _TRADED, wallet_id, MOST_ROWS, since_s)
     return TradeTotals(
         row.tokens,
         row.buys,
@@ -228,7 +228,7 @@ FROM newest
 """
 
 
-class _ClosingsRow(NamedTuple):
+class _WalletClosingsRow(NamedTuple):
     closed: int
     won: int
     spent_wei: Decimal
@@ -245,7 +245,7 @@ class _ClosingsRow(NamedTuple):
 
 async def closings(connection: Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
     """Its closings; those since ``since_s`` are recent."""
-    row = await fetch_one(connection, _ClosingsRow, _CLOSINGS, wallet_id, since_s, MOST_ROWS)
+    row = await fetch_one(connection, _WalletClosingsRow, _CLOSINGS, wallet_id, since_s, MOST_ROWS)
     return ClosingsSummary(
         WalletClosings(row.closed, row.won, int(row.spent_wei), int(row.got_wei), row.is_part),
         WalletClosings(
@@ -271,7 +271,7 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
 
 
-class _HeldRow(NamedTuple):
+class _OpenPositionRow(NamedTuple):
     token_id: int
     held_raw: Decimal
     cost_wei: Decimal
@@ -284,7 +284,7 @@ class _HeldRow(NamedTuple):
 
 async def list_held(connection: Connection, wallet_id: int) -> list[OpenPosition]:
     """Its positions with something left that cost most, among those of the ``MOST_ROWS`` newest tokens."""
-    rows = await fetch(connection, _HeldRow, _HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
+    rows = await fetch(connection, _OpenPositionRow, _HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
     return [
         OpenPosition(
             row.token_id,

@@ -61,7 +61,7 @@ class Rewinds:
     to: IndexedBlock
 
 
-class _CursorRow(NamedTuple):
+class _AlertCursorRow(NamedTuple):
     number: int
     at_s: int
     rewound: int
@@ -73,7 +73,7 @@ class _RewindRow(NamedTuple):
     last: int
 
 
-class _CountRow(NamedTuple):
+class _MinuteRow(NamedTuple):
     kind: Kind
     source_id: int
     minute: int
@@ -83,7 +83,7 @@ class _CountRow(NamedTuple):
     told: int
 
 
-class _UntoldRow(NamedTuple):
+class _UntoldMinuteRow(NamedTuple):
     kind: Kind
     source_id: int
     minute: int
@@ -100,7 +100,7 @@ async def take(connection: Connection) -> AlertCursor | None:
     """Locks the cursor until the transaction ends. None: another transaction holds it, or there is none."""
     row = await fetch_row(
         connection,
-        _CursorRow,
+        _AlertCursorRow,
         "SELECT number, at_s, rewound FROM accounts.alert_cursor FOR UPDATE SKIP LOCKED",
     )
     return None if row is None else AlertCursor(IndexedBlock(row.number, row.at_s), row.rewound)
@@ -210,7 +210,7 @@ async def minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[M
     """The counts of these minutes; a minute without one is missing."""
     rows = await fetch(
         connection,
-        _CountRow,
+        _MinuteRow,
         f"SELECT {_COUNT_COLUMNS} FROM accounts.alert_minute AS counted"  # noqa: S608
         " JOIN unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[])"
         " AS given (kind, source_id, minute, account_id) USING (kind, source_id, minute, account_id)",
@@ -242,7 +242,7 @@ async def take_minutes(connection: Connection, minute: int) -> dict[MinuteKey, M
     """Deletes the counts of that minute and of later ones, and returns them."""
     rows = await fetch(
         connection,
-        _CountRow,
+        _MinuteRow,
         f"DELETE FROM accounts.alert_minute AS counted WHERE minute >= $1 RETURNING {_COUNT_COLUMNS}",  # noqa: S608
         minute,
     )
@@ -266,7 +266,7 @@ async def untold(connection: Connection, before_minute: int, limit: int) -> list
     """Minutes before ``before_minute`` with unreported alerts, the earliest first."""
     rows = await fetch(
         connection,
-        _UntoldRow,
+        _UntoldMinuteRow,
         f"SELECT {_COUNT_COLUMNS},"  # noqa: S608
         " coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
         " AS name, follow.wallet, token.address AS token FROM ("
@@ -314,7 +314,7 @@ def _columns_of(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[i
     )
 
 
-def _read_counts(rows: Sequence[_CountRow | _UntoldRow]) -> dict[MinuteKey, MinuteCount]:
+def _read_counts(rows: Sequence[_MinuteRow | _UntoldMinuteRow]) -> dict[MinuteKey, MinuteCount]:
     return {
         MinuteKey(row.kind, row.source_id, row.minute, row.account_id): MinuteCount(
             row.raised, row.beyond, row.told

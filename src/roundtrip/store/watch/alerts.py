@@ -15,7 +15,7 @@ MOST_FORGOTTEN = 10_000
 MOST_COUNTED = 10_000
 
 
-class _AlertRow(NamedTuple):
+class _StoredAlertRow(NamedTuple):
     id: int
     account_id: int
     kind: Kind
@@ -105,7 +105,10 @@ _ALERT = (
 async def alerts(connection: Connection, ids: Collection[int]) -> list[Alert]:
     """The alerts of these ids that are still kept, by id, with their tokens' symbols."""
     rows = await fetch(
-        connection, _AlertRow, f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id", list(ids)
+        connection,
+        _StoredAlertRow,
+        f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id",
+        list(ids),
     )
     return [_read_alert(row) for row in rows]
 
@@ -117,7 +120,7 @@ async def newest(
     then, counted up to MOST_COUNTED + 1."""
     rows = await fetch(
         connection,
-        _AlertRow,
+        _StoredAlertRow,
         f"{_ALERT} WHERE alert.account_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
         account_id,
         since,
@@ -140,7 +143,7 @@ async def retract(connection: Connection, number: int, at_s: int, now: datetime)
     of its minute and of later ones. Returns them by id."""
     rows = await fetch(
         connection,
-        _AlertRow,
+        _StoredAlertRow,
         "WITH alert AS (UPDATE accounts.alert SET retracted_at = $3"  # noqa: S608
         " WHERE retracted_at IS NULL AND (block_number > $1 OR (more > 0 AND at_s >= $2)) RETURNING *)"
         f" SELECT {_ALERT_COLUMNS} FROM alert LEFT JOIN facts.token AS token ON token.token = alert.token"
@@ -169,7 +172,7 @@ async def forget(connection: Connection, before: datetime) -> bool:
     return f"DELETE {MOST_FORGOTTEN}" in (alerts_status, messages_status)
 
 
-def _read_alert(row: _AlertRow) -> Alert:
+def _read_alert(row: _StoredAlertRow) -> Alert:
     draft = Draft(
         account_id=row.account_id,
         kind=row.kind,

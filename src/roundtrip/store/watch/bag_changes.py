@@ -63,7 +63,7 @@ ORDER BY got.token_id DESC LIMIT $2
 """
 
 
-class _HeldRow(NamedTuple):
+class _BoughtTokenRow(NamedTuple):
     token_id: int
     held_raw: str
     cost_wei: str | None
@@ -72,7 +72,7 @@ class _HeldRow(NamedTuple):
     at_s: int
 
 
-class _GivenRow(NamedTuple):
+class _ReceivedTokenRow(NamedTuple):
     token_id: int
     number: int
     at_s: int
@@ -90,10 +90,10 @@ async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[
             row.number,
             row.at_s,
         )
-        for row in await fetch(connection, _HeldRow, _HELD, wallet_id, limit)
+        for row in await fetch(connection, _BoughtTokenRow, _HELD, wallet_id, limit)
     ]
     if len(tokens) < limit:
-        given = await fetch(connection, _GivenRow, _GIVEN, wallet_id, limit - len(tokens))
+        given = await fetch(connection, _ReceivedTokenRow, _GIVEN, wallet_id, limit - len(tokens))
         tokens += [BagToken(row.token_id, 0, None, None, row.number, row.at_s) for row in given]
     return tokens
 
@@ -125,7 +125,7 @@ CROSS JOIN LATERAL (
 """
 
 
-class _SoldRow(NamedTuple):
+class _DeployerSalesRow(NamedTuple):
     token_id: int
     deployer: bytes
     bought_raw: str
@@ -137,7 +137,7 @@ async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> 
     """By token, what its deployer has sold since it was bought. What he got other than by buying is unknown:
     it is taken to be at least what he sold."""
     sales: dict[int, DeployerSold] = {}
-    for row in await fetch(connection, _SoldRow, _SOLD, *_columns_of(bought)):
+    for row in await fetch(connection, _DeployerSalesRow, _SOLD, *_columns_of(bought)):
         all_raw, since_raw = int(row.all_raw), int(row.since_raw)
         had_raw = max(int(row.bought_raw), all_raw) - (all_raw - since_raw)
         sales[row.token_id] = DeployerSold(as_address(row.deployer), had_raw, since_raw)
@@ -177,7 +177,7 @@ CROSS JOIN LATERAL (
 """
 
 
-class _LeftRow(NamedTuple):
+class _LiquidityLeftRow(NamedTuple):
     token_id: int
     id: int
     changes: int
@@ -192,7 +192,7 @@ async def liquidity_left(
     first block; ``now_s``: the time of its last."""
     rows = await fetch(
         connection,
-        _LeftRow,
+        _LiquidityLeftRow,
         _LEFT,
         *_columns_of(bought),
         start_number,
@@ -236,7 +236,7 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 
 
-class _CheckRow(NamedTuple):
+class _BuyCheckRow(NamedTuple):
     token_id: int
     is_now: bool
     checked_at: datetime
@@ -252,7 +252,7 @@ async def checks(
     """By token: the newest check made at the buy or before it, and the newest of all."""
     at_buy: dict[int, StoredCheck] = {}
     newest: dict[int, StoredCheck] = {}
-    for row in await fetch(connection, _CheckRow, _AT_BUY_AND_NEWEST, *_columns_of(bought)):
+    for row in await fetch(connection, _BuyCheckRow, _AT_BUY_AND_NEWEST, *_columns_of(bought)):
         check = StoredCheck(
             row.checked_at, row.block_number, row.verdict_code, row.verdict_level, row.document
         )

@@ -77,13 +77,13 @@ CROSS JOIN LATERAL (
 """
 
 
-class _DrainRow(NamedTuple):
+class _DrainedPoolRow(NamedTuple):
     nth: int
     pool_id: int
     token_id: int
 
 
-class _PlaceRow(NamedTuple):
+class _PoolMoneyRow(NamedTuple):
     token_id: int
     minute_s: int
     id: int
@@ -106,7 +106,7 @@ async def weigh_drains(
         return weights
     drained = await fetch(
         connection,
-        _DrainRow,
+        _DrainedPoolRow,
         _POOLS,
         [spot.at_s for spot in spots],
         [spot.block_number for spot in spots],
@@ -120,7 +120,7 @@ async def weigh_drains(
     reader = await HappeningReader.of(connection, contracts)
     rows = await fetch(
         connection,
-        _PlaceRow,
+        _PoolMoneyRow,
         _PLACES,
         [token_id for token_id, _ in token_minutes],
         [minute_s for _, minute_s in token_minutes],

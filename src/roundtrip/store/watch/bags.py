@@ -30,7 +30,7 @@ class BagHolder(NamedTuple):
     token_number: int
 
 
-class _DeployerRow(NamedTuple):
+class _TokenDeployerRow(NamedTuple):
     token: bytes
     deployer: bytes
 
@@ -39,7 +39,7 @@ async def deployers(connection: Connection, tokens: Collection[Address]) -> dict
     """The deployer of each of these tokens that a launchpad launched."""
     rows = await fetch(
         connection,
-        _DeployerRow,
+        _TokenDeployerRow,
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.address AS token"
         " JOIN facts.launch AS launch ON launch.token_id = token.id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
@@ -71,7 +71,7 @@ CROSS JOIN LATERAL ({_LATER}) AS later
 """  # noqa: S608
 
 
-class _SoldRow(NamedTuple):
+class _SellerTotalRow(NamedTuple):
     nth: int
     sold_raw: str
 
@@ -79,7 +79,7 @@ class _SoldRow(NamedTuple):
 async def sold_up_to(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
     """For each sale, how much of the token its seller had sold in all up to and with it; None: not known."""
     totals: list[int | None] = [None] * len(sales)
-    for row in await fetch(connection, _SoldRow, _SOLD, *_columns_of(sales)):
+    for row in await fetch(connection, _SellerTotalRow, _SOLD, *_columns_of(sales)):
         totals[row.nth - 1] = int(row.sold_raw)
     return totals
 
@@ -158,7 +158,7 @@ WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND g
 """  # noqa: S608
 
 
-class _HoldingRow(NamedTuple):
+class _HeldAtRow(NamedTuple):
     nth: int
     token_id: int
     id: int
@@ -167,7 +167,7 @@ class _HoldingRow(NamedTuple):
     held_raw: str
 
 
-class _ChangeRow(NamedTuple):
+class _HoldingChangeRow(NamedTuple):
     nth: int
     id: int
     block_number: int
@@ -247,12 +247,12 @@ async def _read_ledgers(
     if first is _MOVED:
         # Passed as numbers: the planner assumes the worst of a subquery.
         wallet_ids = [await fetch_values(connection, int, _WALLETS, *given)]
-    for row in await fetch(connection, _HoldingRow, first, *given, *wallet_ids):
+    for row in await fetch(connection, _HeldAtRow, first, *given, *wallet_ids):
         ledger = ledgers[row.nth - 1]
         ledger.holders[row.id] = BagHolder(row.id, as_address(row.wallet), row.guarded_from, row.token_id)
         ledger.held_raw[row.id] = int(row.held_raw)
     if any(spot[:2] != last[:2] for _, spot, last in spans):
-        changes = await fetch(connection, _ChangeRow, since, *given, min(given[3]), max(given[4]))
+        changes = await fetch(connection, _HoldingChangeRow, since, *given, min(given[3]), max(given[4]))
         for change in sorted(changes, key=lambda change: (change.block_number, change.log_index)):
             # A trade counts from its own position, a transfer only after it.
             log_index = change.log_index + (since is _MOVES_SINCE)
@@ -342,7 +342,7 @@ async def held_by_accounts(connection: Connection) -> list[BagHolding]:
 # --- verdicts --------------------------------------------------------------------------------------
 
 
-class _StandingRow(NamedTuple):
+class _BagVerdictRow(NamedTuple):
     token: bytes
     level: str
     code: str
@@ -357,7 +357,7 @@ async def standings(connection: Connection, tokens: Collection[Address]) -> dict
     """The kept verdicts of these tokens; a token without one is missing."""
     rows = await fetch(
         connection,
-        _StandingRow,
+        _BagVerdictRow,
         "SELECT token, level, code, policy_version, seen_id, next_level, next_at, told_at"
         " FROM accounts.bag_verdict WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
@@ -401,7 +401,7 @@ CROSS JOIN LATERAL (
 """
 
 
-class _CheckRow(NamedTuple):
+class _TokenCheckRow(NamedTuple):
     token: bytes
     id: int
     checked_at: datetime
@@ -418,7 +418,7 @@ async def checks_after(
     verdict is not unknown."""
     rows = await fetch(
         connection,
-        _CheckRow,
+        _TokenCheckRow,
         _CHECKS,
         [as_bytes(token) for token in seen_ids],
         list(seen_ids.values()),
@@ -430,7 +430,7 @@ async def checks_after(
     return checks
 
 
-class _CheckTimeRow(NamedTuple):
+class _TokenCheckTimeRow(NamedTuple):
     token: bytes
     checked_at: datetime
 
@@ -442,7 +442,7 @@ async def checked_at(
     missing, and one whose check is later than ``now``, since our clock was put back."""
     rows = await fetch(
         connection,
-        _CheckTimeRow,
+        _TokenCheckTimeRow,
         "SELECT given.token, newest.checked_at FROM unnest($1::bytea[]) AS given (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = given.token"
         " ORDER BY id DESC LIMIT 1) AS newest",

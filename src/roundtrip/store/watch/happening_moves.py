@@ -87,7 +87,7 @@ _TRANSFER = (
 )
 
 
-class _MoveRow(NamedTuple):
+class _MovingRow(NamedTuple):
     at_s: int
     block_number: int
     log_index: int
@@ -123,7 +123,7 @@ async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter
         priced_to=arguments(span.to_s),
         priced_s=arguments(PRICED_WITHIN_S),
     )
-    rows = await reader.rows(_MoveRow, statement, arguments)
+    rows = await reader.rows(_MovingRow, statement, arguments)
     return page(rows, [_read_move(row) for row in rows], span)
 
 
@@ -207,7 +207,7 @@ def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilt
     return f"({chosen}) AS transfer", ""
 
 
-def _read_move(row: _MoveRow) -> Happening:
+def _read_move(row: _MovingRow) -> Happening:
     amount_raw, wei, micro_usd = int(row.amount_raw), optional_int(row.wei), row.micro_usd
     traded_raw = optional_int(row.token_raw)
     if traded_raw is not None:
@@ -261,7 +261,7 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 """
 
 
-class _DrainRow(NamedTuple):
+class _DrainingRow(NamedTuple):
     at_s: int
     block_number: int
     log_index: int
@@ -300,7 +300,7 @@ async def drains(
         to_s=arguments(span.to_s),
         changes=arguments(MOST_CHANGES),
     )
-    rows = await reader.rows(_DrainRow, statement, arguments)
+    rows = await reader.rows(_DrainingRow, statement, arguments)
     sums = [(as_address(row.quote), optional_int(row.quote_raw), spot_of(row)) for row in rows]
     worths = await reader.worths(sums)
     happenings = []

@@ -241,7 +241,7 @@ async def narrow_to_rule(connection: Connection, watch: Watch) -> RuleFilter | N
     return RuleFilter(wallets, token, pools, rule.over, least_raw)
 
 
-class _SupplyRow(NamedTuple):
+class _TokenSupplyRow(NamedTuple):
     launched: bool
     supply: str | None
 
@@ -249,7 +249,7 @@ class _SupplyRow(NamedTuple):
 async def _supply_of(connection: Connection, token: int) -> int | None:
     row = await fetch_row(
         connection,
-        _SupplyRow,
+        _TokenSupplyRow,
         "SELECT launch.token_id IS NOT NULL AS launched, told.supply_raw::text AS supply"
         " FROM facts.address AS address LEFT JOIN facts.launch AS launch ON launch.token_id = address.id"
         " LEFT JOIN facts.token AS told ON told.token = address.address WHERE address.id = $1",

@@ -28,7 +28,7 @@ PARTS = 96
 """The rows of a day are estimated from one of this many parts of it."""
 
 
-class _TradeRow(NamedTuple):
+class _TradingRow(NamedTuple):
     at_s: int
     block_number: int
     log_index: int
@@ -60,7 +60,7 @@ async def trades(
         chosen = _chosen_sql(
             arguments, span, where, _has_index(rule_filter) and await _is_few(reader, arguments, span, where)
         )
-    rows = await reader.rows(_TradeRow, _NAMED.format(chosen=chosen), arguments)
+    rows = await reader.rows(_TradingRow, _NAMED.format(chosen=chosen), arguments)
     happenings = [_read_trade(reader, row) for row in rows if row.in_money_from is not None]
     return page(rows, happenings, span)
 
@@ -193,7 +193,7 @@ async def _share_sql(
     return f"SELECT * FROM ({both}) AS trade WHERE {arguments.newest(span, 'trade')}"  # noqa: S608
 
 
-def _read_trade(reader: HappeningReader, row: _TradeRow) -> Happening:
+def _read_trade(reader: HappeningReader, row: _TradingRow) -> Happening:
     wei = optional_int(row.eth_wei)
     if wei is None and reader.is_eth(as_address(row.quote)):
         wei = int(row.quote_raw)
@@ -244,7 +244,7 @@ JOIN facts.address AS token ON token.id = chosen.token_id
 """
 
 
-class _LaunchRow(NamedTuple):
+class _LaunchingRow(NamedTuple):
     at_s: int
     block_number: int
     log_index: int
@@ -276,7 +276,7 @@ async def launches(reader: HappeningReader, span: FactSpan, rule_filter: RuleFil
         extra=extra,
         threshold=threshold,
     )
-    rows = await reader.rows(_LaunchRow, statement, arguments)
+    rows = await reader.rows(_LaunchingRow, statement, arguments)
     happenings = [
         Happening(
             "launching", spot_of(row), as_address(row.wallet), as_address(row.token), optional_int(row.wei),
@@ -305,7 +305,7 @@ WHERE step.step = 'pooled' AND {within}{extra} AND {newest}
 """
 
 
-class _GraduationRow(NamedTuple):
+class _GraduatingRow(NamedTuple):
     at_s: int
     block_number: int
     log_index: int
@@ -327,7 +327,7 @@ async def graduations(reader: HappeningReader, span: FactSpan, rule_filter: Rule
     statement = _GRADUATIONS.format(
         within=arguments.within(span, "step"), extra=extra, newest=arguments.newest(span, "step")
     )
-    rows = await reader.rows(_GraduationRow, statement, arguments)
+    rows = await reader.rows(_GraduatingRow, statement, arguments)
     sums = [(as_address(row.quote), optional_int(row.raised), spot_of(row)) for row in rows]
     worths = await reader.worths(sums)
     happenings = [

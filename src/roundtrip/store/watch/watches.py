@@ -91,7 +91,7 @@ class _RuleTextRow(NamedTuple):
     said: str
 
 
-class _RuleRow(NamedTuple):
+class _LiveRuleRow(NamedTuple):
     id: int
     who: WhoKind
     who_address: bytes | None
@@ -156,7 +156,7 @@ async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
     """An account's live rules, the oldest first."""
     rows = await fetch(
         connection,
-        _RuleRow,
+        _LiveRuleRow,
         "SELECT id, who, who_address, wallet, verb, unit, over_raw, token, hits, from_number, made_at"
         " FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id",
         account_id,
@@ -187,7 +187,7 @@ async def end_rule(connection: Connection, account_id: int, rule_id: int, now: d
     return status != "UPDATE 0"
 
 
-def _read_rule(who: WhoKind, verb: Verb, row: "_RuleRow | _ChangeRow") -> Rule:
+def _read_rule(who: WhoKind, verb: Verb, row: "_LiveRuleRow | _WatchChangeRow") -> Rule:
     over = None if row.unit is None or row.over_raw is None else Over(row.unit, int(row.over_raw))
     return Rule(Who(who, as_optional_address(row.who_address)), verb, over, as_optional_address(row.token))
 
@@ -195,7 +195,7 @@ def _read_rule(who: WhoKind, verb: Verb, row: "_RuleRow | _ChangeRow") -> Rule:
 # --- follows ---------------------------------------------------------------------------------------
 
 
-class _FollowRow(NamedTuple):
+class _LiveFollowRow(NamedTuple):
     id: int
     wallet: bytes
     name: str
@@ -220,7 +220,7 @@ async def add_follow(
     """Adds a follow and returns its id, or the id of the existing one, which gets the new name. ``head``: as
     of a rule. Raises TooManyWatches."""
     await _lock_account(connection, account_id)
-    live = await fetch(connection, _FollowRow, _FOLLOWS, account_id)
+    live = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
     for follow in live:
         if as_address(follow.wallet) == wallet:
             if follow.name != name:
@@ -252,7 +252,7 @@ async def _rename(connection: Connection, follow_id: int, name: str) -> None:
 
 async def follows_of(connection: Connection, account_id: int) -> list[KeptFollow]:
     """The wallets that an account follows, the oldest first."""
-    rows = await fetch(connection, _FollowRow, _FOLLOWS, account_id)
+    rows = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
     return [
         KeptFollow(row.id, as_address(row.wallet), row.name, row.from_number, row.made_at) for row in rows
     ]
@@ -300,7 +300,7 @@ ORDER BY change LIMIT $2
 MOST_CHANGES = 5_000
 
 
-class _ChangeRow(NamedTuple):
+class _WatchChangeRow(NamedTuple):
     kind: Literal["rule", "follow"]
     id: int
     account_id: int
@@ -321,10 +321,10 @@ async def changes_since(connection: Connection, number: int, limit: int = MOST_C
     """The first ``limit`` changes after the change of this number, in order; after 0: all live watches. No
     change up to the last of them is missing: of two changes the one with the lower number becomes visible
     first."""
-    return [_read_change(row) for row in await fetch(connection, _ChangeRow, _CHANGES, number, limit)]
+    return [_read_change(row) for row in await fetch(connection, _WatchChangeRow, _CHANGES, number, limit)]
 
 
-def _read_change(row: _ChangeRow) -> WatchChange:
+def _read_change(row: _WatchChangeRow) -> WatchChange:
     source = AlertSource(row.kind, row.id, row.account_id, row.name, row.from_number)
     rule = _read_rule(row.who, row.verb, row) if row.who is not None and row.verb is not None else None
     return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.ended_at is None)
@@ -339,7 +339,7 @@ async def turn_back(connection: Connection, undone: int, last: int) -> list[Watc
     for table, fields in (("rule", _RULE_FIELDS), ("follow", _FOLLOW_FIELDS)):
         rows = await fetch(
             connection,
-            _ChangeRow,
+            _WatchChangeRow,
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608
             "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2)"
             " WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound"
