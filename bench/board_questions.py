@@ -74,7 +74,7 @@ _HEAVY_SYMBOLS = "SELECT symbol FROM facts.token GROUP BY symbol ORDER BY count(
 
 async def sample(connection: Connection, chance: random.Random) -> Sample:
     """Draws whom to ask about."""
-    newest_s, last = await connection.fetchrow(
+    [(newest_s, last)] = await connection.fetch(
         "SELECT at_s, (SELECT max(wallet_id) FROM facts.origin) FROM facts.cursor"
     )
     traded = await connection.fetch(_TRADED, DRAWN, newest_s)

@@ -155,7 +155,7 @@ async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
             await prepare(connection)
         found = await sample(connection, random.Random(scale.seed))
         stands = await cursor.cursor(connection)
-        rows = await connection.fetchrow(
+        [row_counts] = await connection.fetch(
             "SELECT (SELECT reltuples FROM pg_class WHERE oid = 'facts.pool'::regclass) AS pools,"
             " (SELECT reltuples FROM pg_class WHERE oid = 'facts.origin'::regclass) AS wallets,"
             " (SELECT reltuples FROM pg_class WHERE oid = 'facts.position'::regclass) AS positions,"
@@ -165,7 +165,7 @@ async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
     finally:
         await connection.close()
     assert stands is not None
-    print(", ".join(f"{count:,.0f} {what}" for what, count in rows.items()))
+    print(", ".join(f"{count:,.0f} {what}" for what, count in row_counts.items()))
     async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=30) as pool:
         node, contracts = QuietNode(), ROBINHOOD.contracts
         heads = StillHeads(node, CHAIN_ID, contracts, book=VenueIndex(contracts), dialect=ANVIL)

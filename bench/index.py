@@ -53,7 +53,7 @@ async def sizes(dsn: str) -> None:
     connection = await asyncpg.connect(dsn)
     try:
         await connection.execute("VACUUM (ANALYZE) facts.trade")
-        fullest, total = await connection.fetchrow(
+        [(fullest, total)] = await connection.fetch(
             "SELECT inhrelid::regclass::text, pg_total_relation_size(inhrelid) FROM pg_inherits"
             " WHERE inhparent = 'facts.trade'::regclass ORDER BY 2 DESC LIMIT 1"
         )

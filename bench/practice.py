@@ -133,8 +133,8 @@ async def run(asked: argparse.Namespace) -> None:
         await admin.execute("DROP DATABASE IF EXISTS practice")
         await admin.execute("CREATE DATABASE practice")
         async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=120) as pool:
-            async with pool.acquire() as connection:
-                await migrate(connection)
+            async with pool.acquire() as pooled:
+                await migrate(pooled)
             await ask_the_league(pool, asked.accounts, asked.runs)
         await admin.execute("DROP DATABASE practice")
         await admin.execute("CREATE DATABASE practice")

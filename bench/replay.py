@@ -193,7 +193,7 @@ async def ask(dsn: str, scale: Scale, only: list[str]) -> None:
     connection = await asyncpg.connect(dsn, command_timeout=600)
     contracts = ROBINHOOD.contracts
     try:
-        row = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
+        [row] = await connection.fetch("SELECT number, at_s FROM facts.cursor")
         to, after_s = IndexedBlock(row["number"], row["at_s"]), scale.last_s - DAYS * DAY_S
         count, counted_s = 0, 0.0
         for _ in range(2):

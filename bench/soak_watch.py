@@ -122,7 +122,7 @@ class Watch:
         pages = await asyncio.gather(*(self._page(session, *one) for one in self.metrics.items()))
         # Any of those that serve tells of the whole; the last is the one that works.
         self._take(next((page for page in reversed(pages) if "roundtrip_index_block" in page), ""))
-        row = await connection.fetchrow(
+        [row] = await connection.fetch(
             "SELECT pg_database_size(current_database()) AS size,"
             " (SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()) AS connected"
         )

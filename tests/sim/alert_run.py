@@ -317,7 +317,7 @@ async def _compared(at_work: AlertRun, built: Built) -> None:
     contracts, outcome = contracts_from(built.contracts), at_work.outcome
     async with arena.connected(at_work.database) as connection:
         outcome.wrong += await amiss(connection, contracts, at_work.play.given_up, PARTS)
-        counts = await connection.fetchrow(
+        [counts] = await connection.fetch(
             "SELECT count(*) AS told, count(retracted_at) AS taken_back,"
             " count(*) FILTER (WHERE kind = 'bag_guard') AS guarded, ("
             "SELECT count(*) FROM accounts.alert AS gone JOIN accounts.alert AS live"

@@ -173,7 +173,7 @@ class Expected:
 
 async def expected(connection: Connection, contracts: Contracts, parts: AlertParts = PLAIN) -> Expected:
     """Without a cursor, an index or a cache."""
-    known = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
+    [known] = await connection.fetch("SELECT number, at_s FROM facts.cursor")
     last = IndexedBlock(known["number"], known["at_s"])
     found, counts = Expected(last_s=last.at_s), Counter[tuple[str, int, int, int]]()
     live, ever = OneByOne(), OneByOne()

@@ -105,7 +105,7 @@ class Leagued:
 
     async def keep(self, token: Address) -> None:
         """As the job of the winners does it."""
-        await fair_tokens.keep_found(self.connection, [await self.index.id_of(token)], NUMBER)
+        await fair_tokens.store_fair(self.connection, [await self.index.id_of(token)], NUMBER)
 
     async def opened(
         self, token: Address, at: str, number: int, kind: str = "amm_v3", tick_spacing: int = 60

@@ -84,7 +84,7 @@ async def caller(ctx: Context, url: str, person: Person | None = None) -> Caller
 
 async def a_launch(me: Caller) -> tuple[str, str, str]:
     """A token, its deployer and who sent the launch, by the index."""
-    row = await me.ctx.pool.fetchrow(
+    [row] = await me.ctx.pool.fetch(
         "SELECT token.address AS token, deployer.address AS deployer, sender.address AS sender"
         " FROM facts.launch AS launch JOIN facts.address AS token ON token.id = launch.token_id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"

@@ -95,7 +95,7 @@ async def test_an_account_may_be_an_agents_and_stays_one(shop: Context) -> None:
     again = await key_for(shop, person)
     assert tagged["mite"] == again["mite"]
     assert again["mite"]["agent"] is True
-    row = await shop.pool.fetchrow(
+    row, *_ = await shop.pool.fetch(
         "SELECT account.is_agent, account.agent_name, key.label FROM accounts.account AS account "
         "JOIN accounts.key AS key"
         " ON key.account_id = account.id WHERE account.wallet = $1 ORDER BY key.id",

@@ -263,7 +263,7 @@ async def test_a_token_is_checked_every_ten_minutes_and_the_job_wishes_for_itsel
     moved: Context, rows: Connection
 ) -> None:
     assert len(await boarded(moved, rows)) == 3
-    row = await rows.fetchrow("SELECT key, run_at, tries, last_error FROM jobs.job WHERE kind = 'boards'")
+    [row] = await rows.fetch("SELECT key, run_at, tries, last_error FROM jobs.job WHERE kind = 'boards'")
     assert (row["key"], row["tries"], row["last_error"]) == ("moving", 0, None)
     assert abs(row["run_at"].timestamp() - moved.now_s() - EVERY_S) < WAIT_S
     # Those that wait are not wished for again.

@@ -226,7 +226,7 @@ async def jobs_wished(ctx: Context) -> None:
 
 async def waits_s(ctx: Context) -> float:
     """In how long the job is run again, as of the test's beginning."""
-    row = await ctx.pool.fetchrow(
+    [row] = await ctx.pool.fetch(
         "SELECT kind, key, run_at, tries, claim FROM jobs.job WHERE kind = 'winners'"
     )
     assert (row["kind"], row["key"], row["tries"], row["claim"]) == ("winners", "facts", 0, None)

@@ -271,7 +271,7 @@ JOIN facts.address AS trader ON trader.id = trader_id WHERE token.address = $1 A
 async def slowly(pool: asyncpg.Pool) -> dict[Address, DeployerRecord | None]:
     """What is known of each launch's deployer, out of the raw rows."""
     rows = await pool.fetch(LAUNCHES)
-    traded = {row["token"]: await pool.fetchrow(TRADED, row["token"], row["deployer"]) for row in rows}
+    traded = {row["token"]: (await pool.fetch(TRADED, row["token"], row["deployer"]))[0] for row in rows}
     found: dict[Address, DeployerRecord | None] = {}
     for row in rows:
         own = [one for one in rows if one["deployer"] == row["deployer"] and one["generation"] == 2]

@@ -107,7 +107,7 @@ async def test_who_practises_has_a_purse_of_his_own_that_is_not_the_deployers(
     found = await alone.pool.fetch(of, [as_bytes(actor_address(name)) for name in CAST])
     purses = {row["funder_id"] for row in found}
     assert len(purses) == len(CAST)
-    deployer = await alone.pool.fetchrow(
+    [deployer] = await alone.pool.fetch(
         "SELECT launch.deployer_id, origin.funder_id FROM facts.launch AS launch"
         " JOIN facts.address AS token ON token.id = launch.token_id"
         " JOIN facts.origin AS origin ON origin.wallet_id = launch.deployer_id WHERE token.address = $1",

@@ -163,7 +163,7 @@ async def test_a_piece_that_is_cut_short_is_kept_as_far_as_it_goes(
     for _ in range(2):
         await other.work()
     assert await service.kept(held.token) == kept
-    row = await service.row.fetchrow("SELECT tries, claim, run_at FROM jobs.job")
+    [row] = await service.row.fetch("SELECT tries, claim, run_at FROM jobs.job")
     assert (row["tries"], row["claim"]) == (0, None)
     day_s = 86_400
     assert row["run_at"].timestamp() // day_s == other.ctx.now_s() // day_s + 1
@@ -194,7 +194,7 @@ async def test_where_the_job_fails_again_and_again_nobody_is_told_to_wait_for_it
     while waits_s <= 60:
         assert (await one.asked(held.token))["status"] == "reading"
         await one.work()
-        row = await service.row.fetchrow("SELECT run_at, failed_at FROM jobs.job")
+        [row] = await service.row.fetch("SELECT run_at, failed_at FROM jobs.job")
         assert row["failed_at"] is None
         waits_s = row["run_at"].timestamp() - one.ctx.now_s()
         if waits_s <= 60:

@@ -122,7 +122,7 @@ async def test_a_piece_that_fails_loses_nothing_that_was_kept(
     await work(ctx)
     reader.fails = [ServiceFull("busy", "Nothing can be kept just now.")]
     await work(ctx)
-    row = await clean.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
+    [row] = await clean.fetch("SELECT run_at, tries, last_error FROM jobs.job")
     assert (row["run_at"] - NOW, row["tries"]) == (timedelta(seconds=5), 1)
     assert row["last_error"] == "ServiceFull: Nothing can be kept just now."
     assert await kept(clean) == book(1)
@@ -142,7 +142,7 @@ async def test_where_a_days_budget_is_spent_it_waits_for_the_next_day_and_uses_n
     for _ in range(12):
         reader.fails = [ServiceFull(code, "Nothing is left for today.", told_s)]
         await work(ctx, later_s)
-        row = await clean.fetchrow("SELECT run_at, tries, failed_at, payload FROM jobs.job")
+        [row] = await clean.fetch("SELECT run_at, tries, failed_at, payload FROM jobs.job")
         waits_s = (row["run_at"] - NOW).total_seconds() - later_s
         assert (row["tries"], row["failed_at"], waits_s) == (0, None, told_s or day_s)
         assert row["payload"] == '{"why": "asked"}'
@@ -193,7 +193,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
     monkeypatch.setattr(book_reader, "go_on", stands)
     await jobs.enqueue(clean, "holders", TOKEN)
     waited: list[float] = []
-    while (row := await clean.fetchrow("SELECT * FROM jobs.job"))["failed_at"] is None:
+    while (row := (await clean.fetch("SELECT * FROM jobs.job"))[0])["failed_at"] is None:
         waited.append(max(row["run_at"].timestamp() - NOW_S, 0.0))
         assert len(waited) < 20
         await work(ctx, waited[-1])

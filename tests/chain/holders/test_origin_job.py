@@ -99,7 +99,7 @@ async def test_where_it_could_not_be_found_out_it_is_tried_three_days(
     assert await searched(asks, clean, EARLY, BLOCKS + 100) is None
     run_s = asks.now_s()
     for tries in (1, 2):
-        row = await clean.fetchrow("SELECT run_at, tries, failed_at FROM jobs.job")
+        [row] = await clean.fetch("SELECT run_at, tries, failed_at FROM jobs.job")
         waited_s, run_s = row["run_at"].timestamp() - run_s, row["run_at"].timestamp()
         assert (row["tries"], row["failed_at"], round(waited_s / DAY_S)) == (tries, None, 1)
         await work(replace(asks, now_s=partial(float, run_s)))

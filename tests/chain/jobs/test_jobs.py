@@ -123,7 +123,7 @@ async def test_a_node_behind_the_index_is_asked_again_later(
     await jobs.enqueue(clean, kind, built.tokens["plain"])
     await work(ctx)
     assert await clean.fetchval(_READ[kind]) is None
-    row = await clean.fetchrow("SELECT run_at, last_error FROM jobs.job")
+    [row] = await clean.fetch("SELECT run_at, last_error FROM jobs.job")
     assert row["last_error"] == "NotYet: the node is behind the index"
     rpc.call("evm_mine")
     await work(replace(ctx, now_s=lambda: row["run_at"].timestamp()))
@@ -138,7 +138,8 @@ async def told(ctx: Context, connection: Connection, token: str) -> asyncpg.Reco
     await jobs.enqueue(connection, "token", token)
     await work(ctx)
     assert await left(connection) == []
-    return await connection.fetchrow("SELECT * FROM facts.token WHERE token = $1", bytes.fromhex(token[2:]))
+    [row] = await connection.fetch("SELECT * FROM facts.token WHERE token = $1", bytes.fromhex(token[2:]))
+    return row
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ async def test_a_node_that_does_not_answer_writes_nothing(
             await jobs.enqueue(clean, "token", token)
             await work(asks)
             assert await clean.fetchval("SELECT count(*) FROM facts.token") == 0
-            row = await clean.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
+            [row] = await clean.fetch("SELECT run_at, tries, last_error FROM jobs.job")
             assert row["tries"] == 1
             assert ": The chain did not answer: " in row["last_error"]
             faulty.fault = None
@@ -313,7 +314,7 @@ async def test_days_that_are_no_longer_kept_are_dropped_by_the_chains_clock(
 
 
 async def _puts_itself_back(ctx: Context, connection: Connection) -> None:
-    row = await connection.fetchrow("SELECT key, run_at, tries FROM jobs.job WHERE kind = 'prune'")
+    [row] = await connection.fetch("SELECT key, run_at, tries FROM jobs.job WHERE kind = 'prune'")
     assert (row["key"], row["tries"]) == ("facts", 0)
     assert abs(row["run_at"].timestamp() - ctx.now_s() - DAY_S) < 60
 
@@ -337,7 +338,7 @@ async def test_a_table_in_use_is_pruned_later(ctx: Context, cut: Connection, dat
         await work(ctx)
     await reader.close()
     assert len(await partitions.days(cut, "facts.transfer")) == 31
-    row = await cut.fetchrow("SELECT run_at, last_error FROM jobs.job")
+    [row] = await cut.fetch("SELECT run_at, last_error FROM jobs.job")
     assert row["last_error"].startswith("LockNotAvailableError")
     await work(replace(ctx, now_s=lambda: row["run_at"].timestamp()))
     assert len(await partitions.days(cut, "facts.transfer")) == 8

@@ -130,9 +130,7 @@ async def test_a_token_can_be_flagged_once_it_counts(fair: Crowded) -> None:
         kept = await row(fair, await flagged(fair, account, kind))
         # What an ordinary buy really brings is what is held against it.
         assert (str(kept["held_raw"]), kept["state"]) == (received, "open")
-        control = await fair.ctx.pool.fetchrow(
-            "SELECT * FROM accounts.flag WHERE control_of = $1", kept["id"]
-        )
+        [control] = await fair.ctx.pool.fetch("SELECT * FROM accounts.flag WHERE control_of = $1", kept["id"])
         assert (control["token"], control["held_raw"]) == (kept["token"], kept["held_raw"])
     assert [one.kind for one in (await calls_of(fair)).waiting] == ["dead", "runs"]
 

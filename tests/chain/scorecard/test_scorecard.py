@@ -54,7 +54,8 @@ async def test_an_ok_is_right_when_a_plain_wallet_really_sells(scoring: Scoring)
     await scoring.ctx.pool.execute("UPDATE facts.score_cursor SET evidence_id = 0")
     for _ in range(2):
         await scoring.work()
-    assert dict(await scoring.ctx.pool.fetchrow("SELECT * FROM facts.score")) == before
+    [row] = await scoring.ctx.pool.fetch("SELECT * FROM facts.score")
+    assert dict(row) == before
     card = await scoring.card()
     assert (card.right, card.wrong, card.undecided, card.mistakes) == (1, 0, 0, [])
 

@@ -123,7 +123,7 @@ async def test_the_chains_machinery_and_other_contracts_are_linked_to_nobody(
 
 async def test_a_young_index_does_not_speak_of_thirty_days(indexed: Context) -> None:
     async with indexed.pool.acquire() as connection:
-        number, at_s = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
+        [(number, at_s)] = await connection.fetch("SELECT number, at_s FROM facts.cursor")
         await connection.execute("UPDATE facts.cursor SET start_number = $1", number)
         try:
             found = await asked(indexed, actor_address(SERIAL))

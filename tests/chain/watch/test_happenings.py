@@ -39,7 +39,7 @@ async def told(ground: Ground, after: int) -> list[Happening]:
     """What happened in the blocks after ``after``."""
     await ground.follow()
     async with connected(ground.url) as connection, connection.transaction():
-        row = await connection.fetchrow("SELECT number, at_s FROM facts.cursor")
+        [row] = await connection.fetch("SELECT number, at_s FROM facts.cursor")
         return await read_happenings(
             connection, ground.ctx.contracts, IndexedBlock(after, 0), IndexedBlock(row["number"], row["at_s"])
         )
@@ -58,7 +58,7 @@ async def test_of_the_built_chain_a_replay_counts_the_same(ground: Ground) -> No
     known = {one.verb for one in everything if one.eth_wei}
     assert {"buying", "graduating"} <= known
     async with connected(ground.url) as connection, connection.transaction():
-        row = await connection.fetchrow(
+        [row] = await connection.fetch(
             "SELECT number, at_s, (SELECT min(at_s) FROM facts.block) FROM facts.cursor"
         )
         to, first_s = IndexedBlock(row["number"], row["at_s"]), row["min"]

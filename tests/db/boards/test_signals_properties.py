@@ -402,7 +402,7 @@ async def agrees_of_a_later_start(
     ground: Ground, connection: Connection, chance: random.Random, seen: dict[str, int]
 ) -> None:
     """As if some of it were older than the index's first block."""
-    before, number = await connection.fetchrow("SELECT start_number, number FROM facts.cursor")
+    [(before, number)] = await connection.fetch("SELECT start_number, number FROM facts.cursor")
     later = chance.randint(before, number)
     await connection.execute("UPDATE facts.cursor SET start_number = $1", later)
     await agrees(ground, seen)

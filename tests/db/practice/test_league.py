@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from typing import cast
 
 import asyncpg
 import pytest
@@ -293,7 +294,7 @@ async def test_a_board_is_read_from_an_index_in_its_order(made: Leagued, who: ru
             explained.extend(row[0] for row in rows)
             return []
 
-    await league.board(Explaining(), WEEK_S, who, 100)
+    await league.board(cast(Connection, Explaining()), WEEK_S, who, 100)
     plan = "\n".join(explained)
     index = "league_board" if who == "all" else "league_board_of"
     assert f"Index Scan using {index} on league_week" in plan, plan

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from random import Random
+from typing import cast
 
 import asyncpg
 import pytest
@@ -132,7 +133,7 @@ async def test_a_million_holders_are_not_read_through(
         if analyzed:
             await connection.execute("ANALYZE facts.position")
         spied = Spy(connection)
-        assert len(await traders_holding(spied, 77, {BARRED}, SEEDS[1], 12)) == 12
+        assert len(await traders_holding(cast(Connection, spied), 77, {BARRED}, SEEDS[1], 12)) == 12
         lines = [row[0] for row in spied.plan]
         scans = [line for line in lines if ' on "position"' in line]
         assert len(scans) >= 4

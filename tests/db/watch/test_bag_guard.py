@@ -268,7 +268,7 @@ async def test_checks_for_what_happens_are_a_minute_apart(ground: Ground) -> Non
     )
     await ground.block(sells(DEV))
     await ground.read()
-    (run_at,) = await ground.index.fetchrow("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
+    [(run_at,)] = await ground.index.fetch("SELECT run_at FROM jobs.job WHERE kind = 'recheck'")
     assert run_at.timestamp() == ground.at_s + 40
 
 
@@ -442,13 +442,13 @@ async def test_many_happenings_are_told_as_each_alone(ground: Ground) -> None:
 
 async def test_a_step_asks_once_a_token(ground: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = list[int]()
-    real = bags._kept_by
+    real = bags._read_ledgers
 
     async def kept_by(connection: Connection, spans: Any, *statements: str) -> Any:
         asked.append(len(spans))
         return await real(connection, spans, *statements)
 
-    monkeypatch.setattr(bags, "_kept_by", kept_by)
+    monkeypatch.setattr(bags, "_read_ledgers", kept_by)
     await ground.block(buys(ALICE))
     await ground.block(*(sells(DEV) for _ in range(10)))
     await ground.read()

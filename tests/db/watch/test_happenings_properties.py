@@ -291,7 +291,7 @@ async def test_a_replay_hits_what_would_have_been_hit(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(happenings, "MOST_COUNTED", most)
         patch.setattr(happening_trades, "FEW", most)
-        patch.setattr(happening_moves, "DEAR_WEI", 10**17 if seed % 2 else 0)
+        patch.setattr(happening_moves, "VALUABLE_WEI", 10**17 if seed % 2 else 0)
         patch.setattr(happening_trades, "LARGE_WEI", 10**17 if seed % 2 else 0)
         async with index.transaction():
             everything = await read_happenings(index, NETWORK, BEGIN, to)
@@ -313,7 +313,7 @@ async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> Non
     async with index.transaction():
         everything = await read_happenings(index, NETWORK, BEGIN, to)
         reader = await happening_rows.HappeningReader.of(index, NETWORK)
-        span = happening_rows.FactSpan(0, to.at_s, -1, to.number, most=100_000)
+        span = happening_rows.FactSpan(0, to.at_s, -1, to.number, limit=100_000)
         start = await index.fetchval("SELECT start_number FROM facts.cursor")
         for _ in range(20 if everything else 0):
             watch = a_rule(chance, everything)
@@ -322,9 +322,9 @@ async def test_narrowing_leaves_out_nothing(index: Connection, seed: int) -> Non
             if narrow is None:
                 assert not hits, watch
                 continue
-            page = await happenings._page(reader, span, narrow, watch, start)
-            assert hits <= set(page.found), watch
-            assert set(page.found) <= set(everything), watch
+            page = await happenings._read_page(reader, span, narrow, watch, start)
+            assert hits <= set(page.happenings), watch
+            assert set(page.happenings) <= set(everything), watch
 
 
 async def test_who_takes_what_others_put_in_meanwhile_takes_all(index: Connection) -> None:

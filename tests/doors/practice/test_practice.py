@@ -180,7 +180,7 @@ async def test_what_failed_may_be_tried_again(me: Caller, built: Built) -> None:
 
 async def test_keys_are_kept_as_hashes_only(me: Caller, built: Built) -> None:
     await buy(me, built).text("a-very-own-name")
-    row = await me.ctx.pool.fetchrow(
+    [row] = await me.ctx.pool.fetch(
         "SELECT * FROM accounts.practice_repeat WHERE account_id = $1", me.account_id
     )
     assert "a-very-own-name" not in repr(dict(row))

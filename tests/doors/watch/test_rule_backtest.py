@@ -80,7 +80,7 @@ def hit(number: int, token: str, **more: Any) -> Happening:
 
 
 async def place(me: Caller) -> IndexedBlock:
-    row = await me.ctx.pool.fetchrow("SELECT number, at_s FROM facts.cursor")
+    [row] = await me.ctx.pool.fetch("SELECT number, at_s FROM facts.cursor")
     return IndexedBlock(row["number"], row["at_s"])
 
 
@@ -157,7 +157,7 @@ async def test_whom_the_replay_is_about(me: Caller, tape: Tape) -> None:
 
 async def test_a_chain_that_is_followed_for_less_than_seven_days(me: Caller, tape: Tape) -> None:
     to = await place(me)
-    start, after_s = await me.ctx.pool.fetchrow(
+    [(start, after_s)] = await me.ctx.pool.fetch(
         "SELECT number, at_s FROM facts.block WHERE at_s > $1 ORDER BY number LIMIT 1", to.at_s - INBOX_S // 2
     )
     await me.ctx.pool.execute("UPDATE facts.cursor SET start_number = $1, older_number = $1", start)
@@ -201,7 +201,7 @@ async def test_its_statements_end_though_nobody_waits_for_them(me: Caller, tape:
 
 async def test_without_an_index_it_is_busy(me: Caller, tape: Tape) -> None:
     async with me.ctx.pool.acquire() as connection:
-        row = await connection.fetchrow("DELETE FROM facts.cursor RETURNING *")
+        [row] = await connection.fetch("DELETE FROM facts.cursor RETURNING *")
         try:
             error = await me.error("test_rule", rule="any buying")
             refused = await me.error("create_rule", rule=f"deployer:{STRANGER} selling")
@@ -237,7 +237,7 @@ async def test_what_the_local_chain_has_is_told(me: Caller, rule: str, counted: 
 
 
 async def test_a_followed_wallets_buys_are_its_own(me: Caller) -> None:
-    trader = await me.ctx.pool.fetchrow(
+    [trader] = await me.ctx.pool.fetch(
         "SELECT address.address, count(*) FROM facts.trade JOIN facts.address ON address.id = trader_id"
         " WHERE buys AND at_s > $1 GROUP BY address.address ORDER BY count(*) LIMIT 1",
         (await place(me)).at_s - INBOX_S,

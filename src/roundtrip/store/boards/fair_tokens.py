@@ -1,18 +1,18 @@
-"""Which tokens are fair, and who is kin of whom, in SQL: as ``domain/market/winners.py`` says."""
+"""SQL for which tokens are fair and which wallets are kin, as ``domain/market/winners.py`` defines them."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_row, read
 
 LOOKED_AT = 60
-"""Three times as many as a fair token needs: of a token with ten thousand buyers only these are read."""
+"""Buyers of a token that are read first: three times as many as a fair token needs."""
 
 
 def began_sql(token_id: str) -> str:
-    """When a token began, NULL where that is not known; its launch is joined as ``launch``."""
+    """The time when a token began, NULL where it is not known; the launch is joined as ``launch``."""
     return f"""
     coalesce(launch.at_s, (
         SELECT min(pool.at_s) FROM facts.pool AS pool
@@ -22,7 +22,7 @@ def began_sql(token_id: str) -> str:
 
 
 def pays_many(funder_id: str, most_funded: str) -> str:
-    """Whether somebody, or nobody, is an exchange."""
+    """Whether a funder, possibly NULL, is an exchange."""
     return f"""
     (SELECT count(*) FROM (
          SELECT FROM facts.origin AS paid WHERE paid.funder_id = {funder_id} LIMIT {most_funded}::int + 1
@@ -31,8 +31,8 @@ def pays_many(funder_id: str, most_funded: str) -> str:
 
 
 def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str) -> str:
-    """``Wallets.is_kin``. ``own``: the wallet's row of facts.origin, or columns of its names; ``his``: a row
-    with deployer_id, paid_by and paid_s; any of it may be NULL. ``by_exchange``: whether paid_by is one."""
+    """``WalletOrigins.is_kin``. ``own``: the wallet's row of facts.origin, or columns of its names; ``his``:
+    a row with deployer_id, paid_by and paid_s; each may be NULL. ``by_exchange``: whether paid_by is one."""
     return f"""
     (({wallet_id} = {his}.deployer_id OR {own}.funder_id = {his}.deployer_id OR {wallet_id} = {his}.paid_by
       OR ({own}.funder_id = {his}.paid_by AND (NOT {by_exchange}
@@ -41,8 +41,8 @@ def is_kin(wallet_id: str, own: str, his: str, *, by_exchange: str, young_s: str
 
 
 def _fair_sql(among: str) -> str:
-    """Those of ``among`` (token_id) that are fair. $1 at_s, $2 young_s, $3 least_buyers, $4 most_funded, $5
-    how many buyers to look at (NULL: all), $6 of tokens with so many positions at least."""
+    """The tokens of ``among`` (token_id) that are fair. $1 at_s, $2 young_s, $3 least_buyers, $4 most_funded,
+    $5 buyers to read (NULL: all), $6 least positions of a token."""
     kin = is_kin(
         "buyer.wallet_id", "buyer", "buyer", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$2"
     )
@@ -56,7 +56,7 @@ WITH token AS MATERIALIZED ({among}
 ), unsure AS MATERIALIZED (
     SELECT old.*, his.funder_id AS paid_by, his.funded_s AS paid_s
     FROM old LEFT JOIN facts.origin AS his ON his.wallet_id = old.deployer_id
-    -- Out of an index alone: most tokens never have so many positions.
+    -- By an index-only scan: most tokens never have that many positions.
     WHERE (SELECT count(*) FROM (
               SELECT FROM facts.position AS position WHERE position.token_id = old.token_id LIMIT $6::int
           ) AS few) >= $6::int
@@ -76,7 +76,7 @@ WITH token AS MATERIALIZED ({among}
 SELECT buyer.token_id FROM buyer LEFT JOIN exchange ON exchange.funder_id = buyer.funder_id
 WHERE NOT {kin}
 GROUP BY buyer.token_id
--- 0 is nobody's number: all of those who may be one.
+-- 0 is no wallet's number: it stands for all wallets that may be one person.
 HAVING count(DISTINCT CASE
     WHEN buyer.first_s <= buyer.at_s - $2::int
         AND (buyer.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN buyer.wallet_id
@@ -94,7 +94,11 @@ _FOUND_CLOSED = _fair_sql("""
 _FOUND_ONE = _fair_sql("SELECT $7::int AS token_id")
 
 
-async def found_closed(
+class _FairTokenRow(NamedTuple):
+    token_id: int
+
+
+async def find_fair_closed(
     connection: Connection,
     from_s: int,
     at_s: int,
@@ -102,15 +106,16 @@ async def found_closed(
     looked_at: int = LOOKED_AT,
     timeout_s: float | None = None,
 ) -> list[int]:
-    """Tokens that were closed after ``from_s``, are fair at ``at_s`` and not kept as such. ``looked_at``: so
-    many buyers of a token first; nothing found depends on it. ``timeout_s``: of each of two statements."""
-    found: list[int] = []
-    # Of a crowd a few tell that it is one; only where they do not all are looked at.
-    for most, least in _rounds(fairness, looked_at):
-        rules = _rules(at_s, fairness)
-        rows = await connection.fetch(_FOUND_CLOSED, *rules, most, least, from_s, found, timeout=timeout_s)
-        found += [row["token_id"] for row in rows]
-    return found
+    """Tokens closed after ``from_s`` that are fair at ``at_s`` and not kept as fair. ``looked_at``: buyers of
+    a token that are read first; the result does not depend on it. ``timeout_s``: of each of two
+    statements."""
+    token_ids: list[int] = []
+    # A few buyers are enough for most tokens; all are read only where they are not.
+    for limit, least_positions in _rounds(fairness, looked_at):
+        arguments = *_fairness_arguments(at_s, fairness), limit, least_positions, from_s, token_ids
+        records = await connection.fetch(_FOUND_CLOSED, *arguments, timeout=timeout_s)
+        token_ids += [row.token_id for row in read(records, _FairTokenRow)]
+    return token_ids
 
 
 async def is_fair(
@@ -121,26 +126,26 @@ async def is_fair(
     looked_at: int = LOOKED_AT,
     timeout_s: float | None = None,
 ) -> bool:
-    """Whether one token is, by what the index knows now and whatever is kept of it. ``timeout_s``: of each of
-    two statements."""
-    for most, least in _rounds(fairness, looked_at):
-        rules = _rules(at_s, fairness)
-        if await connection.fetch(_FOUND_ONE, *rules, most, least, token_id, timeout=timeout_s):
+    """Whether one token is fair, by what the index knows now, whether or not it is kept as fair.
+    ``timeout_s``: of each of two statements."""
+    for limit, least_positions in _rounds(fairness, looked_at):
+        arguments = *_fairness_arguments(at_s, fairness), limit, least_positions, token_id
+        if await connection.fetch(_FOUND_ONE, *arguments, timeout=timeout_s):
             return True
     return False
 
 
 def _rounds(fairness: Fairness, looked_at: int) -> tuple[tuple[int | None, int], ...]:
-    """How many buyers to look at, of tokens with how many positions."""
+    """Rounds of a search: how many buyers to read, of tokens with at least how many positions."""
     return (looked_at, fairness.least_buyers), (None, looked_at + 1)
 
 
-def _rules(at_s: int, fairness: Fairness) -> tuple[int, int, int, int]:
+def _fairness_arguments(at_s: int, fairness: Fairness) -> tuple[int, int, int, int]:
     return at_s, fairness.young_s, fairness.least_buyers, fairness.most_funded
 
 
-async def keep_found(connection: Connection, token_ids: list[int], block_number: int) -> None:
-    """Found to be fair by that block, which is known to be there still."""
+async def store_fair(connection: Connection, token_ids: list[int], block_number: int) -> None:
+    """Stores tokens as fair as of a block that is known to be on the chain."""
     await connection.execute(
         "INSERT INTO facts.fair_token (token_id, block_number) SELECT token_id, $2 FROM unnest($1::int[])"
         " AS found (token_id) ON CONFLICT DO NOTHING",
@@ -152,11 +157,10 @@ async def keep_found(connection: Connection, token_ids: list[int], block_number:
 # --- one token and one wallet ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFairness:
-    """A token beside a wallet. ``begun_s``: when it was launched, or had its first pool with money; None: not
-    known. ``fair_from``: the block by which it was found to be fair and kept; None: it was not. ``is_kin``:
-    of its deployer, as far as is known."""
+class TokenFairness(NamedTuple):
+    """A token beside a wallet. ``begun_s``: the time of its launch, or of its first pool with money; None:
+    not known. ``fair_from``: the block as of which it is stored as fair; None: it is not. ``is_kin``: the
+    wallet is kin of the token's deployer, as far as is known."""
 
     token_id: int
     begun_s: int | None
@@ -185,8 +189,13 @@ LEFT JOIN facts.origin AS own ON own.wallet_id = me.id
 async def read_fairness(
     connection: Connection, token: Address, wallet: Address, fairness: Fairness = FAIRNESS
 ) -> TokenFairness | None:
-    """What the index knows of them; None: the token stands in no fact."""
-    row = await connection.fetchrow(
-        _SEEN, as_bytes(token), as_bytes(wallet), fairness.most_funded, fairness.young_s
+    """What the index knows of a token and a wallet; None: the token occurs in no fact."""
+    return await fetch_row(
+        connection,
+        TokenFairness,
+        _SEEN,
+        as_bytes(token),
+        as_bytes(wallet),
+        fairness.most_funded,
+        fairness.young_s,
     )
-    return None if row is None else TokenFairness(**dict(row))

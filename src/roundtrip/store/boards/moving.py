@@ -1,26 +1,25 @@
 """Money that goes into tokens and out of them, in a span of the chain's time.
 
-A trade counts by its worth in eth: what it was worth then, or what was paid where that was eth or weth. Those
-of which it is not known do not count at all.
-"""
+A trade counts by its worth in eth at its time, or by what was paid where that was eth or weth. Trades whose
+worth is not known do not count."""
 
 from collections.abc import Collection
 from datetime import datetime
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
+from roundtrip.domain.base.venue import VenueKind
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness, WalletOrigin, WalletOrigins
 from roundtrip.domain.market.moving import CheckedLevel, MoneyFlow
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, optional_int
 from roundtrip.venues.base import Contracts
 
 MOST_FLOWS = 1000
-"""Of the tokens that had a crowd those with most money."""
+"""Tokens that ``flows`` returns, those with the most money."""
 
-# Each pool is looked up once, not once a trade. LIMIT 1 keeps that a look-up by the key: taken for a join,
-# all the pools that there are would be read for a few thousand.
+# Each pool is looked up once, not once per trade. LIMIT 1 keeps that a look-up by the key: a join would read
+# all pools for a few thousand.
 _FLOWS = """
 WITH seen AS MATERIALIZED (
     SELECT pool_id, trader_id, buys, eth_wei, quote_raw, micro_usd FROM facts.trade
@@ -61,7 +60,7 @@ WITH seen AS MATERIALIZED (
 )
 SELECT most.token_id, token.address, launch.at_s AS launched_s, opened_s, kind,
     in_wei::text, out_wei::text, in_micro_usd::text, buys, sells, buyers, sellers,
-    newest.verdict_code, newest.verdict_level, newest.checked_at,
+    newest.verdict_code AS newest_code, newest.verdict_level AS newest_level, newest.checked_at AS newest_at,
     deep.verdict_code AS deep_code, deep.verdict_level AS deep_level, deep.checked_at AS deep_at,
     decided.verdict_code AS decided_code, decided.verdict_level AS decided_level,
     decided.checked_at AS decided_at
@@ -101,7 +100,39 @@ UNION ALL SELECT funder_id, first_s, his, funded_s, paid FROM known
 """
 
 Window = tuple[int, int]
-"""After the first second, up to and with the second, since 1970."""
+"""Seconds since 1970: after the first, up to the second, which is included."""
+
+
+class _MoneyFlowRow(NamedTuple):
+    token_id: int
+    address: bytes
+    launched_s: int | None
+    opened_s: int
+    kind: VenueKind
+    in_wei: str
+    out_wei: str
+    in_micro_usd: str | None
+    buys: int
+    sells: int
+    buyers: list[int]
+    sellers: int
+    newest_code: str | None
+    newest_level: str | None
+    newest_at: datetime | None
+    deep_code: str | None
+    deep_level: str | None
+    deep_at: datetime | None
+    decided_code: str | None
+    decided_level: str | None
+    decided_at: datetime | None
+
+
+class _WalletOriginRow(NamedTuple):
+    wallet_id: int
+    first_s: int | None
+    funder_id: int | None
+    funded_s: int | None
+    paid: int | None
 
 
 async def flows(
@@ -109,52 +140,54 @@ async def flows(
     window: Window,
     contracts: Contracts,
     least_buyers: int,
-    most: int = MOST_FLOWS,
+    limit: int = MOST_FLOWS,
 ) -> list[MoneyFlow]:
-    """Tokens into which more came than went out, by at least so many wallets; in no order. ``most``: only so
-    many, those with most money."""
-    rows = await connection.fetch(_FLOWS, *window, _in_eth(contracts), least_buyers, most)
-    return [_flow(row) for row in rows]
+    """Tokens with more money in than out, bought by at least ``least_buyers`` wallets, in no order.
+    ``limit``: at most so many, those with the most money."""
+    rows = await fetch(connection, _MoneyFlowRow, _FLOWS, *window, _in_eth(contracts), least_buyers, limit)
+    return [_read_flow(row) for row in rows]
 
 
 async def purses_of(
     connection: Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
 ) -> WalletOrigins[int]:
-    """What is known of these wallets and of who funded them. How many those funded is counted no further than
-    is needed to tell an exchange."""
-    rows = await connection.fetch(_ORIGINS, list(wallet_ids), fairness.most_funded)
-    origins, funded = {}, {}
+    """The origins of these wallets and of their funders. A funder's wallets are counted no further than is
+    needed to identify an exchange."""
+    rows = await fetch(connection, _WalletOriginRow, _ORIGINS, list(wallet_ids), fairness.most_funded)
+    origins: dict[int, WalletOrigin[int]] = {}
+    funded: dict[int, int] = {}
     for row in rows:
-        if row["first_s"] is not None:
-            origins[row["wallet_id"]] = WalletOrigin(row["first_s"], row["funder_id"], row["funded_s"])
-        if row["paid"] is not None:
-            funded[row["wallet_id"]] = row["paid"]
+        if row.first_s is not None:
+            origins[row.wallet_id] = WalletOrigin(row.first_s, row.funder_id, row.funded_s)
+        if row.paid is not None:
+            funded[row.wallet_id] = row.paid
     return WalletOrigins(origins, funded, fairness)
 
 
-def _flow(row: asyncpg.Record) -> MoneyFlow:
-    usd = row["in_micro_usd"]
+def _read_flow(row: _MoneyFlowRow) -> MoneyFlow:
     return MoneyFlow(
-        row["token_id"],
-        as_address(row["address"]),
-        row["launched_s"],
-        row["opened_s"],
-        row["kind"],
-        int(row["in_wei"]),
-        int(row["out_wei"]),
-        None if usd is None else int(usd),
-        row["buys"],
-        row["sells"],
-        tuple(row["buyers"]),
-        row["sellers"],
-        _as_checked(row["verdict_code"], row["verdict_level"], row["checked_at"]),
-        _as_checked(row["deep_code"], row["deep_level"], row["deep_at"]),
-        _as_checked(row["decided_code"], row["decided_level"], row["decided_at"]),
+        row.token_id,
+        as_address(row.address),
+        row.launched_s,
+        row.opened_s,
+        row.kind,
+        int(row.in_wei),
+        int(row.out_wei),
+        optional_int(row.in_micro_usd),
+        row.buys,
+        row.sells,
+        tuple(row.buyers),
+        row.sellers,
+        _as_checked(row.newest_code, row.newest_level, row.newest_at),
+        _as_checked(row.deep_code, row.deep_level, row.deep_at),
+        _as_checked(row.decided_code, row.decided_level, row.decided_at),
     )
 
 
-def _as_checked(code: str | None, level: str, at: datetime) -> CheckedLevel | None:
-    return None if code is None else CheckedLevel(code, level, at.timestamp())
+def _as_checked(code: str | None, level: str | None, at: datetime | None) -> CheckedLevel | None:
+    if code is None or level is None or at is None:
+        return None
+    return CheckedLevel(code, level, at.timestamp())
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:

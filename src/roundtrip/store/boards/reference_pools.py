@@ -1,12 +1,13 @@
-"""Where a token is traded, and which of those places are not one person's to make."""
+"""The places where a token is traded, and which of them one person alone could not have made."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.domain.base.venue import VenueKind
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.server.hex import as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_one, fetch_optional, fetch_value, fetch_values
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.launchpad_pool import KIND as LAUNCHED_INTO
 from roundtrip.venues.launchpad_pool import USUAL_FEE_PIPS, USUAL_TICK_SPACING
@@ -19,7 +20,7 @@ _MOST_OWN = 4
 
 @dataclass(frozen=True, slots=True)
 class PoolUse:
-    """A pool or curve, and when it was opened. ``at``: its address, or a v4 pool's id."""
+    """A pool or curve, and when it was opened. ``at``: its address, or the id of a v4 pool."""
 
     pool_id: int
     at: str
@@ -30,41 +31,56 @@ class PoolUse:
 
 @dataclass(frozen=True, slots=True)
 class PoolAge:
-    """By which second a place has to be a day old, and where the index stands."""
+    """``at_s``: the time at which a place has to be a day old; ``newest_s``: of the index's last block."""
 
     at_s: int
     newest_s: int
 
 
+class _PoolUseRow(NamedTuple):
+    id: int
+    at: bytes
+    kind: VenueKind
+    block_number: int
+    at_s: int
+
+
 async def most_used(
     connection: Connection, token_id: int, newest_s: int, contracts: Contracts
 ) -> PoolUse | None:
-    """Where it was traded most within a day; None: nowhere."""
-    own = await connection.fetch(
+    """The place where the token was traded most within a day; None: it was not traded."""
+    own_ids = await fetch_values(
+        connection,
+        int,
         "SELECT id FROM facts.pool WHERE token_id = $1 AND kind = $2 ORDER BY id LIMIT $3",
         token_id,
         LAUNCHED_INTO,
         _MOST_OWN,
     )
-    graduated = await connection.fetch(f"SELECT pool.id {_GRADUATED}", token_id, *_USUAL)
-    # Beside its oldest pools: before a launch graduates anybody may have opened as many of those as he likes.
-    asked = [(token_id, row["id"]) for row in (*own, *graduated)] or [(token_id, -1)]
-    traded = (await turnovers(connection, asked, newest_s, await in_eth(connection, contracts)))[token_id]
+    graduated_ids = await fetch_values(connection, int, f"SELECT pool.id {_GRADUATED}", token_id, *_USUAL)
+    # In addition to its oldest pools: before a launch graduates, anyone can open any number of those.
+    pools = [(token_id, pool_id) for pool_id in (*own_ids, *graduated_ids)] or [(token_id, -1)]
+    traded = (await turnovers(connection, pools, newest_s, await in_eth(connection, contracts)))[token_id]
     used = [
         (turnover.wei, turnover.trades, pool_id) for pool_id, turnover in traded.items() if turnover.trades
     ]
     if not used:
         return None
-    row = await connection.fetchrow("SELECT * FROM facts.pool WHERE id = $1", max(used)[-1])
-    return PoolUse(row["id"], as_text(row["at"]), row["kind"], row["block_number"], row["at_s"])
+    row = await fetch_one(
+        connection,
+        _PoolUseRow,
+        "SELECT id, at, kind, block_number, at_s FROM facts.pool WHERE id = $1",
+        max(used)[-1],
+    )
+    return PoolUse(row.id, as_text(row.at), row.kind, row.block_number, row.at_s)
 
 
 async def in_eth(connection: Connection, contracts: Contracts) -> list[int]:
-    """Quotes that are eth themselves."""
+    """The numbers of the quotes that are eth."""
     return list((await ids_of(connection, (ZERO_ADDRESS, contracts.weth))).values())
 
 
-# Of one launch there is one pool with the launchpad's hook, its quote and the usual key, whoever opened it.
+# A launch has one pool with the launchpad's hook, its quote and the usual key, no matter who opened it.
 _GRADUATED = f"""
 FROM facts.launch AS launch JOIN facts.pool AS pool ON pool.token_id = launch.token_id
     AND pool.quote_id = launch.quote_id AND pool.kind = '{LAUNCHED_INTO}'
@@ -77,41 +93,46 @@ _USUAL = USUAL_FEE_PIPS, USUAL_TICK_SPACING
 
 
 async def is_own(connection: Connection, token_id: int, at: str) -> bool:
-    """Whether it is the curve or the pool that the token was launched on, or the one its curve became."""
-    found: bool = await connection.fetchval(
+    """Whether ``at`` is the curve or pool that the token was launched on, or the pool that its curve
+    became."""
+    return await fetch_value(
+        connection,
+        bool,
         "SELECT EXISTS (SELECT FROM facts.launch WHERE token_id = $1 AND at = $4)"  # noqa: S608
         f" OR EXISTS (SELECT {_GRADUATED} AND pool.at = $4)",
         token_id,
         *_USUAL,
         as_bytes(at),
     )
-    return found
 
 
 async def is_common(
     connection: Connection, token_id: int, at: str | None, when: PoolAge, contracts: Contracts
 ) -> bool:
-    """Whether a place is the launch's own; or a day old, and where the token was traded most within a day."""
+    """Whether a place is the launch's own, or is a day old and the one where the token was traded most that
+    day."""
     if at is None:
         return False
     if await is_own(connection, token_id, at):
         return True
-    most = await most_used(connection, token_id, when.newest_s, contracts)
-    return most is not None and most.at == at.lower() and most.at_s <= when.at_s - _DAY_S
+    pool = await most_used(connection, token_id, when.newest_s, contracts)
+    return pool is not None and pool.at == at.lower() and pool.at_s <= when.at_s - _DAY_S
 
 
 async def common(connection: Connection, token_id: int, newest_s: int, contracts: Contracts) -> str | None:
-    """Where it was traded most within a day; None: nowhere, or in a place that is no such."""
-    most = await most_used(connection, token_id, newest_s, contracts)
-    if most is None:
+    """The place where it was traded most within a day, if ``is_common``; otherwise None."""
+    pool = await most_used(connection, token_id, newest_s, contracts)
+    if pool is None:
         return None
-    is_old = most.at_s <= newest_s - _DAY_S
-    return most.at if is_old or await is_own(connection, token_id, most.at) else None
+    is_old = pool.at_s <= newest_s - _DAY_S
+    return pool.at if is_old or await is_own(connection, token_id, pool.at) else None
 
 
 async def current_place(connection: Connection, token_id: int, at: str) -> str | None:
-    """What that place is by now: a curve that became a pool is that pool; None: which one is not known."""
-    has_become: bool = await connection.fetchval(
+    """What the place is now: a curve that became a pool is that pool; None: it is not known which one."""
+    has_become = await fetch_value(
+        connection,
+        bool,
         "SELECT EXISTS (SELECT FROM facts.launch AS launch JOIN facts.launch_step AS step"
         " ON step.token_id = launch.token_id AND step.step = 'pooled'"
         " WHERE launch.token_id = $1 AND launch.at = $2)",
@@ -120,5 +141,5 @@ async def current_place(connection: Connection, token_id: int, at: str) -> str |
     )
     if not has_become:
         return at
-    became = await connection.fetchval(f"SELECT pool.at {_GRADUATED}", token_id, *_USUAL)
-    return None if became is None else as_text(became)
+    pool = await fetch_optional(connection, bytes, f"SELECT pool.at {_GRADUATED}", token_id, *_USUAL)
+    return None if pool is None else as_text(pool)

@@ -1,35 +1,36 @@
-"""What happened to launches since a moment, summed a wallet and token, each with its largest transaction."""
+"""What wallets did to launches since a moment: sums per wallet and token, each with its largest
+transaction."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.venue import LAUNCHPAD_POOLS
 from roundtrip.domain.market.signals import Turnover
 from roundtrip.store.server.hex import as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, optional_int
 
 MOST_DEEDS = 700
-"""So many of each kind are looked at, those of most worth and share; and as many of a kind that cannot be
-measured: however many of those there are, they push out none that can."""
+"""Deeds of each kind that are read, those of most worth and share; and as many of a kind that cannot be
+measured, so that those displace none that can."""
 MOST_LEFT = 30
-"""So many of those whose worth is known, the largest, and so many of the others, the newest."""
+"""Withdrawals that are read: the largest of known worth, and as many of unknown worth, the newest."""
 MOST_LAUNCHERS = 50
-"""So many are looked at, the newest."""
+"""Launchers that are read, the newest."""
 MOST_CHANGES = 2_000
-"""Of a pool with more changes of liquidity it is not told what share one of them was."""
+"""The share of a change is unknown in a pool with more liquidity changes than this."""
 LIQUIDITY_KEPT_S = 89 * 86_400
-"""Of a pool that is older not every change is kept."""
+"""Not every change is kept of a pool that is older."""
 TRADED_WITHIN_S = 86_400
-"""A pool is weighed by what was traded in it for so long."""
+"""A pool is weighed by what was traded in it within this time."""
 MOST_PLACES, MOST_TRADES = 30, 1_000
-"""Beside so many of the token's oldest pools, and by so many trades of each: enough to tell which matter."""
+"""Oldest pools of a token that are compared, and trades of each that are read: enough to tell which
+matter."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainSpot:
-    """Where on the chain it was seen."""
+    """A position on the chain."""
 
     tx_hash: str
     block_number: int
@@ -39,7 +40,7 @@ class ChainSpot:
 
 @dataclass(frozen=True, slots=True)
 class SignalDeed:
-    """Who did what to which token: sold, moved or burned."""
+    """A wallet sold, moved or burned a token."""
 
     what: str
     token_id: int
@@ -48,7 +49,7 @@ class SignalDeed:
 
 @dataclass(frozen=True, slots=True)
 class DeedSum:
-    """How much it was. ``eth_wei`` None: what some of it brought is not known."""
+    """The amounts of a deed. ``eth_wei`` None: what some of it brought is not known."""
 
     doing: SignalDeed
     token_raw: int
@@ -58,7 +59,7 @@ class DeedSum:
 
 @dataclass(frozen=True, slots=True)
 class TracedDeed:
-    """The largest transaction of it; to how many it went, and to whom most of it."""
+    """The largest transaction of a deed, the number of recipients, and the one that received most."""
 
     evidence: ChainSpot
     recipients: int
@@ -91,23 +92,32 @@ WHERE place <= $4
 
 
 async def plan(connection: Connection) -> None:
-    """Has what is asked in this transaction planned for what it asks of: a plan for anything reads all days
-    that there are, and helpers take longer to begin than the work does."""
+    """Has the statements of this transaction planned for their arguments, without parallel workers: a generic
+    plan reads all stored days, and workers take longer to start than the statements run."""
     await connection.execute(
         "SELECT set_config('plan_cache_mode', 'force_custom_plan', true),"
         " set_config('max_parallel_workers_per_gather', '0', true)"
     )
 
 
+class _DeedRow(NamedTuple):
+    what: str
+    token_id: int
+    wallet_id: int
+    token_raw: str
+    eth_wei: str | None
+    supply_raw: str | None
+
+
 async def deeds(connection: Connection, after_s: int, least_bps: int, least_wei: int) -> list[DeedSum]:
-    """Those that are so much of the supply or of eth, and those of which nobody knows; in no order."""
-    rows = await connection.fetch(_DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
+    """The deeds of at least so much of the supply or of eth, and those of unknown size; in no order."""
+    rows = await fetch(connection, _DeedRow, _DEEDS, after_s, least_bps, str(least_wei), MOST_DEEDS)
     return [
         DeedSum(
-            SignalDeed(row["what"], row["token_id"], row["wallet_id"]),
-            int(row["token_raw"]),
-            _maybe(row["eth_wei"]),
-            _maybe(row["supply_raw"]),
+            SignalDeed(row.what, row.token_id, row.wallet_id),
+            int(row.token_raw),
+            optional_int(row.eth_wei),
+            optional_int(row.supply_raw),
         )
         for row in rows
     ]
@@ -136,24 +146,48 @@ FROM largest JOIN most USING (what, token_id, wallet_id)
 """
 
 
+class _TracedDeedRow(NamedTuple):
+    what: str
+    token_id: int
+    wallet_id: int
+    tx_hash: bytes
+    block_number: int
+    log_index: int
+    at_s: int
+    other_id: int | None
+    recipients: int
+    most_raw: str
+
+
 async def trace_doings(
     connection: Connection, after_s: int, doings: Collection[SignalDeed]
 ) -> dict[SignalDeed, TracedDeed]:
-    """Where since then these were done, and to whom."""
-    given = [[getattr(one, name) for one in doings] for name in ("what", "token_id", "wallet_id")]
+    """The largest transaction and the recipients of each of these deeds, since ``after_s``."""
+    rows = await fetch(
+        connection,
+        _TracedDeedRow,
+        _TRACED,
+        after_s,
+        [doing.what for doing in doings],
+        [doing.token_id for doing in doings],
+        [doing.wallet_id for doing in doings],
+    )
     return {
-        SignalDeed(row["what"], row["token_id"], row["wallet_id"]): TracedDeed(
-            _evidence(row), row["recipients"], row["other_id"], int(row["most_raw"])
+        SignalDeed(row.what, row.token_id, row.wallet_id): TracedDeed(
+            ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
+            row.recipients,
+            row.other_id,
+            int(row.most_raw),
         )
-        for row in await connection.fetch(_TRACED, after_s, *given)
+        for row in rows
     }
 
 
 @dataclass(frozen=True, slots=True)
 class PoolWithdrawal:
-    """What a wallet took out of a pool and did not put back. ``is_own``: it is the pool that the launch made.
-    ``token_raw``, ``quote_raw`` None: the pool's logs do not tell. ``weight``, ``before``: of liquidity by
-    the width of its range, what was taken and what lay there before; None: not known."""
+    """What a wallet took out of a pool and did not put back. ``is_own``: the launch made the pool.
+    ``token_raw``, ``quote_raw`` None: the pool's logs do not say. ``weight``, ``before``: liquidity by the
+    width of its range, what was taken and what was there before; None: not known."""
 
     pool_id: int
     is_own: bool
@@ -219,6 +253,22 @@ CROSS JOIN LATERAL (
 """
 
 
+class _WithdrawalRow(NamedTuple):
+    pool_id: int
+    is_own: bool
+    token_id: int
+    quote_id: int
+    wallet_id: int
+    token_raw: str | None
+    quote_raw: str | None
+    weight: str
+    tx_hash: bytes
+    block_number: int
+    log_index: int
+    at_s: int
+    before: str | None
+
+
 async def liquidity_left(
     connection: Connection,
     after_s: int,
@@ -227,27 +277,41 @@ async def liquidity_left(
     most_ticks: int,
     wei_each: Mapping[int, float],
 ) -> list[PoolWithdrawal]:
-    """What was taken out of launched tokens' pools since, in no order: from where a wallet first took out
-    more in a block than it put in. ``start_number``: the index's first block; of an older pool not every
-    change is known. ``most_ticks``: wider ranges count no more. ``wei_each``: what a base unit of each quote
-    is worth, to find the largest. Where that is not known a pool without a trade for a day does not count."""
-    kept_s, traded_s = now_s - LIQUIDITY_KEPT_S, now_s - TRADED_WITHIN_S
-    given = after_s, most_ticks, start_number, kept_s, MOST_LEFT, MOST_CHANGES
-    prices = list(wei_each), list(wei_each.values())
+    """What was taken out of the pools of launched tokens since ``after_s``, in no order: from the first block
+    in which a wallet took out more than it put in. ``start_number``: the index's first block; not every
+    change is known of an older pool. ``most_ticks``: wider ranges count no more. ``wei_each``: the worth of a
+    base unit of each quote, to find the largest. Where that is not known, a pool without a trade for a day
+    does not count."""
+    rows = await fetch(
+        connection,
+        _WithdrawalRow,
+        _LEFT,
+        after_s,
+        most_ticks,
+        start_number,
+        now_s - LIQUIDITY_KEPT_S,
+        MOST_LEFT,
+        MOST_CHANGES,
+        list(wei_each),
+        list(wei_each.values()),
+        now_s - TRADED_WITHIN_S,
+        now_s,
+        [*LAUNCHPAD_POOLS],
+    )
     return [
         PoolWithdrawal(
-            row["pool_id"],
-            row["is_own"],
-            row["token_id"],
-            row["quote_id"],
-            row["wallet_id"],
-            _maybe(row["token_raw"]),
-            _maybe(row["quote_raw"]),
-            int(row["weight"]),
-            _maybe(row["before"]),
-            _evidence(row),
+            row.pool_id,
+            row.is_own,
+            row.token_id,
+            row.quote_id,
+            row.wallet_id,
+            optional_int(row.token_raw),
+            optional_int(row.quote_raw),
+            int(row.weight),
+            optional_int(row.before),
+            ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
         )
-        for row in await connection.fetch(_LEFT, *given, *prices, traded_s, now_s, [*LAUNCHPAD_POOLS])
+        for row in rows
     ]
 
 
@@ -269,25 +333,43 @@ SELECT token_id, id AS pool_id, traded.* FROM place CROSS JOIN LATERAL (
 """
 
 
+class _TurnoverRow(NamedTuple):
+    token_id: int
+    pool_id: int
+    trades: int
+    wei: str
+
+
 async def turnovers(
     connection: Connection,
     pools: Collection[tuple[int, int]],
     now_s: int,
     in_eth: Collection[int],
 ) -> dict[int, dict[int, Turnover]]:
-    """What was traded within a day in these pools, given as token and pool, and in the tokens' other ones: by
-    token, then by pool. ``in_eth``: quotes that are eth themselves."""
-    tokens, ids = {token_id for token_id, _ in pools}, [pool_id for _, pool_id in pools]
-    given = now_s - TRADED_WITHIN_S, now_s, MOST_PLACES, MOST_TRADES, list(in_eth)
-    found: dict[int, dict[int, Turnover]] = {token_id: {} for token_id in tokens}
-    for row in await connection.fetch(_TURNOVERS, list(tokens), ids, *given):
-        found[row["token_id"]][row["pool_id"]] = Turnover(row["trades"], int(row["wei"]))
-    return found
+    """What was traded within a day in these pools, given as token and pool, and in the tokens' oldest ones:
+    by token, then by pool. ``in_eth``: quotes that are eth."""
+    token_ids, pool_ids = {token_id for token_id, _ in pools}, [pool_id for _, pool_id in pools]
+    rows = await fetch(
+        connection,
+        _TurnoverRow,
+        _TURNOVERS,
+        list(token_ids),
+        pool_ids,
+        now_s - TRADED_WITHIN_S,
+        now_s,
+        MOST_PLACES,
+        MOST_TRADES,
+        list(in_eth),
+    )
+    by_token: dict[int, dict[int, Turnover]] = {token_id: {} for token_id in token_ids}
+    for row in rows:
+        by_token[row.token_id][row.pool_id] = Turnover(row.trades, int(row.wei))
+    return by_token
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchedAgain:
-    """A wallet's newest launch, and how many it made since then."""
+    """A wallet's newest launch, and how many it has made in the span."""
 
     token_id: int
     deployer_id: int
@@ -296,7 +378,7 @@ class LaunchedAgain:
 
 
 _LAUNCHERS = """
-SELECT * FROM (
+SELECT deployer_id, token_id, tx_hash, block_number, log_index, at_s, launches FROM (
     SELECT DISTINCT ON (deployer_id) deployer_id, token_id, tx_hash, block_number, log_index, at_s,
         count(*) OVER (PARTITION BY deployer_id) AS launches
     FROM facts.launch WHERE at_s > $1 AND generation <> 1
@@ -305,17 +387,26 @@ SELECT * FROM (
 """
 
 
+class _LauncherRow(NamedTuple):
+    deployer_id: int
+    token_id: int
+    tx_hash: bytes
+    block_number: int
+    log_index: int
+    at_s: int
+    launches: int
+
+
 async def launchers(connection: Connection, after_s: int) -> list[LaunchedAgain]:
-    """Who launched since, the newest first. Launches into a pool have no record and are left out."""
-    rows = await connection.fetch(_LAUNCHERS, after_s, MOST_LAUNCHERS)
+    """The wallets that launched since ``after_s``, the newest first. Launches into a pool have no record and
+    are left out."""
+    rows = await fetch(connection, _LauncherRow, _LAUNCHERS, after_s, MOST_LAUNCHERS)
     return [
-        LaunchedAgain(row["token_id"], row["deployer_id"], row["launches"], _evidence(row)) for row in rows
+        LaunchedAgain(
+            row.token_id,
+            row.deployer_id,
+            row.launches,
+            ChainSpot(as_text(row.tx_hash), row.block_number, row.log_index, row.at_s),
+        )
+        for row in rows
     ]
-
-
-def _maybe(text: str | None) -> int | None:
-    return None if text is None else int(text)
-
-
-def _evidence(row: asyncpg.Record) -> ChainSpot:
-    return ChainSpot(as_text(row["tx_hash"]), row["block_number"], row["log_index"], row["at_s"])

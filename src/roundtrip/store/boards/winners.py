@@ -1,32 +1,31 @@
-"""Boards of winners: counted out of closings as ``domain/market/winners.py`` says, and kept whole."""
+"""Boards of winners, counted from closings as ``domain/market/winners.py`` defines, and stored whole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.domain.market.winners import MOST_WINNERS, SPANS
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_row, fetch_value, read
 
-from .fair_tokens import LOOKED_AT, began_sql, found_closed, is_kin, keep_found, pays_many
+from .fair_tokens import LOOKED_AT, began_sql, find_fair_closed, is_kin, pays_many, store_fair
 
 COUNTING_S = 600.0
-"""How long the database may take for a statement, to count the longest span for the first time. The same
-again takes less, since which tokens are fair is kept."""
+"""Timeout of a statement that counts the longest span for the first time. Later counts take less, since fair
+tokens are stored."""
 KEEPING_S = 60.0
-"""How long to wait for the cursor: as long as the sync writes a batch."""
+"""Timeout of the wait for the cursor, which the sync holds while it writes a batch."""
 _WORK_MEM = "32MB"
-"""For each sort and hash of a count; what does not fit goes to disk."""
+"""Memory of each sort and hash of a count; larger ones spill to disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankedClosings:
-    """One rank: the wallet, its closings of the span summed up, and the one with the most profit."""
+    """One rank: the wallet, the sums of its closings in the span, and the closing with the most profit."""
 
     wallet_id: int
     wallet: Address
@@ -42,8 +41,8 @@ class RankedClosings:
 
 @dataclass(frozen=True, slots=True)
 class WinnersBoard:
-    """The winners of a span up to a block, first rank first. ``found``: tokens that were seen to be fair by
-    it, and were not known to be."""
+    """The winners of a span up to a block, first rank first. ``found``: tokens that this count found to be
+    fair and that are not stored as fair."""
 
     span: str
     block_number: int
@@ -52,10 +51,9 @@ class WinnersBoard:
     found: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ClosingTotals:
-    """What there is in a span of time, fair or not: closings, their tokens, and of these the young ones and
-    those known to be fair. ``first_s``: of the oldest block that is kept, near where the index begins."""
+class ClosingTotals(NamedTuple):
+    """The closings in a span of time, fair or not; their tokens, and how many of these are young and how many
+    are stored as fair. ``first_s``: the time of the oldest stored block, near where the index begins."""
 
     closings: int
     tokens: int
@@ -120,6 +118,34 @@ LEFT JOIN facts.fair_token AS fair ON fair.token_id = closed.token_id
 """  # noqa: S608
 
 
+class _WinnerRow(NamedTuple):
+    wallet_id: int
+    address: bytes
+    profit_wei: Decimal
+    spent_wei: Decimal
+    closed: int
+    won: int
+    best_token_id: int
+    best_spent_wei: Decimal
+    best_got_wei: Decimal
+    best_s: int
+
+
+class _CursorStateRow(NamedTuple):
+    hash: bytes
+    rewinds: int
+
+
+class _BoardBlockRow(NamedTuple):
+    block_number: int
+    at_s: int
+
+
+class _SpanBlockRow(NamedTuple):
+    span: str
+    block_number: int
+
+
 async def count_board(
     connection: Connection,
     span: str,
@@ -128,34 +154,37 @@ async def count_board(
     timeout_s: float = COUNTING_S,
     looked_at: int = LOOKED_AT,
 ) -> WinnersBoard:
-    """The board of a span up to ``at``, where the cursor stands. In a transaction that sees one state;
-    nothing is written and no row is locked. ``timeout_s``: of each of three statements.
-    ``looked_at``: so many buyers of a token first; the board does not depend on it."""
-    # The plan for a day is not the plan for a year, and their statements are the same.
+    """Counts the board of a span up to ``at``, where the cursor is. Call it in a transaction that sees one
+    snapshot; it writes nothing and locks no row. ``timeout_s``: of each of three statements. ``looked_at``:
+    buyers of a token that are read first; the board does not depend on it."""
+    # A day and a year need different plans for the same statement.
     await connection.execute(
         f"SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '{_WORK_MEM}'"
     )
     seconds = SPANS[span]
     from_s = -1 if seconds is None else at.timestamp_s - seconds
-    fair = await found_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
-    rows = await connection.fetch(
-        _RANKED, from_s, fair, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
+    fair_ids = await find_fair_closed(connection, from_s, at.timestamp_s, fairness, looked_at, timeout_s)
+    records = await connection.fetch(
+        _RANKED, from_s, fair_ids, fairness.most_funded, MOST_WINNERS, fairness.young_s, timeout=timeout_s
     )
-    return WinnersBoard(span, at.number, at.timestamp_s, _ranks(rows), tuple(sorted(fair)))
+    ranks = _read_ranks(read(records, _WinnerRow))
+    return WinnersBoard(span, at.number, at.timestamp_s, ranks, tuple(sorted(fair_ids)))
 
 
 async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) -> bool:
-    """Puts a board that was counted where the cursor stood ``counted_at`` in the place of the one before, in
-    the caller's transaction, which is to end at once: from here on the sync waits for it. False, and nothing
-    is written: blocks were taken away since, and its own is not known to be there still, so it is to be
-    counted again."""
+    """Stores a board that was counted where the cursor was at ``counted_at``, in place of the one before. The
+    caller commits its transaction at once: the sync waits for it. False, and nothing is written: blocks were
+    rewound since, and the board's own block may be gone, so that it has to be counted again."""
     at = counted_at.block
-    # A reorganisation takes away what was counted above it: not before this is there, nor unseen by it.
-    stands = await connection.fetchrow("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
-    if stands is None:
+    # The lock holds off a reorganisation, which deletes what was counted above it, until the board is stored.
+    records = await connection.fetch("SELECT hash, rewinds FROM facts.cursor FOR SHARE", timeout=KEEPING_S)
+    cursor_rows = read(records, _CursorStateRow)
+    if not cursor_rows:
         return False
-    still_there = stands["rewinds"] == counted_at.rewinds or stands["hash"] == as_bytes(at.hash)
-    if not still_there and not await connection.fetchval(
+    still_there = cursor_rows[0].rewinds == counted_at.rewinds or cursor_rows[0].hash == as_bytes(at.hash)
+    if not still_there and not await fetch_value(
+        connection,
+        bool,
         "SELECT EXISTS (SELECT FROM facts.block WHERE number = $1 AND hash = $2)",
         at.number,
         as_bytes(at.hash),
@@ -174,50 +203,57 @@ async def keep(connection: Connection, board: WinnersBoard, counted_at: Cursor) 
         board.block_number,
         board.at_s,
     )
-    await keep_found(connection, list(board.found), board.block_number)
+    await store_fair(connection, list(board.found), board.block_number)
     return True
 
 
-async def load_board(connection: Connection, span: str, most: int = MOST_WINNERS) -> WinnersBoard | None:
-    """The first ``most`` ranks as they were last counted; None: they were not, or a reorganisation took them
-    away."""
-    stands = await connection.fetchrow(
-        "SELECT block_number, at_s FROM facts.winners_counted WHERE span = $1", span
+async def load_board(connection: Connection, span: str, limit: int = MOST_WINNERS) -> WinnersBoard | None:
+    """The first ``limit`` ranks of the stored board; None: none is stored, or a reorganisation deleted it."""
+    counted = await fetch_row(
+        connection,
+        _BoardBlockRow,
+        "SELECT block_number, at_s FROM facts.winners_counted WHERE span = $1",
+        span,
     )
-    if stands is None:
+    if counted is None:
         return None
-    rows = await connection.fetch(
-        "SELECT winner.*, address.address FROM facts.winner AS winner"
-        " JOIN facts.address AS address ON address.id = winner.wallet_id"
+    rows = await fetch(
+        connection,
+        _WinnerRow,
+        "SELECT winner.wallet_id, address.address, winner.profit_wei, winner.spent_wei, winner.closed,"
+        " winner.won, winner.best_token_id, winner.best_spent_wei, winner.best_got_wei, winner.best_s"
+        " FROM facts.winner AS winner JOIN facts.address AS address ON address.id = winner.wallet_id"
         " WHERE winner.span = $1 AND winner.rank <= $2 ORDER BY winner.rank",
         span,
-        most,
+        limit,
     )
-    return WinnersBoard(span, stands["block_number"], stands["at_s"], _ranks(rows))
+    return WinnersBoard(span, counted.block_number, counted.at_s, _read_ranks(rows))
 
 
 async def counted_to(connection: Connection) -> dict[str, int]:
-    """Up to which block each span was counted; one that was not is missing."""
-    rows = await connection.fetch("SELECT span, block_number FROM facts.winners_counted")
-    return {row["span"]: row["block_number"] for row in rows}
+    """The block up to which each span was counted; a span that was not counted is missing."""
+    rows = await fetch(connection, _SpanBlockRow, "SELECT span, block_number FROM facts.winners_counted")
+    return {row.span: row.block_number for row in rows}
 
 
 async def closings(
     connection: Connection, span: str, at_s: int, fairness: Fairness = FAIRNESS
 ) -> ClosingTotals:
-    """What a board of a span up to ``at_s`` is counted from: why it may be empty."""
+    """The closings that a board of a span up to ``at_s`` is counted from, which explain why it may be
+    empty."""
     seconds = SPANS[span]
-    row = await connection.fetchrow(
+    return await fetch_one(
+        connection,
+        ClosingTotals,
         _CLOSINGS,
         -1 if seconds is None else at_s - seconds,
         at_s,
         fairness.young_s,
     )
-    return ClosingTotals(row["closings"], row["tokens"], row["young"], row["fair"], row["first_s"])
 
 
 def _values(row: RankedClosings) -> tuple[int | Decimal, ...]:
-    """As the columns of facts.winner from wallet_id on."""
+    """The columns of facts.winner from wallet_id on."""
     return (
         row.wallet_id,
         Decimal(row.profit_wei),
@@ -231,19 +267,19 @@ def _values(row: RankedClosings) -> tuple[int | Decimal, ...]:
     )
 
 
-def _ranks(rows: Sequence[asyncpg.Record]) -> tuple[RankedClosings, ...]:
+def _read_ranks(rows: Sequence[_WinnerRow]) -> tuple[RankedClosings, ...]:
     return tuple(
         RankedClosings(
-            wallet_id=row["wallet_id"],
-            wallet=as_address(row["address"]),
-            profit_wei=int(row["profit_wei"]),
-            spent_wei=int(row["spent_wei"]),
-            closed=row["closed"],
-            won=row["won"],
-            best_token_id=row["best_token_id"],
-            best_spent_wei=int(row["best_spent_wei"]),
-            best_got_wei=int(row["best_got_wei"]),
-            best_s=row["best_s"],
+            wallet_id=row.wallet_id,
+            wallet=as_address(row.address),
+            profit_wei=int(row.profit_wei),
+            spent_wei=int(row.spent_wei),
+            closed=row.closed,
+            won=row.won,
+            best_token_id=row.best_token_id,
+            best_spent_wei=int(row.best_spent_wei),
+            best_got_wei=int(row.best_got_wei),
+            best_s=row.best_s,
         )
         for row in rows
     )

@@ -1,8 +1,8 @@
-"""What facts tell of a token that was flagged. Addresses are the index's numbers."""
+"""What facts show of a flagged token. Addresses are the index's numbers."""
 
 from dataclasses import dataclass
-
-import asyncpg
+from decimal import Decimal
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.base.venue import is_curve
@@ -11,27 +11,27 @@ from roundtrip.store.boards.reference_pools import in_eth, most_used
 from roundtrip.store.boards.signals import MOST_CHANGES
 from roundtrip.store.index.cursor import Cursor
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 from roundtrip.store.watch.happening_moves import WHOLE_WITHIN_S
 from roundtrip.venues.base import Contracts
 
 MOST_TRADERS = 500
-"""Of all that traded a token since it was flagged those with most money."""
+"""Traders of a token since it was flagged that are read, those with the most money."""
 MOST_TRADES = 1000
-"""So many trades of a day are looked through for one that counts: with more of them it is alive."""
+"""Trades of a day that are searched for one that counts: a token with more is alive."""
 _DAY_S = 86_400
 
 
 async def is_counted(connection: Connection, token_id: int) -> bool:
-    """Whether it counts: older than a day, with a crowd of buyers (``store/boards/winners.py``)."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM facts.fair_token WHERE token_id = $1)", token_id
+    """Whether the token counts: older than a day, with enough independent buyers
+    (``store/boards/winners.py``)."""
+    return await fetch_value(
+        connection, bool, "SELECT EXISTS (SELECT FROM facts.fair_token WHERE token_id = $1)", token_id
     )
-    return found
 
 
-# Shuffled first and then looked at one by one, until there are enough: a subquery that gives a value is not
-# made a join.
+# Shuffled, then tested one by one until there are enough: the planner does not turn a scalar subquery into a
+# join.
 _DRAWN = """
 SELECT shuffled.token_id, shuffled.address FROM (
     SELECT fair.token_id, address.address, md5($1::bytea || address.address) AS place
@@ -45,36 +45,51 @@ SELECT shuffled.token_id, shuffled.address FROM (
 """
 
 
+class _DrawnTokenRow(NamedTuple):
+    token_id: int
+    address: bytes
+
+
+class _DeployerHoldingRow(NamedTuple):
+    deployer_id: int
+    held_raw: str | None
+
+
 async def draw_tokens(
-    connection: Connection, seed: bytes, newest_s: int, most: int
+    connection: Connection, seed: bytes, newest_s: int, limit: int
 ) -> list[tuple[int, Address]]:
-    """Tokens that count and were traded within a day, by chance: of ``seed``, 32 bytes."""
-    rows = await connection.fetch(_DRAWN, seed, newest_s - _DAY_S, most)
-    return [(row["token_id"], as_address(row["address"])) for row in rows]
+    """Random tokens that count and were traded within a day. ``seed``: 32 bytes."""
+    rows = await fetch(connection, _DrawnTokenRow, _DRAWN, seed, newest_s - _DAY_S, limit)
+    return [(row.token_id, as_address(row.address)) for row in rows]
 
 
 async def deployer_of(connection: Connection, token_id: int) -> tuple[int | None, int]:
-    """Who launched it, None where nobody knows, and what he holds by his trades of it, in base units."""
-    row = await connection.fetchrow(
+    """The token's deployer, None where it is not known, and what he holds of it by his trades, in base
+    units."""
+    row = await fetch_row(
+        connection,
+        _DeployerHoldingRow,
         "SELECT launch.deployer_id, greatest(own.bought_raw - own.sold_raw, 0)::text AS held_raw"
         " FROM facts.launch AS launch LEFT JOIN facts.position AS own"
         " ON own.wallet_id = launch.deployer_id AND own.token_id = launch.token_id"
         " WHERE launch.token_id = $1",
         token_id,
     )
-    return (None, 0) if row is None else (row["deployer_id"], int(row["held_raw"] or 0))
+    return (None, 0) if row is None else (row.deployer_id, int(row.held_raw or 0))
 
 
 async def traded_by(connection: Connection, token_id: int, from_s: int) -> set[int] | None:
-    """Who traded it after that second; None: so much was traded that not all was looked at."""
-    rows = await connection.fetch(
+    """The wallets that traded the token after ``from_s``; None: there are too many trades to read all."""
+    trader_ids = await fetch_values(
+        connection,
+        int,
         "SELECT trade.trader_id FROM facts.pool AS pool JOIN facts.trade AS trade"
         " ON trade.pool_id = pool.id AND trade.at_s > $2 WHERE pool.token_id = $1 LIMIT $3",
         token_id,
         from_s,
         MOST_TRADES,
     )
-    return None if len(rows) == MOST_TRADES else {row["trader_id"] for row in rows}
+    return None if len(trader_ids) == MOST_TRADES else set(trader_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,14 +113,19 @@ GROUP BY trade.trader_id ORDER BY sum(told.wei) DESC NULLS LAST LIMIT $5
 """
 
 
+class _TokenTraderRow(NamedTuple):
+    trader_id: int
+    bought_wei: str
+    sold_wei: str
+
+
 async def traders_since(
     connection: Connection, token_id: int, at_s: int, number: int, contracts: Contracts
 ) -> list[Trader]:
-    """Who traded it after block ``number``, which was of that second."""
-    rows = await connection.fetch(
-        _SINCE, token_id, at_s, number, await in_eth(connection, contracts), MOST_TRADERS
-    )
-    return [Trader(row["trader_id"], int(row["bought_wei"]), int(row["sold_wei"])) for row in rows]
+    """The wallets that traded the token after block ``number``, whose time is ``at_s``."""
+    eth_ids = await in_eth(connection, contracts)
+    rows = await fetch(connection, _TokenTraderRow, _SINCE, token_id, at_s, number, eth_ids, MOST_TRADERS)
+    return [Trader(row.trader_id, int(row.bought_wei), int(row.sold_wei)) for row in rows]
 
 
 # --- liquidity and the deployer --------------------------------------------------------------------
@@ -120,36 +140,43 @@ class PoolLiquidity:
     of_wallets: dict[int, int]
 
 
+class _LiquidityWeightRow(NamedTuple):
+    sender_id: int
+    weight: Decimal
+
+
 async def main_pool(
-    connection: Connection, token_id: int, stands: Cursor, contracts: Contracts
+    connection: Connection, token_id: int, index_cursor: Cursor, contracts: Contracts
 ) -> PoolLiquidity | None:
-    """The pool where it was traded most within a day; None: there is none, it is younger than a day, or not
-    every change of its liquidity is known. A curve has none that anybody could take."""
-    newest_s = stands.block.timestamp_s
-    most = await most_used(connection, token_id, newest_s, contracts)
-    if most is None or is_curve(most.kind) or most.block_number < stands.start_number:
+    """The pool where the token was traded most within a day; None: there is none, it is younger than a day,
+    or not every change of its liquidity is known. A curve has no liquidity that anyone could take."""
+    newest_s = index_cursor.block.timestamp_s
+    pool = await most_used(connection, token_id, newest_s, contracts)
+    if pool is None or is_curve(pool.kind) or pool.block_number < index_cursor.start_number:
         return None
-    if not newest_s - WHOLE_WITHIN_S < most.at_s <= newest_s - _DAY_S:
+    if not newest_s - WHOLE_WITHIN_S < pool.at_s <= newest_s - _DAY_S:
         return None
-    rows = await connection.fetch(
+    changes = await fetch(
+        connection,
+        _LiquidityWeightRow,
         "SELECT sender_id, liquidity_delta * least(tick_upper - tick_lower, $2) AS weight"
         " FROM facts.liquidity WHERE pool_id = $1 LIMIT $3",
-        most.pool_id,
+        pool.pool_id,
         NARROW_TICKS,
         MOST_CHANGES + 1,
     )
-    if len(rows) > MOST_CHANGES:
+    if len(changes) > MOST_CHANGES:
         return None
-    found: dict[int, int] = {}
-    for row in rows:
-        found[row["sender_id"]] = found.get(row["sender_id"], 0) + int(row["weight"])
-    return PoolLiquidity(most.at, found)
+    of_wallets: dict[int, int] = {}
+    for change in changes:
+        of_wallets[change.sender_id] = of_wallets.get(change.sender_id, 0) + int(change.weight)
+    return PoolLiquidity(pool.at, of_wallets)
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedLiquidity:
-    """What a wallet took out, or the deployer sold, more than the other way since a flag was made, up to what
-    is settled and up to now; and the largest settled transaction of it."""
+    """What a wallet took out, or the deployer sold, net of what went the other way, since a flag was made: up
+    to the settled block and up to now; and the largest settled transaction."""
 
     wallet_id: int
     settled: int
@@ -187,29 +214,41 @@ _SOLD = _GONE.format(
 )
 
 
+class _RemovedLiquidityRow(NamedTuple):
+    wallet_id: int
+    settled: str
+    now: str
+    largest: str
+    tx_hash: bytes
+    block_number: int
+    at_s: int
+
+
 async def liquidity_gone(
     connection: Connection, pool: str, at_s: int, number: int, settled_s: int
 ) -> list[RemovedLiquidity]:
-    """By the wallets that changed a pool's liquidity after block ``number``, which was of that second."""
-    rows = await connection.fetch(_LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS)
+    """Per wallet that changed a pool's liquidity after block ``number``, whose time is ``at_s``."""
+    rows = await fetch(
+        connection, _RemovedLiquidityRow, _LIQUIDITY, as_bytes(pool), at_s, number, settled_s, NARROW_TICKS
+    )
     return [_read_removed(row) for row in rows]
 
 
 async def deployer_sold(
     connection: Connection, token_id: int, at_s: int, number: int, settled_s: int
 ) -> RemovedLiquidity | None:
-    """The same of what the token's deployer sold of it; None: he traded none."""
-    rows = await connection.fetch(_SOLD, token_id, at_s, number, settled_s)
-    return _read_removed(rows[0]) if rows else None
+    """What the token's deployer sold of it since then; None: he traded none."""
+    row = await fetch_row(connection, _RemovedLiquidityRow, _SOLD, token_id, at_s, number, settled_s)
+    return None if row is None else _read_removed(row)
 
 
-def _read_removed(row: asyncpg.Record) -> RemovedLiquidity:
+def _read_removed(row: _RemovedLiquidityRow) -> RemovedLiquidity:
     return RemovedLiquidity(
-        row["wallet_id"],
-        int(row["settled"]),
-        int(row["now"]),
-        int(row["largest"]),
-        TxHash(as_text(row["tx_hash"])),
-        row["block_number"],
-        row["at_s"],
+        row.wallet_id,
+        int(row.settled),
+        int(row.now),
+        int(row.largest),
+        TxHash(as_text(row.tx_hash)),
+        row.block_number,
+        row.at_s,
     )

@@ -1,13 +1,11 @@
-"""Flags on tokens and the controls drawn with them. Each function takes the caller's connection and ends no
-transaction."""
+"""Flags on tokens, and the controls drawn with them. Each function uses the caller's connection and does not
+end the transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, cast
-
-import asyncpg
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import (
@@ -20,15 +18,15 @@ from roundtrip.domain.community.flag_calls import (
     Kind,
     State,
 )
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value, optional_int
 
 
 @dataclass(frozen=True, slots=True)
 class FlagBasis:
-    """What a flag is held against: so many tokens (what 0.1 eth bought) and where the token keeps balances
-    (layout and base of ``chain/simulate/balance_slots.py``); the pool or curve that it was traded in most
-    and the liquidity there; what its deployer held. None: not of its kind, or there is none."""
+    """The state that a flag is judged against: the tokens that 0.1 eth bought, and where the token keeps
+    balances (layout and base of ``chain/simulate/balance_slots.py``); the pool or curve where it was traded
+    most, and the liquidity there; what its deployer held. None: not of its kind, or there is none."""
 
     held_raw: int | None = None
     slot: tuple[str, int] | None = None
@@ -39,7 +37,7 @@ class FlagBasis:
 
 @dataclass(frozen=True, slots=True)
 class NewFlag:
-    """A flag to be made. ``at_s``, ``block_number``: where the index stood."""
+    """A new flag. ``at_s``, ``block_number``: the index's last block."""
 
     token: Address
     kind: Kind
@@ -51,8 +49,8 @@ class NewFlag:
 
 @dataclass(frozen=True, slots=True)
 class WaitingFlag:
-    """A flag that is not settled. ``by``: the account's wallet; None: a control. ``seen_s``: of runs, when it
-    first paid enough."""
+    """A flag that is not settled. ``by``: the account's wallet; None: a control. ``seen_s``: of ``runs``,
+    when it first paid enough."""
 
     id: int
     by: Address | None
@@ -67,8 +65,8 @@ class WaitingFlag:
 
 @dataclass(frozen=True, slots=True)
 class FlagProof:
-    """What proved a flag: what was found, in which block, at which second of the chain. ``tx_hash``: the
-    largest transaction of it; ``wei``: what its tokens sold for."""
+    """The proof of a flag: what was found, in which block, at which time of the chain. ``tx_hash``: its
+    largest transaction; ``wei``: what the flag's tokens sold for."""
 
     by: By
     block_number: int
@@ -79,8 +77,8 @@ class FlagProof:
 
 @dataclass(frozen=True, slots=True)
 class FlagReview:
-    """What looking at a flag came to: its state before and after, ``seen``: the reading that it is seen by,
-    ``answered_s`` as in ``Week``, and the proof where it was proved."""
+    """The result of a review: the flag's state before and after, the reading that makes it ``seen``,
+    ``answered_s`` as in ``FlagWeek``, and the proof where it was proved."""
 
     id: int
     before: State
@@ -98,11 +96,20 @@ class TooManyFlags(Exception):
         self.why = why
 
 
+class _FlagRoomRow(NamedTuple):
+    open: int
+    today: int
+    same: int
+
+
 async def check_room(
     connection: Connection, account_id: int, token: Address, kind: Kind, day: datetime
 ) -> None:
-    """Raises Full where an account may not flag so now. ``day``: when the day of UTC began."""
-    row = await connection.fetchrow(
+    """Raises TooManyFlags where the account may not flag the token now. ``day``: the start of the day of
+    UTC."""
+    counts = await fetch_one(
+        connection,
+        _FlagRoomRow,
         "SELECT count(*) FILTER (WHERE state IN ('open', 'seen')) AS open,"
         " count(*) FILTER (WHERE made_at >= $2) AS today,"
         " count(*) FILTER (WHERE state IN ('open', 'seen') AND token = $3 AND kind = $4) AS same"
@@ -112,11 +119,11 @@ async def check_room(
         as_bytes(token),
         kind,
     )
-    if row["same"]:
+    if counts.same:
         raise TooManyFlags("same")
-    if row["open"] >= MOST_OPEN:
+    if counts.open >= MOST_OPEN:
         raise TooManyFlags("open")
-    if row["today"] >= MOST_A_DAY:
+    if counts.today >= MOST_A_DAY:
         raise TooManyFlags("day")
 
 
@@ -128,8 +135,8 @@ async def add(
     now: datetime,
     day: datetime,
 ) -> int:
-    """Makes a flag, with its control, and gives its id. Raises Full. Of one account that flags twice at once
-    one waits for the other."""
+    """Adds a flag and its control, and returns the flag's id. Raises TooManyFlags. Two calls for one account
+    run one after the other."""
     await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
     await check_room(connection, account_id, new.token, new.kind, day)
     flag_id = await _insert(connection, new, now, account_id, None)
@@ -146,7 +153,9 @@ async def _insert(
     control_of: int | None,
 ) -> int:
     basis, slot = new.basis, new.basis.slot
-    flag_id: int = await connection.fetchval(
+    return await fetch_value(
+        connection,
+        int,
         "INSERT INTO accounts.flag (account_id, control_of, token, kind, made_at, at_s, block_number, ends_s,"
         " held_raw, slot_layout, slot_base, pool, liquidity, deployer_raw)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id",
@@ -165,50 +174,72 @@ async def _insert(
         _decimal(basis.liquidity),
         _decimal(basis.deployer_raw),
     )
-    return flag_id
 
 
-async def waiting(connection: Connection, most: int) -> list[WaitingFlag]:
-    """Flags that are not settled, controls among them: those that nobody looked at for longest first."""
-    rows = await connection.fetch(
-        "SELECT flag.*, account.wallet FROM accounts.flag AS flag"
+class _WaitingFlagRow(NamedTuple):
+    id: int
+    wallet: bytes | None
+    token: bytes
+    kind: Kind
+    state: State
+    block_number: int
+    at_s: int
+    ends_s: int
+    answered_s: int | None
+    held_raw: Decimal | None
+    slot_layout: str | None
+    slot_base: Decimal | None
+    pool: bytes | None
+    liquidity: Decimal | None
+    deployer_raw: Decimal | None
+    seen_s: int | None
+
+
+async def waiting(connection: Connection, limit: int) -> list[WaitingFlag]:
+    """Flags that are not settled, controls included, those whose last review is longest ago first."""
+    rows = await fetch(
+        connection,
+        _WaitingFlagRow,
+        "SELECT flag.id, account.wallet, flag.token, flag.kind, flag.state, flag.block_number, flag.at_s,"
+        " flag.ends_s, flag.answered_s, flag.held_raw, flag.slot_layout, flag.slot_base, flag.pool,"
+        " flag.liquidity, flag.deployer_raw, flag.seen_s FROM accounts.flag AS flag"
         " LEFT JOIN accounts.account AS account ON account.id = flag.account_id"
         " WHERE flag.state IN ('open', 'seen') ORDER BY flag.looked_at NULLS FIRST, flag.id LIMIT $1",
-        most,
+        limit,
     )
-    return [_waiting(row) for row in rows]
+    return [_read_waiting(row) for row in rows]
 
 
-def _waiting(row: asyncpg.Record) -> WaitingFlag:
+def _read_waiting(row: _WaitingFlagRow) -> WaitingFlag:
     slot = None
-    if row["slot_layout"] is not None:
-        slot = row["slot_layout"], int(row["slot_base"])
+    if row.slot_layout is not None and row.slot_base is not None:
+        slot = row.slot_layout, int(row.slot_base)
     return WaitingFlag(
-        row["id"],
-        None if row["wallet"] is None else as_address(row["wallet"]),
-        as_address(row["token"]),
-        cast(Kind, row["kind"]),
-        cast(State, row["state"]),
-        row["block_number"],
-        FlagWeek(row["at_s"], row["ends_s"], row["answered_s"]),
+        row.id,
+        as_optional_address(row.wallet),
+        as_address(row.token),
+        row.kind,
+        row.state,
+        row.block_number,
+        FlagWeek(row.at_s, row.ends_s, row.answered_s),
         FlagBasis(
-            _maybe(row["held_raw"]),
+            optional_int(row.held_raw),
             slot,
-            None if row["pool"] is None else as_text(row["pool"]),
-            _maybe(row["liquidity"]),
-            _maybe(row["deployer_raw"]),
+            None if row.pool is None else as_text(row.pool),
+            optional_int(row.liquidity),
+            optional_int(row.deployer_raw),
         ),
-        row["seen_s"],
+        row.seen_s,
     )
 
 
-async def put(connection: Connection, looked: Sequence[FlagReview], now: datetime, newest_s: int) -> int:
-    """Writes what looking came to, once each: a flag that is no longer as it was stays as it is. How many
-    were written."""
+async def put(connection: Connection, reviews: Sequence[FlagReview], now: datetime, newest_s: int) -> int:
+    """Writes reviews, and returns how many were written: a flag whose state has changed since its review is
+    left as it is."""
     written = 0
-    for one in looked:
-        proof, is_settled = one.proof, one.state in ("proved", "failed", "void")
-        done: str = await connection.execute(
+    for review in reviews:
+        proof, is_settled = review.proof, review.state in ("proved", "failed", "void")
+        status = await connection.execute(
             "UPDATE accounts.flag SET state = $3, looked_at = $4, answered_s = $5,"
             " seen_s = CASE WHEN $3 = 'open' THEN NULL ELSE coalesce(seen_s, $6::int) END,"
             " seen_block = CASE WHEN $3 = 'open' THEN NULL ELSE coalesce(seen_block, $7::int) END,"
@@ -216,14 +247,14 @@ async def put(connection: Connection, looked: Sequence[FlagReview], now: datetim
             " settled_at = CASE WHEN $9 THEN $4::timestamptz END, settled_s = $10, settled_block = $11,"
             " settled_tx = $12, settled_by = $13, settled_wei = $14"
             " WHERE id = $1 AND state = $2",
-            one.id,
-            one.before,
-            one.state,
+            review.id,
+            review.before,
+            review.state,
             now,
-            one.answered_s,
-            None if one.seen is None else one.seen.at_s,
-            None if one.seen is None else one.seen.block_number,
-            None if one.seen is None else Decimal(one.seen.pays_wei),
+            review.answered_s,
+            None if review.seen is None else review.seen.at_s,
+            None if review.seen is None else review.seen.block_number,
+            None if review.seen is None else Decimal(review.seen.pays_wei),
             is_settled,
             (newest_s if proof is None else proof.at_s) if is_settled else None,
             None if proof is None else proof.block_number,
@@ -231,7 +262,7 @@ async def put(connection: Connection, looked: Sequence[FlagReview], now: datetim
             None if proof is None else proof.by,
             None if proof is None else _decimal(proof.wei),
         )
-        written += done != "UPDATE 0"
+        written += status != "UPDATE 0"
     return written
 
 
@@ -240,7 +271,8 @@ async def put(connection: Connection, looked: Sequence[FlagReview], now: datetim
 
 @dataclass(frozen=True, slots=True)
 class PublicFlag:
-    """A flag as everybody may see it. ``symbol``, ``name``: a stranger's words. ``proof`` None: it waits."""
+    """A flag as it is public. ``symbol``, ``name``: untrusted text of the token. ``proof`` None: it is not
+    proved yet."""
 
     token: Address
     symbol: str | None
@@ -257,55 +289,82 @@ class PublicFlag:
     held_raw: int | None
 
 
+class _PublicFlagRow(NamedTuple):
+    token: bytes
+    symbol: str | None
+    name: str | None
+    kind: Kind
+    account_id: int
+    designation: str
+    is_agent: bool
+    made_at: datetime
+    at_s: int
+    ends_s: int
+    settled_by: By | None
+    settled_block: int | None
+    settled_s: int | None
+    settled_tx: bytes | None
+    settled_wei: Decimal | None
+    seen_wei: Decimal | None
+    held_raw: Decimal | None
+
+
 _SHOWN = """
-SELECT flag.*, account.designation, account.is_agent, token.symbol, token.name
+SELECT flag.token, token.symbol, token.name, flag.kind, flag.account_id, account.designation,
+    account.is_agent, flag.made_at, flag.at_s, flag.ends_s, flag.settled_by, flag.settled_block,
+    flag.settled_s, flag.settled_tx, flag.settled_wei, flag.seen_wei, flag.held_raw
 FROM accounts.flag AS flag JOIN accounts.account AS account ON account.id = flag.account_id
 LEFT JOIN facts.token AS token ON token.token = flag.token
 """
 
 
-async def list_proved(connection: Connection, token: Address | None, most: int) -> list[PublicFlag]:
-    """Flags that were proved, of a token or (None) of all, the latest first."""
-    rows = await connection.fetch(
+async def list_proved(connection: Connection, token: Address | None, limit: int) -> list[PublicFlag]:
+    """Proved flags, of a token or (None) of all, the latest first."""
+    rows = await fetch(
+        connection,
+        _PublicFlagRow,
         f"{_SHOWN} WHERE flag.state = 'proved' AND ($1::bytea IS NULL OR flag.token = $1)"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $2",
         None if token is None else as_bytes(token),
-        most,
+        limit,
     )
     return [_read_shown(row) for row in rows]
 
 
-async def still_waiting(connection: Connection, token: Address, most: int) -> list[PublicFlag]:
-    """A token's flags that wait, the latest first."""
-    rows = await connection.fetch(
+async def still_waiting(connection: Connection, token: Address, limit: int) -> list[PublicFlag]:
+    """A token's flags that are not settled, the latest first."""
+    rows = await fetch(
+        connection,
+        _PublicFlagRow,
         f"{_SHOWN} WHERE flag.state IN ('open', 'seen') AND flag.token = $1"
         " ORDER BY flag.made_at DESC, flag.id DESC LIMIT $2",
         as_bytes(token),
-        most,
+        limit,
     )
     return [_read_shown(row) for row in rows]
 
 
-def _read_shown(row: asyncpg.Record) -> PublicFlag:
+def _read_shown(row: _PublicFlagRow) -> PublicFlag:
     proof = None
-    if row["settled_by"] is not None:
-        tx_hash = None if row["settled_tx"] is None else TxHash(as_text(row["settled_tx"]))
-        by, wei = cast(By, row["settled_by"]), _maybe(row["settled_wei"])
-        proof = FlagProof(by, row["settled_block"], row["settled_s"], tx_hash, wei)
+    if row.settled_by is not None and row.settled_block is not None and row.settled_s is not None:
+        tx_hash = None if row.settled_tx is None else TxHash(as_text(row.settled_tx))
+        proof = FlagProof(
+            row.settled_by, row.settled_block, row.settled_s, tx_hash, optional_int(row.settled_wei)
+        )
     return PublicFlag(
-        as_address(row["token"]),
-        row["symbol"],
-        row["name"],
-        cast(Kind, row["kind"]),
-        row["account_id"],
-        row["designation"],
-        row["is_agent"],
-        row["made_at"],
-        row["at_s"],
-        row["ends_s"],
+        as_address(row.token),
+        row.symbol,
+        row.name,
+        row.kind,
+        row.account_id,
+        row.designation,
+        row.is_agent,
+        row.made_at,
+        row.at_s,
+        row.ends_s,
         proof,
-        _maybe(row["seen_wei"]),
-        _maybe(row["held_raw"]),
+        optional_int(row.seen_wei),
+        optional_int(row.held_raw),
     )
 
 
@@ -332,25 +391,38 @@ FROM accounts.flag WHERE account_id IS NULL AND state IN ('proved', 'failed') GR
 """
 
 
+class _FlagScoreRow(NamedTuple):
+    account_id: int
+    proved: int
+    decided: int
+    by_chance: int | None
+    drawn: int | None
+    kinds: list[str] | None
+
+
+class _KindChanceRow(NamedTuple):
+    kind: str
+    proved: int
+    decided: int
+
+
 async def scores(connection: Connection, account_ids: Collection[int]) -> dict[int, FlagScore]:
-    """Of these accounts; who flagged nothing has an empty one."""
-    found = dict.fromkeys(account_ids, FlagScore())
-    rows = await connection.fetch(_SCORES, list(account_ids))
-    of_all: dict[str, tuple[int, int]] = {}
-    if any(row["drawn"] is None and row["decided"] for row in rows):
-        of_all = {row[0]: (row[1], row[2]) for row in await connection.fetch(_CHANCE)}
+    """The scores of these accounts; an account without flags has an empty one."""
+    scores_by_account = dict.fromkeys(account_ids, FlagScore())
+    rows = await fetch(connection, _FlagScoreRow, _SCORES, list(account_ids))
+    by_kind: dict[str, tuple[int, int]] = {}
+    if any(row.drawn is None and row.decided for row in rows):
+        chances = await fetch(connection, _KindChanceRow, _CHANCE)
+        by_kind = {chance.kind: (chance.proved, chance.decided) for chance in chances}
     for row in rows:
-        by_chance, drawn = row["by_chance"], row["drawn"]
-        if drawn is None:
-            of_kinds = [of_all.get(kind, (0, 0)) for kind in row["kinds"] or ()]
-            by_chance, drawn = (sum(part) for part in zip(*of_kinds, strict=True)) if of_kinds else (0, 0)
-        found[row["account_id"]] = FlagScore(row["proved"], row["decided"], by_chance, drawn)
-    return found
+        by_chance, drawn = row.by_chance, row.drawn
+        if by_chance is None or drawn is None:
+            of_kinds = [by_kind.get(kind, (0, 0)) for kind in row.kinds or ()]
+            by_chance = sum(proved for proved, _ in of_kinds)
+            drawn = sum(decided for _, decided in of_kinds)
+        scores_by_account[row.account_id] = FlagScore(row.proved, row.decided, by_chance, drawn)
+    return scores_by_account
 
 
 def _decimal(value: int | None) -> Decimal | None:
     return None if value is None else Decimal(value)
-
-
-def _maybe(value: Decimal | None) -> int | None:
-    return None if value is None else int(value)

@@ -1,23 +1,21 @@
-"""An account's own flags. Each function takes the caller's connection and ends no transaction."""
+"""An account's own flags. Each function uses the caller's connection and does not end the transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from typing import cast
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.community.flag_calls import By, Kind, State
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_value, optional_int
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFlag:
-    """A flag as its account sees it. ``symbol``, ``name``: a stranger's words. ``at_s``, ``ends_s`` and
-    ``settled_s`` are of the chain's clock. ``by``, ``tx_hash``, ``wei``: what proved it, as in
-    ``calls.Proof``."""
+    """A flag as its account sees it. ``symbol``, ``name``: untrusted text of the token. ``at_s``, ``ends_s``
+    and ``settled_s`` are of the chain's clock. ``by``, ``tx_hash``, ``wei``: the proof, as in
+    ``flags.FlagProof``."""
 
     id: int
     token: Address
@@ -33,6 +31,21 @@ class OwnFlag:
     wei: int | None
 
 
+class _OwnFlagRow(NamedTuple):
+    id: int
+    token: bytes
+    kind: Kind
+    state: State
+    at_s: int
+    ends_s: int
+    settled_s: int | None
+    settled_by: By | None
+    settled_tx: bytes | None
+    settled_wei: Decimal | None
+    symbol: str | None
+    name: str | None
+
+
 _OWN = """
 SELECT flag.id, flag.token, flag.kind, flag.state, flag.at_s, flag.ends_s, flag.settled_s, flag.settled_by,
     flag.settled_tx, flag.settled_wei, token.symbol, token.name
@@ -42,49 +55,55 @@ WHERE flag.account_id = $1
 
 
 async def waiting(connection: Connection, account_id: int) -> list[OwnFlag]:
-    """Those that wait, the latest first: an account has few."""
-    rows = await connection.fetch(
+    """Flags that are not settled, the latest first: an account has few."""
+    rows = await fetch(
+        connection,
+        _OwnFlagRow,
         f"{_OWN} AND flag.state IN ('open', 'seen') ORDER BY flag.made_at DESC, flag.id DESC",
         account_id,
     )
-    return [_flag(row) for row in rows]
+    return [_read_flag(row) for row in rows]
 
 
 async def list_settled(
-    connection: Connection, account_id: int, token: Address | None, most: int
+    connection: Connection, account_id: int, token: Address | None, limit: int
 ) -> list[OwnFlag]:
-    """Those that wait no more, of a token or (None) of all, the last settled first."""
-    rows = await connection.fetch(
+    """Settled flags, of a token or (None) of all, the last settled first."""
+    rows = await fetch(
+        connection,
+        _OwnFlagRow,
         f"{_OWN} AND ($2::bytea IS NULL OR flag.token = $2) AND flag.state IN ('proved', 'failed', 'void')"
         " ORDER BY flag.settled_at DESC, flag.id DESC LIMIT $3",
         account_id,
         None if token is None else as_bytes(token),
-        most,
+        limit,
     )
-    return [_flag(row) for row in rows]
+    return [_read_flag(row) for row in rows]
 
 
 async def made_since(connection: Connection, account_id: int, day: datetime) -> int:
-    """How many it made from then on."""
-    found: int = await connection.fetchval(
-        "SELECT count(*) FROM accounts.flag WHERE account_id = $1 AND made_at >= $2", account_id, day
+    """How many flags the account has made since ``day``."""
+    return await fetch_value(
+        connection,
+        int,
+        "SELECT count(*) FROM accounts.flag WHERE account_id = $1 AND made_at >= $2",
+        account_id,
+        day,
     )
-    return found
 
 
-def _flag(row: asyncpg.Record) -> OwnFlag:
-    wei: Decimal | None = row["settled_wei"]
+def _read_flag(row: _OwnFlagRow) -> OwnFlag:
     return OwnFlag(
-        row["id"],
-        as_address(row["token"]),
-        row["symbol"],
-        row["name"],
-        cast(Kind, row["kind"]),
-        cast(State, row["state"]),
-        row["at_s"],
-        row["ends_s"],
-        row["settled_s"],
-        cast(By | None, row["settled_by"]),
-        None if row["settled_tx"] is None else TxHash(as_text(row["settled_tx"])),
-        None if wei is None else int(wei),
+        row.id,
+        as_address(row.token),
+        row.symbol,
+        row.name,
+        row.kind,
+        row.state,
+        row.at_s,
+        row.ends_s,
+        row.settled_s,
+        row.settled_by,
+        None if row.settled_tx is None else TxHash(as_text(row.settled_tx)),
+        optional_int(row.settled_wei),
     )

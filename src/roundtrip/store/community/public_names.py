@@ -1,24 +1,23 @@
-"""What enough people call wallets, or mark them as: counted as ``domain/community/marks.py`` says, kept
-whole, and read by a key. Tests compare both."""
+"""PublicMarks names and marks of wallets: those that enough people give. Counted as ``domain/community/marks.py``
+defines, stored whole, and read by a key. Tests compare the two."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.community.marks import PEOPLE, MarkCount, PublicMarks
 from roundtrip.domain.market.fairness import FAIRNESS, Fairness
 from roundtrip.store.boards.fair_tokens import is_kin, pays_many
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch
 
 COUNTING_S = 120.0
-"""How long the database may take to count."""
+"""Timeout of the statement that counts."""
 _WORK_MEM = "64MB"
 MOST_SAID = 20
-"""So many names and marks of one wallet are shown, what most said."""
+"""Names and marks of a wallet that are shown, those that most people gave."""
 
 _KIN = is_kin("by.id", "by", "of", by_exchange="(exchange.funder_id IS NOT NULL)", young_s="$3")
 # $1 made_before, $2 at_s, $3 young_s, $4 most_funded, $5 how many people
@@ -36,7 +35,7 @@ WITH giver AS MATERIALIZED (
     SELECT funder_id FROM (SELECT DISTINCT funder_id FROM giver WHERE funder_id IS NOT NULL) AS funder
     WHERE {pays_many("funder.funder_id", "$4")}
 ), by AS MATERIALIZED (
-    -- 0 is nobody's number: all of those who may be one.
+    -- 0 is no wallet's number: it stands for all wallets that may be one person.
     SELECT giver.*, CASE
         WHEN giver.first_s <= $2::int - $3::int
             AND (giver.funder_id IS NULL OR exchange.funder_id IS NOT NULL) THEN giver.id
@@ -88,8 +87,9 @@ async def count(
     fairness: Fairness = FAIRNESS,
     timeout_s: float = COUNTING_S,
 ) -> None:
-    """Writes what is public, by the chain's time ``at_s``, of accounts made before, in place of all that was:
-    what stays as it is is not touched. In a transaction. Raises TimeoutError."""
+    """Counts the public names and marks at the chain's time ``at_s``, of accounts made up to ``made_before``,
+    and stores them in place of the old ones; unchanged rows are not written. Call it in a transaction. Raises
+    TimeoutError."""
     await connection.execute(
         "SELECT set_config('work_mem', $1, true), set_config('plan_cache_mode', 'force_custom_plan', true)",
         _WORK_MEM,
@@ -99,65 +99,85 @@ async def count(
     )
 
 
-async def first(connection: Connection, most: int) -> list[PublicMarks]:
-    """So many wallets at most: what most people said first."""
-    rows = await connection.fetch(
-        "SELECT shown.wallet, kept.* FROM ("
+class _PublicNameRow(NamedTuple):
+    wallet: bytes
+    what: str
+    said: str
+    people: int
+
+
+async def first(connection: Connection, limit: int) -> list[PublicMarks]:
+    """At most ``limit`` wallets, those first whose most frequent name or mark was given by most people."""
+    rows = await fetch(
+        connection,
+        _PublicNameRow,
+        "SELECT shown.wallet, kept.what, kept.said, kept.people FROM ("
         "  SELECT wallet FROM accounts.public_name WHERE is_first ORDER BY people DESC, wallet LIMIT $1"
         ") AS shown CROSS JOIN LATERAL ("
         "  SELECT what, said, people, key FROM accounts.public_name AS own WHERE own.wallet = shown.wallet"
         '  ORDER BY people DESC, what, key COLLATE "C" LIMIT $2'
         ') AS kept ORDER BY shown.wallet, kept.people DESC, kept.what, kept.key COLLATE "C"',
-        most,
+        limit,
         MOST_SAID,
     )
-    wallets = dict.fromkeys(row["wallet"] for row in rows)
-    found = [
+    wallets = dict.fromkeys(row.wallet for row in rows)
+    names = [
         PublicMarks(
             as_address(wallet), _mark_counts(rows, wallet, "name"), _mark_counts(rows, wallet, "mark")
         )
         for wallet in wallets
     ]
-    return sorted(found, key=lambda one: (-one.people, one.wallet))
+    return sorted(names, key=lambda public: (-public.people, public.wallet))
 
 
-def _mark_counts(rows: Iterable[asyncpg.Record], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
-    own = [row for row in rows if row["wallet"] == wallet and row["what"] == what]
-    return tuple(MarkCount(row["said"], row["people"]) for row in own)
+def _mark_counts(rows: Iterable[_PublicNameRow], wallet: bytes, what: str) -> tuple[MarkCount, ...]:
+    return tuple(MarkCount(row.said, row.people) for row in rows if row.wallet == wallet and row.what == what)
 
 
 @dataclass(frozen=True, slots=True)
 class Bearer:
-    """A wallet that enough people call by a name, and how many."""
+    """A wallet with a public name, and how many people gave it that name."""
 
     wallet: Address
     people: int
 
 
-async def bearers(connection: Connection, key: str, most: int) -> list[Bearer]:
-    """Wallets that enough people call so, what most call so first; ``key``: as names are compared."""
-    rows = await connection.fetch(
+class _NamedWalletRow(NamedTuple):
+    wallet: bytes
+    people: int
+
+
+async def bearers(connection: Connection, key: str, limit: int) -> list[Bearer]:
+    """The wallets with a public name, those first that most people call by it; ``key``: the name as it is
+    compared."""
+    rows = await fetch(
+        connection,
+        _NamedWalletRow,
         "SELECT wallet, people FROM accounts.public_name WHERE what = 'name' AND key = $1"
         " ORDER BY people DESC, wallet LIMIT $2",
         key,
-        most,
+        limit,
     )
-    return [Bearer(as_address(row["wallet"]), row["people"]) for row in rows]
+    return [Bearer(as_address(row.wallet), row.people) for row in rows]
 
 
 async def scams(connection: Connection, wallets: Iterable[Address]) -> dict[Address, int]:
-    """How many people mark each of these wallets as a scam; whom too few do is not among them."""
-    rows = await connection.fetch(
+    """How many people mark each of these wallets as a scam; a wallet that too few people mark is missing."""
+    rows = await fetch(
+        connection,
+        _NamedWalletRow,
         "SELECT wallet, people FROM accounts.public_name"
         " WHERE wallet = ANY($1::bytea[]) AND what = 'mark' AND key = 'scam'",
         [as_bytes(wallet) for wallet in set(wallets)],
     )
-    return {as_address(row["wallet"]): row["people"] for row in rows}
+    return {as_address(row.wallet): row.people for row in rows}
 
 
 async def of_wallet(connection: Connection, wallet: Address) -> PublicMarks:
-    """What is public of one wallet, what most said first; it may be nothing."""
-    rows = await connection.fetch(
+    """The public names and marks of a wallet, the most frequent first; there may be none."""
+    rows = await fetch(
+        connection,
+        _PublicNameRow,
         "SELECT wallet, what, said, people FROM accounts.public_name WHERE wallet = $1"
         ' ORDER BY people DESC, what, key COLLATE "C" LIMIT $2',
         as_bytes(wallet),

@@ -1,12 +1,11 @@
-"""The practice league: what each week's sells came to. Each function takes the caller's connection and ends
-no transaction."""
+"""The practice league: the result of each week's sells. Each function uses the caller's connection and does
+not end the transaction."""
 
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.domain.base.types import Address, BlockRef
@@ -19,16 +18,17 @@ from roundtrip.store.boards import fair_tokens
 from roundtrip.store.boards.reference_pools import PoolAge, is_common
 from roundtrip.store.index import cursor
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_optional
 from roundtrip.venues.base import Contracts
 
 LOOKING_S = 2.0
-"""How long the database may take for each of two looks at who bought a token; the sync waits for neither."""
+"""Timeout of each of the two queries about a token's buyers. The sync waits for neither."""
 
 
 @dataclass(frozen=True, slots=True)
 class LeagueEligibility:
-    """Whether a sell counts for the league; ``why_not``: a sentence part for people, where it does not."""
+    """Whether a sell counts for the league; ``why_not``: where it does not, the reason, as part of a
+    sentence."""
 
     counts: bool
     why_not: str | None = None
@@ -36,7 +36,7 @@ class LeagueEligibility:
 
 @dataclass(frozen=True, slots=True)
 class LeagueRank:
-    """One rank of a board: an account and what its sells of the week came to. ``best_token``: of the sell
+    """One rank of a board: an account and the result of its sells of the week. ``best_token``: of the sell
     with the most profit."""
 
     designation: str
@@ -49,8 +49,7 @@ class LeagueRank:
     best_profit_wei: int
 
 
-@dataclass(frozen=True, slots=True)
-class LeagueCounts:
+class LeagueCounts(NamedTuple):
     """How many accounts of a week are on the board, and how many have too few sells for it."""
 
     on_board: int
@@ -74,12 +73,12 @@ async def count_sell(
     fairness: Fairness = FAIRNESS,
     timeout_s: float = LOOKING_S,
 ) -> LeagueEligibility:
-    """Adds a practice sell, priced at ``block`` on ``venue`` (the address of a pool or curve, or a v4 pool's
-    id), to the account's week where it counts; in the transaction that books it, and near its end: the
-    account's own tag waits from here on. Each call adds one sell. ``bought_at``: where what was sold was
-    bought, which may be the buyer's to make as well; None: there."""
-    sold = _SoldToken(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
-    why_not = await _why_not(connection, account.wallet, sold, contracts, fairness, timeout_s)
+    """Adds a practice sell to the account's week where it counts. ``block``: where it was priced; ``venue``:
+    on which pool or curve, by its address or the id of a v4 pool; ``bought_at``: where what was sold was
+    bought, which the buyer could also have made; None: on ``venue``. Call it near the end of the transaction
+    that stores the sell: from here on a change of the account's own tag waits. Each call adds one sell."""
+    sale = _TokenSale(token, tuple(dict.fromkeys((venue, bought_at or venue))), block)
+    why_not = await _reason_not_counted(connection, account.wallet, sale, contracts, fairness, timeout_s)
     if why_not is not None:
         return LeagueEligibility(False, why_not)
     await _add(connection, account.id, token, profit_wei, int(now.timestamp()))
@@ -87,56 +86,56 @@ async def count_sell(
 
 
 @dataclass(frozen=True, slots=True)
-class _SoldToken:
-    """What was sold, where it was sold and bought, and priced at which block."""
+class _TokenSale:
+    """The token sold, the venues where it was sold and bought, and the block at which it was priced."""
 
     token: Address
     venues: tuple[str | None, ...]
     block: BlockRef
 
 
-async def _why_not(
+async def _reason_not_counted(
     connection: Connection,
     wallet: Address,
-    sold: _SoldToken,
+    sale: _TokenSale,
     contracts: Contracts,
     fairness: Fairness,
     timeout_s: float,
 ) -> str | None:
-    """Why a sell does not count; None: it does. Whatever cannot be found out is a reason."""
-    stands = await cursor.cursor(connection)
-    if stands is None:
+    """Why a sell does not count; None: it does. It does not where something is unknown."""
+    index_cursor = await cursor.cursor(connection)
+    if index_cursor is None:
         return league.NO_INDEX
-    seen = await fair_tokens.read_fairness(connection, sold.token, wallet, fairness)
-    if seen is None:
+    token_facts = await fair_tokens.read_fairness(connection, sale.token, wallet, fairness)
+    if token_facts is None:
         return league.NOT_KNOWN
-    if seen.is_kin:
+    if token_facts.is_kin:
         return league.KIN
-    # Buyers are those up to the index's block, which may be a little before the sell's or after it.
-    at_s = min(sold.block.timestamp_s, stands.block.timestamp_s)
-    is_kept = seen.fair_from is not None and seen.fair_from <= sold.block.number
-    if not is_kept and seen.begun_s is None:
+    # Buyers count up to the index's block, which may be slightly before or after the sell's.
+    at_s = min(sale.block.timestamp_s, index_cursor.block.timestamp_s)
+    is_kept = token_facts.fair_from is not None and token_facts.fair_from <= sale.block.number
+    if not is_kept and token_facts.begun_s is None:
         return league.NO_BEGINNING
-    if not is_kept and seen.begun_s is not None and seen.begun_s > at_s - fairness.young_s:
+    if not is_kept and token_facts.begun_s is not None and token_facts.begun_s > at_s - fairness.young_s:
         return league.YOUNG
     try:
-        # What is cancelled takes nothing of the caller's along.
+        # A savepoint: a cancelled query does not abort the caller's transaction.
         async with connection.transaction():
             if not is_kept and not await fair_tokens.is_fair(
-                connection, seen.token_id, at_s, fairness, timeout_s=timeout_s
+                connection, token_facts.token_id, at_s, fairness, timeout_s=timeout_s
             ):
                 return league.FEW
             async with asyncio.timeout(timeout_s):
-                when = PoolAge(at_s, stands.block.timestamp_s)
-                for venue in sold.venues:
-                    if not await is_common(connection, seen.token_id, venue, when, contracts):
+                when = PoolAge(at_s, index_cursor.block.timestamp_s)
+                for venue in sale.venues:
+                    if not await is_common(connection, token_facts.token_id, venue, when, contracts):
                         return league.ELSEWHERE
     except TimeoutError:
         return league.NO_TIME
     return None
 
 
-# A tag that is just being set is waited for: the row has it, or whoever sets it finds the row.
+# FOR SHARE waits for a tag that is being set: the row has it, or the transaction that sets it finds the row.
 _ADD = """
 INSERT INTO accounts.league_week AS week (
     week_s, account_id, is_agent, profit_wei, sells, won, best_token, best_profit_wei, last_s
@@ -154,23 +153,30 @@ RETURNING week.sells, week.is_agent
 """
 
 
+class _AddedSellRow(NamedTuple):
+    sells: int
+    is_agent: bool
+
+
 async def _add(connection: Connection, account_id: int, token: Address, profit_wei: int, now_s: int) -> None:
     week_s = monday_s(now_s)
-    row = await connection.fetchrow(_ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s)
-    # Most sells change neither number, and wait for nobody.
-    if row["sells"] == 1:
-        await connection.execute(_NEWCOMER, week_s, row["is_agent"], 0, 1)
-    elif row["sells"] == LEAST_SELLS:
-        await connection.execute(_COUNT, week_s, row["is_agent"], 1, -1)
+    added = await fetch_one(
+        connection, _AddedSellRow, _ADD, week_s, account_id, Decimal(profit_wei), as_bytes(token), now_s
+    )
+    # Most sells change neither count, and wait for no lock.
+    if added.sells == 1:
+        await connection.execute(_ADD_COUNTS, week_s, added.is_agent, 0, 1)
+    elif added.sells == LEAST_SELLS:
+        await connection.execute(_MOVE_COUNTS, week_s, added.is_agent, 1, -1)
 
 
 # $1 week_s, $2 is_agent, $3 more on the board, $4 more with too few
-_NEWCOMER = """
+_ADD_COUNTS = """
 INSERT INTO accounts.league_count AS count (week_s, is_agent, on_board, too_few) VALUES ($1, $2, $3, $4)
 ON CONFLICT (week_s, is_agent) DO UPDATE SET
     on_board = count.on_board + excluded.on_board, too_few = count.too_few + excluded.too_few
 """
-_COUNT = """
+_MOVE_COUNTS = """
 UPDATE accounts.league_count SET on_board = on_board + $3, too_few = too_few + $4
 WHERE week_s = $1 AND is_agent = $2
 """
@@ -180,23 +186,25 @@ WHERE week_s = $1 AND is_agent = $2
 
 
 async def tag(connection: Connection, account_id: int, name: str | None, now: datetime) -> Account:
-    """The account is an agent from now on, also on this week's board; a name that is None leaves the one it
-    has."""
+    """Tags the account as an agent from now on, also on this week's board; a ``name`` of None keeps the name
+    it has."""
     account = await accounts.tag_agent(connection, account_id, name)
-    await _tag_week(connection, account, now)
+    await _retag_week(connection, account, now)
     return account
 
 
 async def untag(connection: Connection, account_id: int, now: datetime) -> Account:
-    """The account is no agent from now on, and has no agent's name, also on this week's board."""
+    """Removes the account's agent tag and agent name from now on, also on this week's board."""
     account = await accounts.untag_agent(connection, account_id)
-    await _tag_week(connection, account, now)
+    await _retag_week(connection, account, now)
     return account
 
 
-async def _tag_week(connection: Connection, account: Account, now: datetime) -> None:
+async def _retag_week(connection: Connection, account: Account, now: datetime) -> None:
     week_s = monday_s(int(now.timestamp()))
-    sells = await connection.fetchval(
+    sells = await fetch_optional(
+        connection,
+        int,
         "UPDATE accounts.league_week SET is_agent = $3"
         " WHERE week_s = $1 AND account_id = $2 AND is_agent <> $3 RETURNING sells",
         week_s,
@@ -205,59 +213,74 @@ async def _tag_week(connection: Connection, account: Account, now: datetime) -> 
     )
     if sells is None:
         return
-    # Of two that move from one number to the other and back, one waits.
+    # Two transactions that move an account between the two counts run one after the other.
     await connection.execute(
         "SELECT FROM accounts.league_count WHERE week_s = $1 ORDER BY is_agent FOR UPDATE", week_s
     )
     on_board = int(sells >= LEAST_SELLS)
-    await connection.execute(_COUNT, week_s, not account.is_agent, -on_board, on_board - 1)
-    await connection.execute(_NEWCOMER, week_s, account.is_agent, on_board, 1 - on_board)
+    await connection.execute(_MOVE_COUNTS, week_s, not account.is_agent, -on_board, on_board - 1)
+    await connection.execute(_ADD_COUNTS, week_s, account.is_agent, on_board, 1 - on_board)
 
 
 # --- a board ---------------------------------------------------------------------------------------
 
 _ORDER = "week.profit_wei DESC, week.sells, week.last_s, week.account_id"
-# An index is of three sells: what is written otherwise does not find it.
+# The partial index has the condition "sells >= 3": a parameter here would not match it.
 _IN = f"week.sells >= {LEAST_SELLS}"
 
 
-async def board(connection: Connection, week_s: int, who: Who, most: int) -> tuple[LeagueRank, ...]:
-    """The first ``most`` ranks of a week, as ``domain/practice/league.py`` puts them in order."""
-    rows = await connection.fetch(
-        "SELECT week.*, account.designation, account.agent_name FROM ("  # noqa: S608
+class _LeagueRankRow(NamedTuple):
+    designation: str
+    is_agent: bool
+    agent_name: str | None
+    profit_wei: Decimal
+    sells: int
+    won: int
+    best_token: bytes
+    best_profit_wei: Decimal
+
+
+async def board(connection: Connection, week_s: int, who: Who, limit: int) -> tuple[LeagueRank, ...]:
+    """The first ``limit`` ranks of a week, in the order of ``domain/practice/league.py``."""
+    rows = await fetch(
+        connection,
+        _LeagueRankRow,
+        "SELECT account.designation, week.is_agent, account.agent_name, week.profit_wei, week.sells,"  # noqa: S608
+        " week.won, week.best_token, week.best_profit_wei FROM ("
         f"  SELECT * FROM accounts.league_week AS week WHERE {_IN} AND {_of(who)}"
         f"  ORDER BY {_ORDER} LIMIT $2"
         f") AS week JOIN accounts.account AS account ON account.id = week.account_id ORDER BY {_ORDER}",
         week_s,
-        most,
+        limit,
     )
-    return tuple(_entry(row) for row in rows)
+    return tuple(_read_rank(row) for row in rows)
 
 
 async def count_entered(connection: Connection, week_s: int, who: Who) -> LeagueCounts:
-    """How many there are in a week."""
-    row = await connection.fetchrow(
+    """The counts of a week."""
+    return await fetch_one(
+        connection,
+        LeagueCounts,
         "SELECT coalesce(sum(on_board), 0)::int AS on_board, coalesce(sum(too_few), 0)::int AS too_few"  # noqa: S608
         f" FROM accounts.league_count AS week WHERE {_of(who)}",
         week_s,
     )
-    return LeagueCounts(row["on_board"], row["too_few"])
 
 
 def _of(who: Who) -> str:
-    """The rows of week $1 that a board is of."""
+    """The condition for the rows of week $1 that a board has."""
     tags = {"all": "", "agents": " AND week.is_agent = true", "people": " AND week.is_agent = false"}
     return f"week.week_s = $1{tags[who]}"
 
 
-def _entry(row: asyncpg.Record) -> LeagueRank:
+def _read_rank(row: _LeagueRankRow) -> LeagueRank:
     return LeagueRank(
-        designation=row["designation"],
-        is_agent=row["is_agent"],
-        agent_name=row["agent_name"] if row["is_agent"] else None,
-        profit_wei=int(row["profit_wei"]),
-        sells=row["sells"],
-        won=row["won"],
-        best_token=as_address(row["best_token"]),
-        best_profit_wei=int(row["best_profit_wei"]),
+        designation=row.designation,
+        is_agent=row.is_agent,
+        agent_name=row.agent_name if row.is_agent else None,
+        profit_wei=int(row.profit_wei),
+        sells=row.sells,
+        won=row.won,
+        best_token=as_address(row.best_token),
+        best_profit_wei=int(row.best_profit_wei),
     )

@@ -75,3 +75,8 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
         raise TypeError(f"the query returns {columns}, and {row_type.__name__} has {fields}")
     rows = [tuple(record) for record in records]
     return msgspec.convert(rows, list[row_type], builtin_types=_BUILT_BY_DRIVER)  # type: ignore[valid-type]
+
+
+def optional_int(value: str | Decimal | None) -> int | None:
+    """A nullable numeric column, read as such or as text, as an int."""
+    return None if value is None else int(value)

@@ -1,20 +1,20 @@
-"""What the index knows of one address, and who bears a symbol."""
+"""What the index knows of an address, and which tokens bear a symbol."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value
 
 LaunchedAs = Literal["curve", "swept", "pooled", "rescued"]
-"""The last step that a launch took; on its curve before any."""
+"""The last step of a launch; ``curve`` before any."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchFound:
-    """A launch as it stands. ``at``: its curve, or of the first generation (1) its v3 pool."""
+    """A launch in its current state. ``at``: its curve, or of the first generation (1) its v3 pool."""
 
     token_id: int
     generation: int
@@ -29,8 +29,8 @@ class LaunchFound:
 
 @dataclass(frozen=True, slots=True)
 class Bearers:
-    """Tokens that bear one symbol: ``launched`` of them on a launchpad, of which the ``newest`` and the
-    ``oldest``, by their interned addresses; and ``strangers``, which were not."""
+    """The tokens that bear a symbol: ``launched`` of them on a launchpad, with the numbers of the newest and
+    the oldest; ``strangers`` were not."""
 
     launched: int
     strangers: int
@@ -40,7 +40,7 @@ class Bearers:
 
 _LAUNCH = """
 SELECT launch.token_id, launch.generation, launch.deployer_id, deployer.address AS deployer,
-    quote.address AS quote, launch.at, launch.block_number, launch.at_s, step.step
+    quote.address AS quote, launch.at, launch.block_number, launch.at_s, step.step AS stands
 FROM facts.launch AS launch
 JOIN facts.address AS deployer ON deployer.id = launch.deployer_id
 JOIN facts.address AS quote ON quote.id = launch.quote_id
@@ -71,45 +71,60 @@ SELECT EXISTS (
 )
 """
 _MOST_UNREAD = 200
-"""Of launches without a symbol so many are looked at: some tokens have none however often they are read."""
+"""Launches without a symbol that are read: some tokens have none however often they are read."""
+
+
+class _LaunchFoundRow(NamedTuple):
+    token_id: int
+    generation: int
+    deployer_id: int
+    deployer: bytes
+    quote: bytes
+    at: bytes
+    block_number: int
+    at_s: int
+    stands: LaunchedAs | None
+
+
+class _SymbolBearersRow(NamedTuple):
+    launched: int
+    every: int
+    newest_id: int | None
+    oldest_id: int | None
 
 
 async def launches_of(connection: Connection, token_ids: Collection[int]) -> dict[int, LaunchFound]:
-    """How the launches of these tokens stand; who was never launched is not among them."""
-    rows = await connection.fetch(_LAUNCH, list(token_ids))
+    """The launches of these tokens in their current state; a token without one is missing."""
+    rows = await fetch(connection, _LaunchFoundRow, _LAUNCH, list(token_ids))
     return {
-        row["token_id"]: LaunchFound(
-            row["token_id"],
-            row["generation"],
-            row["deployer_id"],
-            as_address(row["deployer"]),
-            as_address(row["quote"]),
-            as_text(row["at"]),
-            row["block_number"],
-            row["at_s"],
-            row["step"] or "curve",
+        row.token_id: LaunchFound(
+            row.token_id,
+            row.generation,
+            row.deployer_id,
+            as_address(row.deployer),
+            as_address(row.quote),
+            as_text(row.at),
+            row.block_number,
+            row.at_s,
+            row.stands or "curve",
         )
         for row in rows
     }
 
 
 async def has_traded(connection: Connection, wallet_id: int) -> bool:
-    """Whether the wallet ever traded."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM facts.position WHERE wallet_id = $1)", wallet_id
+    """Whether the wallet has ever traded."""
+    return await fetch_value(
+        connection, bool, "SELECT EXISTS (SELECT FROM facts.position WHERE wallet_id = $1)", wallet_id
     )
-    return found
 
 
 async def has_unread(connection: Connection) -> bool:
-    """Whether of the newest launches some were never asked for their symbol."""
-    found: bool = await connection.fetchval(_UNREAD, _MOST_UNREAD)
-    return found
+    """Whether the symbol of some of the newest launches was never read."""
+    return await fetch_value(connection, bool, _UNREAD, _MOST_UNREAD)
 
 
 async def bearers(connection: Connection, symbol_key: str) -> Bearers:
-    """Who bears a symbol, as ``names.symbol_key`` has it."""
-    row = await connection.fetchrow(_BEARERS, symbol_key)
-    assert row is not None
-    strangers = max(0, row["every"] - row["launched"])
-    return Bearers(row["launched"], strangers, row["newest_id"], row["oldest_id"])
+    """The tokens that bear a symbol, normalised by ``names.symbol_key``."""
+    row = await fetch_one(connection, _SymbolBearersRow, _BEARERS, symbol_key)
+    return Bearers(row.launched, max(0, row.every - row.launched), row.newest_id, row.oldest_id)

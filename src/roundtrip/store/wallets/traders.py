@@ -1,19 +1,19 @@
-"""Who holds a token, as far as trades tell."""
+"""The holders of a token, by its trades."""
 
 from collections.abc import Collection
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.profit import DUST
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_values
 
 MOST_LOOKED_AT = 2000
-"""So many who traded it and were met last, and as many from a place by chance on: a token of a million is not
-read through."""
+"""Traders of a token that are read: this many that were met last, and as many from a random position on. A
+token with a million traders is not read completely."""
 
 _ALL = "FROM facts.position WHERE (token_id, wallet_id) >= ($1, 0) AND (token_id, wallet_id) < ($1 + 1, 0)"
-"""All of a token's. That both columns tell it leaves no way but along the index of the two in their order,
-whatever the database thinks of how many there are."""
+"""All positions of a token. The row comparison leaves the planner no choice but the index of the two columns
+in their order, whatever it estimates."""
 
 _COLUMNS = "wallet_id, bought_raw, sold_raw, last_s"
 _SOME = f"""
@@ -45,19 +45,21 @@ SELECT address FROM largest UNION ALL SELECT address FROM latest UNION ALL SELEC
 
 
 async def traders_holding(
-    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, most: int
+    connection: Connection, token_id: int, without: Collection[Address], seed: bytes, limit: int
 ) -> tuple[Address, ...]:
-    """At most so many wallets that bought more of a token than they sold, none of ``without``: a third of
-    them hold most, a third traded last, and a third is drawn with ``seed`` (32 bytes). Where it has more
-    traders than are looked at, of those. What was moved otherwise is not known here."""
-    rows = await connection.fetch(
+    """At most ``limit`` wallets that bought more of a token than they sold, none of ``without``: a third hold
+    most, a third traded last, and a third are drawn with ``seed`` (32 bytes). Where the token has more
+    traders than are read, of those that are. Transfers other than trades are not considered."""
+    addresses = await fetch_values(
+        connection,
+        bytes,
         _SOME,
         token_id,
         MOST_LOOKED_AT,
         int.from_bytes(seed[:4], "big") / 2**32,
         DUST,
-        [as_bytes(one) for one in without],
-        most // 3,
+        [as_bytes(wallet) for wallet in without],
+        limit // 3,
         seed,
     )
-    return tuple(as_address(row["address"]) for row in rows)
+    return tuple(as_address(address) for address in addresses)

@@ -1,34 +1,34 @@
-"""What a wallet did, by the index."""
+"""What a wallet has done, by the index."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_value, optional_int
 from roundtrip.venues.base import Contracts
 
 MOST_ROWS = 4_000
-"""So many positions and closings of one wallet are summed up, the newest: a bot has half a million."""
+"""Positions and closings of a wallet that are summed up, the newest: a bot has half a million."""
 MOST_LAUNCHES_SHOWN = 10
 MOST_HELD_SHOWN = 20
 PRICES_BACK_S = (86_400, 9 * 86_400, 90 * 86_400)
-"""How far back a token's last trade is looked for, in turn: most traded on the last day, and each day more is
-one more place to look."""
+"""How far back a token's last trade is looked for, in turn: most tokens traded on the last day, and each day
+more is one more partition to read."""
 TRADES_LOOKED_AT, PLACES_LOOKED_AT = 20, 8
-"""The newest trades of a place, and the oldest places of a token: it began somewhere, and anybody can make it
-a thousand more."""
+"""The newest trades of a place, and the oldest places of a token: the token began in one of them, and anyone
+can make a thousand more."""
 LEAST_PRICED_WEI = 10**14
-"""A trade of less tells no price: of a few base units, rounding makes any."""
+"""A smaller trade gives no price: with a few base units, rounding yields any."""
 
 
 @dataclass(frozen=True, slots=True)
 class WalletLaunch:
     """A token that the wallet launched. ``generation`` 1: straight into a pool. ``steps``: swept, pooled,
-    rescued. ``raised_raw``, ``threshold_raw``: what lies in its curve and what it takes, in the quote's base
-    units; None: not known. ``bought_raw``, ``sold_raw``: of it by the wallet itself."""
+    rescued. ``raised_raw``, ``threshold_raw``: what its curve holds and what it takes, in the quote's base
+    units; None: not known. ``bought_raw``, ``sold_raw``: of the token by the wallet itself."""
 
     token_id: int
     at_s: int
@@ -42,8 +42,8 @@ class WalletLaunch:
 
 @dataclass(frozen=True, slots=True)
 class TradeTotals:
-    """All its positions together; of ``is_part`` the ``MOST_ROWS`` newest tokens' only. ``held``: positions
-    in which something of what it bought is left. ``recent_tokens``: those it traded since a given time."""
+    """The sums of its positions; where ``is_part``, of the ``MOST_ROWS`` newest tokens only. ``held``:
+    positions with some of what it bought left. ``recent_tokens``: tokens it has traded since a given time."""
 
     tokens: int
     buys: int
@@ -58,7 +58,7 @@ class TradeTotals:
 
 @dataclass(frozen=True, slots=True)
 class WalletClosing:
-    """One closing: what of, when (seconds since 1970), what it had cost and brought."""
+    """One closing: the token, the time (seconds since 1970), the cost and the proceeds."""
 
     token_id: int
     at_s: int
@@ -68,7 +68,7 @@ class WalletClosing:
 
 @dataclass(frozen=True, slots=True)
 class WalletClosings:
-    """Closings together; of ``is_part`` the ``MOST_ROWS`` newest."""
+    """The sums of closings; where ``is_part``, of the ``MOST_ROWS`` newest."""
 
     closed: int
     won: int
@@ -111,8 +111,8 @@ class LastTrade:
 
 
 _LAUNCHED = """
-SELECT launched.*, curve.raised_raw, coalesce(own.bought_raw, 0) AS bought_raw,
-    coalesce(own.sold_raw, 0) AS sold_raw,
+SELECT launched.token_id, launched.at_s, launched.generation, launched.threshold_raw, curve.raised_raw,
+    coalesce(own.bought_raw, 0) AS bought_raw, coalesce(own.sold_raw, 0) AS sold_raw,
     ARRAY(SELECT step FROM facts.launch_step WHERE token_id = launched.token_id) AS steps
 FROM (
     SELECT token_id, at_s, generation, threshold_raw, at, block_number, log_index FROM facts.launch
@@ -125,19 +125,30 @@ ORDER BY launched.block_number DESC, launched.log_index DESC
 """
 
 
+class _WalletLaunchRow(NamedTuple):
+    token_id: int
+    at_s: int
+    generation: int
+    threshold_raw: Decimal | None
+    raised_raw: Decimal | None
+    bought_raw: Decimal
+    sold_raw: Decimal
+    steps: list[str]
+
+
 async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]:
     """Its newest ``MOST_LAUNCHES_SHOWN`` launches, the newest first."""
-    rows = await connection.fetch(_LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
+    rows = await fetch(connection, _WalletLaunchRow, _LAUNCHED, wallet_id, MOST_LAUNCHES_SHOWN)
     return [
         WalletLaunch(
-            row["token_id"],
-            row["at_s"],
-            row["generation"],
-            frozenset(row["steps"]),
-            _whole(row["raised_raw"]),
-            _whole(row["threshold_raw"]),
-            int(row["bought_raw"]),
-            int(row["sold_raw"]),
+            row.token_id,
+            row.at_s,
+            row.generation,
+            frozenset(row.steps),
+            optional_int(row.raised_raw),
+            optional_int(row.threshold_raw),
+            int(row.bought_raw),
+            int(row.sold_raw),
         )
         for row in rows
     ]
@@ -145,13 +156,14 @@ async def launches(connection: Connection, wallet_id: int) -> list[WalletLaunch]
 
 async def pool_launches(connection: Connection, wallet_id: int) -> int:
     """How many tokens it launched straight into a pool; counted up to ``MOST_ROWS``."""
-    count: int = await connection.fetchval(
+    return await fetch_value(
+        connection,
+        int,
         "SELECT count(*) FROM (SELECT FROM facts.launch WHERE deployer_id = $1 AND generation = 1 LIMIT $2)"
         " AS counted",
         wallet_id,
         MOST_ROWS,
     )
-    return count
 
 
 _TRADED = """
@@ -161,17 +173,38 @@ SELECT count(*) AS tokens, coalesce(sum(buys), 0) AS buys, coalesce(sum(sells), 
     count(*) FILTER (WHERE last_s >= $3) AS recent_tokens,
     EXISTS (SELECT FROM facts.position WHERE wallet_id = $1 OFFSET $2) AS is_part
 FROM (
-    -- Tokens have their numbers in the order in which they were met.
+    -- Tokens are numbered in the order in which they were met.
     SELECT * FROM facts.position WHERE wallet_id = $1 ORDER BY token_id DESC LIMIT $2
 ) AS newest
 """
 
 
+class _TradeTotalsRow(NamedTuple):
+    tokens: int
+    buys: int
+    sells: int
+    spent_wei: Decimal
+    got_wei: Decimal
+    unpriced: int
+    held: int
+    recent_tokens: int
+    is_part: bool
+
+
 async def sum_trades(connection: Connection, wallet_id: int, since_s: int) -> TradeTotals:
-    """Its positions summed up; ``since_s``: from when on a token counts as recently traded."""
-    row = await connection.fetchrow(_TRADED, wallet_id, MOST_ROWS, since_s)
-    tokens, buys, sells, spent, got, unpriced, held_now, recent, is_part = row
-    return TradeTotals(tokens, buys, sells, int(spent), int(got), unpriced, held_now, recent, is_part)
+    """The sums of its positions; ``since_s``: a token traded since then is recently traded."""
+    row = await fetch_one(connection, _TradeTotalsRow, _TRADED, wallet_id, MOST_ROWS, since_s)
+    return TradeTotals(
+        row.tokens,
+        row.buys,
+        row.sells,
+        int(row.spent_wei),
+        int(row.got_wei),
+        row.unpriced,
+        row.held,
+        row.recent_tokens,
+        row.is_part,
+    )
 
 
 _CLOSINGS = """
@@ -179,32 +212,55 @@ WITH newest AS MATERIALIZED (
     SELECT token_id, at_s, spent_wei, got_wei, block_number, log_index FROM facts.closing
     WHERE wallet_id = $1 ORDER BY at_s DESC LIMIT $3
 )
-SELECT count(*), count(*) FILTER (WHERE got_wei > spent_wei), coalesce(sum(spent_wei), 0),
-    coalesce(sum(got_wei), 0), EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 OFFSET $3),
-    count(*) FILTER (WHERE at_s >= $2), count(*) FILTER (WHERE at_s >= $2 AND got_wei > spent_wei),
-    coalesce(sum(spent_wei) FILTER (WHERE at_s >= $2), 0),
-    coalesce(sum(got_wei) FILTER (WHERE at_s >= $2), 0),
-    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3),
+SELECT count(*) AS closed, count(*) FILTER (WHERE got_wei > spent_wei) AS won,
+    coalesce(sum(spent_wei), 0) AS spent_wei, coalesce(sum(got_wei), 0) AS got_wei,
+    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 OFFSET $3) AS is_part,
+    count(*) FILTER (WHERE at_s >= $2) AS recent_closed,
+    count(*) FILTER (WHERE at_s >= $2 AND got_wei > spent_wei) AS recent_won,
+    coalesce(sum(spent_wei) FILTER (WHERE at_s >= $2), 0) AS recent_spent_wei,
+    coalesce(sum(got_wei) FILTER (WHERE at_s >= $2), 0) AS recent_got_wei,
+    EXISTS (SELECT FROM facts.closing WHERE wallet_id = $1 AND at_s >= $2 OFFSET $3) AS recent_is_part,
     (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
-        ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1),
+        ORDER BY got_wei - spent_wei DESC, block_number, log_index LIMIT 1) AS best,
     (SELECT ARRAY[token_id, at_s, spent_wei, got_wei] FROM newest
-        ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1)
+        ORDER BY got_wei - spent_wei, block_number, log_index LIMIT 1) AS worst
 FROM newest
 """
 
 
+class _WalletClosingsRow(NamedTuple):
+    closed: int
+    won: int
+    spent_wei: Decimal
+    got_wei: Decimal
+    is_part: bool
+    recent_closed: int
+    recent_won: int
+    recent_spent_wei: Decimal
+    recent_got_wei: Decimal
+    recent_is_part: bool
+    best: list[Decimal] | None
+    worst: list[Decimal] | None
+
+
 async def closings(connection: Connection, wallet_id: int, since_s: int) -> ClosingsSummary:
-    """What it closed; ``since_s``: from when on that is recent."""
-    row = tuple(await connection.fetchrow(_CLOSINGS, wallet_id, since_s, MOST_ROWS))
-    return ClosingsSummary(_sums(row[:5]), _sums(row[5:10]), _closing(row[10]), _closing(row[11]))
+    """Its closings; those since ``since_s`` are recent."""
+    row = await fetch_one(connection, _WalletClosingsRow, _CLOSINGS, wallet_id, since_s, MOST_ROWS)
+    return ClosingsSummary(
+        WalletClosings(row.closed, row.won, int(row.spent_wei), int(row.got_wei), row.is_part),
+        WalletClosings(
+            row.recent_closed,
+            row.recent_won,
+            int(row.recent_spent_wei),
+            int(row.recent_got_wei),
+            row.recent_is_part,
+        ),
+        _read_closing(row.best),
+        _read_closing(row.worst),
+    )
 
 
-def _sums(row: tuple[Any, ...]) -> WalletClosings:
-    closed, won, spent_wei, got_wei, is_part = row
-    return WalletClosings(closed, won, int(spent_wei), int(got_wei), is_part)
-
-
-def _closing(values: list[Decimal] | None) -> WalletClosing | None:
+def _read_closing(values: list[Decimal] | None) -> WalletClosing | None:
     return None if values is None else WalletClosing(*map(int, values))
 
 
@@ -215,14 +271,33 @@ WHERE held_raw > 0 ORDER BY cost_wei DESC, last_s DESC, token_id LIMIT $3
 """
 
 
+class _OpenPositionRow(NamedTuple):
+    token_id: int
+    held_raw: Decimal
+    cost_wei: Decimal
+    bought_raw: Decimal
+    spent_wei: Decimal
+    unpriced: int
+    spent_micro_usd: Decimal | None
+    last_s: int
+
+
 async def list_held(connection: Connection, wallet_id: int) -> list[OpenPosition]:
-    """Of its positions with something left those that cost most, of the ``MOST_ROWS`` newest tokens'."""
-    rows = await connection.fetch(_HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
-    found = []
-    for token_id, held_raw, cost, bought, spent, unpriced, micro_usd, last_s in rows:
-        paid = int(spent), unpriced, _whole(micro_usd)
-        found.append(OpenPosition(token_id, int(held_raw), int(cost), int(bought), *paid, last_s))
-    return found
+    """Its positions with something left that cost most, among those of the ``MOST_ROWS`` newest tokens."""
+    rows = await fetch(connection, _OpenPositionRow, _HELD, wallet_id, MOST_ROWS, MOST_HELD_SHOWN)
+    return [
+        OpenPosition(
+            row.token_id,
+            int(row.held_raw),
+            int(row.cost_wei),
+            int(row.bought_raw),
+            int(row.spent_wei),
+            row.unpriced,
+            optional_int(row.spent_micro_usd),
+            row.last_s,
+        )
+        for row in rows
+    ]
 
 
 _LAST_TRADES = """
@@ -252,27 +327,39 @@ SELECT DISTINCT ON (token_id) token_id, last_s, last_token_raw, last_eth_wei FRO
 """
 
 
+class _LastTradeRow(NamedTuple):
+    token_id: int
+    last_s: int
+    last_token_raw: Decimal
+    last_eth_wei: Decimal
+
+
 async def last_trades(
     connection: Connection, token_ids: Collection[int], contracts: Contracts, now_s: int
 ) -> dict[int, LastTrade]:
-    """The newest trade of each of these tokens that tells a price in eth, in the one of its
-    ``PLACES_LOOKED_AT`` oldest places where most wallets stand behind the ``TRADES_LOOKED_AT`` newest trades:
-    one trade in a place of his own must not be everybody's price. ``now_s``: of the newest block."""
-    in_eth = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
-    found: dict[int, LastTrade] = {}
+    """The newest trade of each of these tokens that gives a price in eth, in the one of its
+    ``PLACES_LOOKED_AT`` oldest places where most wallets made the ``TRADES_LOOKED_AT`` newest trades: one
+    trade in a place of his own must not set everybody's price. ``now_s``: of the newest block."""
+    eth_quotes = [as_bytes(ZERO_ADDRESS), as_bytes(contracts.weth)]
+    trades: dict[int, LastTrade] = {}
     end_s = now_s + 1
     for back_s in PRICES_BACK_S:
-        left = [one for one in token_ids if one not in found]
-        if not left:
+        remaining_ids = [token_id for token_id in token_ids if token_id not in trades]
+        if not remaining_ids:
             break
-        times = now_s - back_s, end_s
-        looked_at = TRADES_LOOKED_AT, PLACES_LOOKED_AT
-        rows = await connection.fetch(_LAST_TRADES, left, in_eth, LEAST_PRICED_WEI, *times, *looked_at)
-        for token_id, at_s, token_raw, eth_wei in rows:
-            found[token_id] = LastTrade(at_s, int(token_raw), int(eth_wei))
+        rows = await fetch(
+            connection,
+            _LastTradeRow,
+            _LAST_TRADES,
+            remaining_ids,
+            eth_quotes,
+            LEAST_PRICED_WEI,
+            now_s - back_s,
+            end_s,
+            TRADES_LOOKED_AT,
+            PLACES_LOOKED_AT,
+        )
+        for row in rows:
+            trades[row.token_id] = LastTrade(row.last_s, int(row.last_token_raw), int(row.last_eth_wei))
         end_s = now_s - back_s
-    return found
-
-
-def _whole(value: Decimal | None) -> int | None:
-    return None if value is None else int(value)
+    return trades

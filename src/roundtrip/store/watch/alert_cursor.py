@@ -1,24 +1,28 @@
-"""How far facts were read for alerts, and what was counted on the way. Each function takes the caller's
-connection and ends no transaction."""
+"""The position up to which facts were read for alerts, and counts of alerts per minute. Each function uses
+the caller's connection and does not end the transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-import asyncpg
-
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.chain_stats import DAY_S
 from roundtrip.domain.watch.alerts import BAG, MINUTE_S
-from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.hex import as_optional_address
+from roundtrip.store.server.rows import (
+    Connection,
+    fetch,
+    fetch_optional,
+    fetch_row,
+    fetch_value,
+)
 
 from .happenings import IndexedBlock
 
 Kind = Literal["rule", "follow", "bag_guard"]
 BEFORE_ALL = IndexedBlock(-1, 0)
 MINUTES_KEPT = 1440
-"""After so many nothing is counted back any more. Of a real chain at most four may be reorganised."""
+"""Minutes after which a count is deleted: a reorganisation of a real chain reaches back at most four."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +45,8 @@ class MinuteKey(NamedTuple):
 
 @dataclass(slots=True)
 class MinuteCount:
-    """``raised`` rows, ``beyond`` them so many that became none, of which ``told`` were told together."""
+    """``raised``: alerts created. ``beyond``: alerts over the limit, not created. ``told``: how many of
+    ``beyond`` a summary alert has reported."""
 
     raised: int = 0
     beyond: int = 0
@@ -50,52 +55,93 @@ class MinuteCount:
 
 @dataclass(frozen=True, slots=True)
 class Rewinds:
-    """Reorganisations: the last one's id, and the lowest block that one went back to."""
+    """Several reorganisations: the id of the last one, and the lowest block that any of them went back to."""
 
     last: int
     to: IndexedBlock
 
 
+class _AlertCursorRow(NamedTuple):
+    number: int
+    at_s: int
+    rewound: int
+
+
+class _RewindRow(NamedTuple):
+    to_number: int
+    to_s: int
+    last: int
+
+
+class _MinuteRow(NamedTuple):
+    kind: Kind
+    source_id: int
+    minute: int
+    account_id: int
+    raised: int
+    beyond: int
+    told: int
+
+
+class _UntoldMinuteRow(NamedTuple):
+    kind: Kind
+    source_id: int
+    minute: int
+    account_id: int
+    raised: int
+    beyond: int
+    told: int
+    name: str | None
+    wallet: bytes | None
+    token: bytes | None
+
+
 async def take(connection: Connection) -> AlertCursor | None:
-    """Nobody else's until the transaction ends. None: another has it, or there is none."""
-    row = await connection.fetchrow(
-        "SELECT number, at_s, rewound FROM accounts.alert_cursor FOR UPDATE SKIP LOCKED"
+    """Locks the cursor until the transaction ends. None: another transaction holds it, or there is none."""
+    row = await fetch_row(
+        connection,
+        _AlertCursorRow,
+        "SELECT number, at_s, rewound FROM accounts.alert_cursor FOR UPDATE SKIP LOCKED",
     )
-    return None if row is None else AlertCursor(IndexedBlock(row["number"], row["at_s"]), row["rewound"])
+    return None if row is None else AlertCursor(IndexedBlock(row.number, row.at_s), row.rewound)
 
 
 async def is_there(connection: Connection) -> bool:
-    """Whether it began."""
-    found: bool = await connection.fetchval("SELECT EXISTS (SELECT FROM accounts.alert_cursor)")
-    return found
+    """Whether there is a cursor."""
+    return await fetch_value(connection, bool, "SELECT EXISTS (SELECT FROM accounts.alert_cursor)")
 
 
 async def begin(connection: Connection, known: IndexedBlock, rewound: int) -> bool:
-    """Begins where the index stands, or before that where something that is watched was set before: what is
-    older raises nothing. False: another did meanwhile. ``known``: the index's last block; ``rewound``: the
-    last reorganisation."""
-    first: int | None = await connection.fetchval(
+    """Creates the cursor at ``known``, the index's last block, or earlier where a live rule or follow counts
+    from an earlier block; older facts raise no alert. ``rewound``: the last reorganisation. False: another
+    transaction created it first."""
+    first_number = await fetch_optional(
+        connection,
+        int,
         "SELECT min(from_number) FROM (SELECT from_number FROM accounts.rule WHERE ended_at IS NULL"
-        " UNION ALL SELECT from_number FROM accounts.follow WHERE ended_at IS NULL) AS watched"
+        " UNION ALL SELECT from_number FROM accounts.follow WHERE ended_at IS NULL) AS watched",
     )
     at = known
-    if first is not None and first < at.number:
-        row = await connection.fetchrow(
-            "SELECT number, at_s FROM facts.block WHERE number <= $1 ORDER BY number DESC LIMIT 1", first
+    if first_number is not None and first_number < at.number:
+        block = await fetch_row(
+            connection,
+            IndexedBlock,
+            "SELECT number, at_s FROM facts.block WHERE number <= $1 ORDER BY number DESC LIMIT 1",
+            first_number,
         )
-        at = BEFORE_ALL if row is None else IndexedBlock(row["number"], row["at_s"])
-    done: str = await connection.execute(
+        at = block or BEFORE_ALL
+    status = await connection.execute(
         "INSERT INTO accounts.alert_cursor (number, at_s, rewound) VALUES ($1, $2, $3)"
         " ON CONFLICT DO NOTHING",
         at.number,
         at.at_s,
         rewound,
     )
-    return done != "INSERT 0 0"
+    return status != "INSERT 0 0"
 
 
 async def move(connection: Connection, to: AlertCursor) -> None:
-    """The caller has it."""
+    """Moves the cursor; the caller has locked it."""
     await connection.execute(
         "UPDATE accounts.alert_cursor SET number = $1, at_s = $2, rewound = $3",
         to.at.number,
@@ -105,90 +151,109 @@ async def move(connection: Connection, to: AlertCursor) -> None:
 
 
 async def last_rewound(connection: Connection) -> int:
-    """The last reorganisation that there was, or is known of."""
-    found: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM facts.rewound")
-    return found
+    """The id of the last reorganisation that is kept; 0: none."""
+    return await fetch_value(connection, int, "SELECT coalesce(max(id), 0) FROM facts.rewound")
 
 
 async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
-    """Reorganisations after that one."""
-    row = await connection.fetchrow(
+    """Reorganisations after ``rewound``; None: there are none."""
+    row = await fetch_row(
+        connection,
+        _RewindRow,
         "SELECT to_number, to_s, max(id) OVER () AS last FROM facts.rewound WHERE id > $1"
         " ORDER BY to_number LIMIT 1",
         rewound,
     )
-    return None if row is None else Rewinds(row["last"], IndexedBlock(row["to_number"], row["to_s"]))
+    return None if row is None else Rewinds(row.last, IndexedBlock(row.to_number, row.to_s))
 
 
 async def place_after(
-    connection: Connection, after: IndexedBlock, most: int, last: IndexedBlock
+    connection: Connection, after: IndexedBlock, max_blocks: int, last: IndexedBlock
 ) -> IndexedBlock:
-    """A block at most ``most`` further, of which the time is known; of older ones only every so many is kept,
-    and then it is the next that is. Never beyond ``last``."""
-    if last.number <= after.number + most:
+    """A block whose time is known, at most ``max_blocks`` after ``after`` and never beyond ``last``. Of old
+    blocks only some are kept: where none is that near, the next one that is kept."""
+    if last.number <= after.number + max_blocks:
         return last
-    row = await connection.fetchrow(
+    block = await fetch_row(
+        connection,
+        IndexedBlock,
         "(SELECT number, at_s FROM facts.block WHERE number > $1 AND number <= $2"
         " ORDER BY number DESC LIMIT 1) UNION ALL"
         " (SELECT number, at_s FROM facts.block WHERE number > $2 ORDER BY number LIMIT 1) LIMIT 1",
         after.number,
-        after.number + most,
+        after.number + max_blocks,
     )
-    return last if row is None else IndexedBlock(row["number"], row["at_s"])
+    return block or last
 
 
 async def place_before(connection: Connection, at_s: int) -> IndexedBlock:
-    """A block that is older than ``at_s``."""
-    row = await connection.fetchrow(
-        "SELECT number, at_s FROM facts.block WHERE at_s < $1 ORDER BY number DESC LIMIT 1", at_s
+    """The newest kept block that is older than ``at_s``."""
+    block = await fetch_row(
+        connection,
+        IndexedBlock,
+        "SELECT number, at_s FROM facts.block WHERE at_s < $1 ORDER BY number DESC LIMIT 1",
+        at_s,
     )
-    return BEFORE_ALL if row is None else IndexedBlock(row["number"], row["at_s"])
+    return block or BEFORE_ALL
 
 
 # --- minutes ---------------------------------------------------------------------------------------
 
 
+_COUNT_COLUMNS = (
+    "counted.kind, counted.source_id, counted.minute, counted.account_id, counted.raised, counted.beyond,"
+    " counted.told"
+)
+
+
 async def minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[MinuteKey, MinuteCount]:
-    """What was counted so far."""
-    rows = await connection.fetch(
-        "SELECT counted.* FROM accounts.alert_minute AS counted"
+    """The counts of these minutes; a minute without one is missing."""
+    rows = await fetch(
+        connection,
+        _MinuteRow,
+        f"SELECT {_COUNT_COLUMNS} FROM accounts.alert_minute AS counted"  # noqa: S608
         " JOIN unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[])"
         " AS given (kind, source_id, minute, account_id) USING (kind, source_id, minute, account_id)",
-        *_columns(list(keys)),
+        *_columns_of(list(keys)),
     )
     return _read_counts(rows)
 
 
 async def put_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
-    """Keeps them as they are now."""
+    """Writes the counts, over those that are there."""
     if not counts:
         return
     keys = sorted(counts)
-    found = [counts[key] for key in keys]
+    minute_counts = [counts[key] for key in keys]
     await connection.execute(
         "INSERT INTO accounts.alert_minute AS counted"
         " (kind, source_id, minute, account_id, raised, beyond, told) SELECT * FROM"
         " unnest($1::text[], $2::bigint[], $3::int[], $4::bigint[], $5::int[], $6::int[], $7::int[])"
         " ON CONFLICT (kind, source_id, minute, account_id) DO UPDATE SET raised = excluded.raised,"
         " beyond = excluded.beyond, told = excluded.told",
-        *_columns(keys),
-        [one.raised for one in found],
-        [one.beyond for one in found],
-        [one.told for one in found],
+        *_columns_of(keys),
+        [count.raised for count in minute_counts],
+        [count.beyond for count in minute_counts],
+        [count.told for count in minute_counts],
     )
 
 
 async def take_minutes(connection: Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
-    """Takes away what was counted in that minute and later, and gives it."""
-    rows = await connection.fetch("DELETE FROM accounts.alert_minute WHERE minute >= $1 RETURNING *", minute)
+    """Deletes the counts of that minute and of later ones, and returns them."""
+    rows = await fetch(
+        connection,
+        _MinuteRow,
+        f"DELETE FROM accounts.alert_minute AS counted WHERE minute >= $1 RETURNING {_COUNT_COLUMNS}",  # noqa: S608
+        minute,
+    )
     return _read_counts(rows)
 
 
 @dataclass(frozen=True, slots=True)
 class UntoldMinute:
-    """A minute of which not all was told. ``name``: the rule's canonical text, or of a follow as the account
-    calls the wallet, empty where it does not; of a bag BAG; None: it was ended. ``wallet``: of a follow;
-    ``token``: of a bag."""
+    """A minute with alerts over the limit that no summary has reported. ``name``: of a rule its canonical
+    text, of a follow the account's name for the wallet, empty where it has none, of a bag BAG; None: the rule
+    or follow has ended. ``wallet``: of a follow; ``token``: of a bag."""
 
     key: MinuteKey
     counted: MinuteCount
@@ -197,10 +262,13 @@ class UntoldMinute:
     token: Address | None
 
 
-async def untold(connection: Connection, before_minute: int, most: int) -> list[UntoldMinute]:
-    """Minutes before that one of which more happened than was told, the earliest first."""
-    rows = await connection.fetch(
-        "SELECT counted.*, coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
+async def untold(connection: Connection, before_minute: int, limit: int) -> list[UntoldMinute]:
+    """Minutes before ``before_minute`` with unreported alerts, the earliest first."""
+    rows = await fetch(
+        connection,
+        _UntoldMinuteRow,
+        f"SELECT {_COUNT_COLUMNS},"  # noqa: S608
+        " coalesce(rule.said, follow.name, CASE WHEN counted.kind = 'bag_guard' THEN $3 END)"
         " AS name, follow.wallet, token.address AS token FROM ("
         "SELECT * FROM accounts.alert_minute WHERE minute < $1 AND beyond > told"
         " ORDER BY minute, kind, source_id, account_id LIMIT $2) AS counted"
@@ -212,18 +280,18 @@ async def untold(connection: Connection, before_minute: int, most: int) -> list[
         " AND token.id = abs(counted.source_id)"
         " ORDER BY counted.minute, counted.kind, counted.source_id, counted.account_id",
         before_minute,
-        most,
+        limit,
         BAG,
     )
     return [
-        UntoldMinute(key, counted, row["name"], _address(row["wallet"]), _address(row["token"]))
+        UntoldMinute(key, counted, row.name, as_optional_address(row.wallet), as_optional_address(row.token))
         for (key, counted), row in zip(_read_counts(rows).items(), rows, strict=True)
     ]
 
 
 async def forget(connection: Connection) -> None:
-    """Takes away reorganisations that were undone, but for those of the chain's last day, which the status
-    page tells of; and counts of old minutes."""
+    """Deletes reorganisations whose alerts were retracted, but for those of the chain's last day, which the
+    status page shows; and counts of old minutes."""
     await connection.execute(
         "DELETE FROM facts.rewound USING accounts.alert_cursor AS told"
         " WHERE facts.rewound.id <= told.rewound AND facts.rewound.to_s < told.at_s - $1::int",
@@ -237,7 +305,7 @@ async def forget(connection: Connection) -> None:
     )
 
 
-def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int], list[int]]:
+def _columns_of(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int], list[int]]:
     return (
         [key.kind for key in keys],
         [key.source_id for key in keys],
@@ -246,14 +314,10 @@ def _columns(keys: Sequence[MinuteKey]) -> tuple[list[str], list[int], list[int]
     )
 
 
-def _read_counts(rows: Sequence[asyncpg.Record]) -> dict[MinuteKey, MinuteCount]:
+def _read_counts(rows: Sequence[_MinuteRow | _UntoldMinuteRow]) -> dict[MinuteKey, MinuteCount]:
     return {
-        MinuteKey(row["kind"], row["source_id"], row["minute"], row["account_id"]): MinuteCount(
-            row["raised"], row["beyond"], row["told"]
+        MinuteKey(row.kind, row.source_id, row.minute, row.account_id): MinuteCount(
+            row.raised, row.beyond, row.told
         )
         for row in rows
     }
-
-
-def _address(found: bytes | None) -> Address | None:
-    return None if found is None else as_address(found)

@@ -1,18 +1,48 @@
-"""What accounts were told. Each function takes the caller's connection and ends no transaction."""
+"""Alerts as they are kept. Each function uses the caller's connection and does not end the transaction."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
-
-import asyncpg
+from decimal import Decimal
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import TxHash
-from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.domain.watch.alerts import MINUTE_S, Alert, Draft, Kind
+from roundtrip.store.server.hex import as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, fetch_value, fetch_values, optional_int
 
 MOST_FORGOTTEN = 10_000
-"""At once."""
+"""Rows of each table that one call of ``forget`` deletes at most."""
 MOST_COUNTED = 10_000
+
+
+class _StoredAlertRow(NamedTuple):
+    id: int
+    account_id: int
+    kind: Kind
+    source_id: int | None
+    verb: str | None
+    who: str | None
+    wallet: bytes | None
+    token: bytes | None
+    eth_wei: Decimal | None
+    micro_usd: Decimal | None
+    share_ppm: int | None
+    tx_hash: bytes | None
+    block_number: int | None
+    log_index: int | None
+    at_s: int
+    rule: str | None
+    said: str
+    more: int
+    retracted_at: datetime | None
+    symbol: str | None
+
+
+_ALERT_COLUMNS = (
+    "alert.id, alert.account_id, alert.kind, alert.source_id, alert.verb, alert.who, alert.wallet,"
+    " alert.token, alert.eth_wei, alert.micro_usd, alert.share_ppm, alert.tx_hash, alert.block_number,"
+    " alert.log_index, alert.at_s, alert.rule, alert.said, alert.more, alert.retracted_at, token.symbol"
+)
 
 _PUT = """
 INSERT INTO accounts.alert (id, account_id, kind, source_id, verb, who, wallet, token, eth_wei, micro_usd,
@@ -26,128 +56,143 @@ ON CONFLICT DO NOTHING RETURNING id
 
 
 async def put(connection: Connection, drafts: Sequence[Draft], now: datetime) -> list[Alert]:
-    """Keeps them, in order. A fact that was told of already is left out."""
+    """Inserts the drafts, in order, and returns the alerts. A draft of a fact that already has its alert is
+    left out."""
     if not drafts:
         return []
-    # Drawn before: of rows that are left out nothing comes back to tell which they were.
-    drawn = await connection.fetch(
+    # Ids are drawn first: RETURNING does not say which rows ON CONFLICT DO NOTHING left out.
+    ids = await fetch_values(
+        connection,
+        int,
         "SELECT nextval(pg_get_serial_sequence('accounts.alert', 'id')) AS id FROM generate_series(1, $1)",
         len(drafts),
     )
-    numbered = list(zip(sorted(row["id"] for row in drawn), drafts, strict=True))
-    rows = await connection.fetch(
+    numbered = list(zip(sorted(ids), drafts, strict=True))
+    inserted = await fetch_values(
+        connection,
+        int,
         _PUT,
-        [number for number, _ in numbered],
-        [one.account_id for one in drafts],
-        [one.kind for one in drafts],
-        [one.source_id for one in drafts],
-        [one.verb for one in drafts],
-        [one.who for one in drafts],
-        [_bytes(one.wallet) for one in drafts],
-        [_bytes(one.token) for one in drafts],
-        [one.eth_wei for one in drafts],
-        [one.micro_usd for one in drafts],
-        [one.share_ppm for one in drafts],
-        [_bytes(one.tx_hash) for one in drafts],
-        [one.block_number for one in drafts],
-        [one.log_index for one in drafts],
-        [one.at_s for one in drafts],
-        [one.rule for one in drafts],
-        [one.said for one in drafts],
-        [one.more for one in drafts],
+        [alert_id for alert_id, _ in numbered],
+        [draft.account_id for draft in drafts],
+        [draft.kind for draft in drafts],
+        [draft.source_id for draft in drafts],
+        [draft.verb for draft in drafts],
+        [draft.who for draft in drafts],
+        [_bytes(draft.wallet) for draft in drafts],
+        [_bytes(draft.token) for draft in drafts],
+        [draft.eth_wei for draft in drafts],
+        [draft.micro_usd for draft in drafts],
+        [draft.share_ppm for draft in drafts],
+        [_bytes(draft.tx_hash) for draft in drafts],
+        [draft.block_number for draft in drafts],
+        [draft.log_index for draft in drafts],
+        [draft.at_s for draft in drafts],
+        [draft.rule for draft in drafts],
+        [draft.said for draft in drafts],
+        [draft.more for draft in drafts],
         now,
     )
-    kept = {row["id"] for row in rows}
-    return [Alert(number, draft) for number, draft in numbered if number in kept]
+    kept_ids = set(inserted)
+    return [Alert(alert_id, draft) for alert_id, draft in numbered if alert_id in kept_ids]
 
 
 _ALERT = (
-    "SELECT alert.*, token.symbol FROM accounts.alert AS alert"
+    f"SELECT {_ALERT_COLUMNS} FROM accounts.alert AS alert"  # noqa: S608
     " LEFT JOIN facts.token AS token ON token.token = alert.token"
 )
 
 
 async def alerts(connection: Connection, ids: Collection[int]) -> list[Alert]:
-    """Those that are still kept, by id, with their tokens' symbols."""
-    rows = await connection.fetch(f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id", list(ids))
-    return [_alert(row) for row in rows]
+    """The alerts of these ids that are still kept, by id, with their tokens' symbols."""
+    rows = await fetch(
+        connection,
+        _StoredAlertRow,
+        f"{_ALERT} WHERE alert.id = ANY($1::bigint[]) ORDER BY alert.id",
+        list(ids),
+    )
+    return [_read_alert(row) for row in rows]
 
 
 async def newest(
-    connection: Connection, account_id: int, since: datetime, most: int
+    connection: Connection, account_id: int, since: datetime, limit: int
 ) -> tuple[list[Alert], int]:
-    """An account's since then, the newest first, ``most`` of them; and how many there are: more than
-    MOST_COUNTED are given as one more."""
-    rows = await connection.fetch(
+    """An account's newest ``limit`` alerts since ``since``, the newest first; and how many there are since
+    then, counted up to MOST_COUNTED + 1."""
+    rows = await fetch(
+        connection,
+        _StoredAlertRow,
         f"{_ALERT} WHERE alert.account_id = $1 AND alert.made_at >= $2 ORDER BY alert.id DESC LIMIT $3",
         account_id,
         since,
-        most,
+        limit,
     )
-    total: int = await connection.fetchval(
+    total = await fetch_value(
+        connection,
+        int,
         "SELECT count(*) FROM"
         " (SELECT FROM accounts.alert WHERE account_id = $1 AND made_at >= $2 LIMIT $3) AS counted",
         account_id,
         since,
         MOST_COUNTED + 1,
     )
-    return [_alert(row) for row in rows], total
+    return [_read_alert(row) for row in rows], total
 
 
 async def retract(connection: Connection, number: int, at_s: int, now: datetime) -> list[Alert]:
-    """Takes back what was told of facts above block ``number``, which is of ``at_s``, and how many more there
-    were in its minute and later. By id."""
-    rows = await connection.fetch(
-        "WITH gone AS (UPDATE accounts.alert SET retracted_at = $3"
+    """Marks as retracted the alerts of facts above block ``number``, which is of ``at_s``, and the summaries
+    of its minute and of later ones. Returns them by id."""
+    rows = await fetch(
+        connection,
+        _StoredAlertRow,
+        "WITH alert AS (UPDATE accounts.alert SET retracted_at = $3"  # noqa: S608
         " WHERE retracted_at IS NULL AND (block_number > $1 OR (more > 0 AND at_s >= $2)) RETURNING *)"
-        " SELECT gone.*, token.symbol FROM gone LEFT JOIN facts.token AS token ON token.token = gone.token"
-        " ORDER BY gone.id",
+        f" SELECT {_ALERT_COLUMNS} FROM alert LEFT JOIN facts.token AS token ON token.token = alert.token"
+        " ORDER BY alert.id",
         number,
         at_s // MINUTE_S * MINUTE_S,
         now,
     )
-    return [_alert(row) for row in rows]
+    return [_read_alert(row) for row in rows]
 
 
 async def forget(connection: Connection, before: datetime) -> bool:
-    """Takes some of what is older away, and messages of then; whether there may be more of it."""
-    done: str = await connection.execute(
+    """Deletes some alerts and messages made before ``before``. True: there may be more of them."""
+    alerts_status = await connection.execute(
         "DELETE FROM accounts.alert WHERE id IN"
         " (SELECT id FROM accounts.alert WHERE made_at < $1 ORDER BY made_at LIMIT $2)",
         before,
         MOST_FORGOTTEN,
     )
-    sent: str = await connection.execute(
+    messages_status = await connection.execute(
         "DELETE FROM accounts.delivery WHERE id IN"
         " (SELECT id FROM accounts.delivery WHERE made_at < $1 ORDER BY made_at LIMIT $2)",
         before,
         MOST_FORGOTTEN,
     )
-    return f"DELETE {MOST_FORGOTTEN}" in (done, sent)
+    return f"DELETE {MOST_FORGOTTEN}" in (alerts_status, messages_status)
 
 
-def _alert(row: asyncpg.Record) -> Alert:
-    tx_hash, eth_wei, micro_usd = row["tx_hash"], row["eth_wei"], row["micro_usd"]
+def _read_alert(row: _StoredAlertRow) -> Alert:
     draft = Draft(
-        account_id=row["account_id"],
-        kind=row["kind"],
-        source_id=row["source_id"],
-        at_s=row["at_s"],
-        said=row["said"],
-        verb=row["verb"],
-        who=row["who"],
-        wallet=None if row["wallet"] is None else as_address(row["wallet"]),
-        token=None if row["token"] is None else as_address(row["token"]),
-        eth_wei=None if eth_wei is None else int(eth_wei),
-        micro_usd=None if micro_usd is None else int(micro_usd),
-        share_ppm=row["share_ppm"],
-        tx_hash=None if tx_hash is None else TxHash(as_text(tx_hash)),
-        block_number=row["block_number"],
-        log_index=row["log_index"],
-        rule=row["rule"],
-        more=row["more"],
+        account_id=row.account_id,
+        kind=row.kind,
+        source_id=row.source_id,
+        at_s=row.at_s,
+        said=row.said,
+        verb=row.verb,
+        who=row.who,
+        wallet=as_optional_address(row.wallet),
+        token=as_optional_address(row.token),
+        eth_wei=optional_int(row.eth_wei),
+        micro_usd=optional_int(row.micro_usd),
+        share_ppm=row.share_ppm,
+        tx_hash=None if row.tx_hash is None else TxHash(as_text(row.tx_hash)),
+        block_number=row.block_number,
+        log_index=row.log_index,
+        rule=row.rule,
+        more=row.more,
     )
-    return Alert(row["id"], draft, row["retracted_at"] is not None, row["symbol"])
+    return Alert(row.id, draft, row.retracted_at is not None, row.symbol)
 
 
 def _bytes(text: str | None) -> bytes | None:

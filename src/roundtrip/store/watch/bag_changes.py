@@ -1,23 +1,24 @@
-"""What one wallet holds, what of it has changed since it bought, and what checks said then and now, by the
-index. Each function takes the caller's connection and ends no transaction."""
+"""What a wallet holds by the index, what has changed about it since it was bought, and what checks found then
+and now. Each function uses the caller's connection and does not end the transaction."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
 from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, optional_int
 
 from .happening_moves import WHOLE_WITHIN_S
 
 
 @dataclass(frozen=True, slots=True)
 class BagToken:
-    """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of what it
-    was only given. ``cost_wei``: what that cost; None: of some fill nobody knows the worth. ``realised_wei``:
+    """A token that a wallet holds by the index. ``held_raw``: what it bought and has not sold; 0 of a token
+    it only received. ``cost_wei``: what that cost; None: the worth of some fill is unknown. ``realised_wei``:
     what its sales have brought over their cost, in all rounds; None as before. ``number``, ``at_s``: of the
     first buy of the round, or of the first transfer that is kept."""
 
@@ -62,24 +63,45 @@ ORDER BY got.token_id DESC LIMIT $2
 """
 
 
-async def list_held(connection: Connection, wallet_id: int, most: int) -> list[BagToken]:
-    """The newest ``most`` tokens that a wallet bought, and after them as there is room those of a launchpad
-    that it was only given within the days of which transfers are kept."""
-    found = [
-        BagToken(row["token_id"], int(row["held_raw"]), _maybe(row["cost_wei"]), _maybe(row["realised_wei"]),
-               row["number"], row["at_s"])
-        for row in await connection.fetch(_HELD, wallet_id, most)
-    ]  # fmt: skip
-    if len(found) < most:
-        rows = await connection.fetch(_GIVEN, wallet_id, most - len(found))
-        found += [BagToken(row["token_id"], 0, None, None, row["number"], row["at_s"]) for row in rows]
-    return found
+class _BoughtTokenRow(NamedTuple):
+    token_id: int
+    held_raw: str
+    cost_wei: str | None
+    realised_wei: str | None
+    number: int
+    at_s: int
+
+
+class _ReceivedTokenRow(NamedTuple):
+    token_id: int
+    number: int
+    at_s: int
+
+
+async def list_held(connection: Connection, wallet_id: int, limit: int) -> list[BagToken]:
+    """The newest ``limit`` tokens that a wallet bought; where there is room, after them launchpad tokens that
+    it only received, within the days for which transfers are kept."""
+    tokens = [
+        BagToken(
+            row.token_id,
+            int(row.held_raw),
+            optional_int(row.cost_wei),
+            optional_int(row.realised_wei),
+            row.number,
+            row.at_s,
+        )
+        for row in await fetch(connection, _BoughtTokenRow, _HELD, wallet_id, limit)
+    ]
+    if len(tokens) < limit:
+        given = await fetch(connection, _ReceivedTokenRow, _GIVEN, wallet_id, limit - len(tokens))
+        tokens += [BagToken(row.token_id, 0, None, None, row.number, row.at_s) for row in given]
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)
 class DeployerSold:
-    """Of a launchpad's token: its deployer, how much he had as far as that is known, and how much of it he
-    has sold since."""
+    """A launchpad token's deployer, how much of the token he had as far as that is known, and how much he has
+    sold since."""
 
     deployer: Address
     had_raw: int
@@ -103,21 +125,29 @@ CROSS JOIN LATERAL (
 """
 
 
+class _DeployerSalesRow(NamedTuple):
+    token_id: int
+    deployer: bytes
+    bought_raw: str
+    all_raw: str
+    since_raw: str
+
+
 async def deployers_sold(connection: Connection, bought: Sequence[BagToken]) -> dict[int, DeployerSold]:
-    """By token, what deployers have sold since. What one got otherwise than by buying is not known: at least
-    what he sold."""
-    found = {}
-    for row in await connection.fetch(_SOLD, *_since(bought)):
-        all_raw, since_raw = int(row["all_raw"]), int(row["since_raw"])
-        had_raw = max(int(row["bought_raw"]), all_raw) - (all_raw - since_raw)
-        found[row["token_id"]] = DeployerSold(as_address(row["deployer"]), had_raw, since_raw)
-    return found
+    """By token, what its deployer has sold since it was bought. What he got other than by buying is unknown:
+    it is taken to be at least what he sold."""
+    sales: dict[int, DeployerSold] = {}
+    for row in await fetch(connection, _DeployerSalesRow, _SOLD, *_columns_of(bought)):
+        all_raw, since_raw = int(row.all_raw), int(row.since_raw)
+        had_raw = max(int(row.bought_raw), all_raw) - (all_raw - since_raw)
+        sales[row.token_id] = DeployerSold(as_address(row.deployer), had_raw, since_raw)
+    return sales
 
 
 @dataclass(frozen=True, slots=True)
 class LiquidityLeft:
-    """Of the pool of money in which a token had most liquidity then: how much that was, weighed by the width
-    of its ranges, and how much of it is gone, what others put in since counted."""
+    """The money pool in which a token had most liquidity when it was bought: how much that was, weighted by
+    the width of its ranges, and how much of it is gone, net of what others have added since."""
 
     before: int
     gone: int
@@ -142,32 +172,48 @@ CROSS JOIN LATERAL (
             change.liquidity_delta * least(change.tick_upper - change.tick_lower, $7) AS weight
         FROM facts.liquidity AS change WHERE change.pool_id = place.id AND change.at_s >= place.at_s
         LIMIT $8 + 1
-    ) AS one
+    ) AS changes
 ) AS sums
 """
+
+
+class _LiquidityLeftRow(NamedTuple):
+    token_id: int
+    id: int
+    changes: int
+    before: str
+    since: str
 
 
 async def liquidity_left(
     connection: Connection, bought: Sequence[BagToken], start_number: int, now_s: int
 ) -> dict[int, LiquidityLeft]:
-    """By token; those of which not every change of liquidity is known are left out. ``start_number``: the
-    index's first block; ``now_s``: of its last."""
-    rows = await connection.fetch(
-        _LEFT, *_since(bought), start_number, now_s - WHOLE_WITHIN_S, MOST_PLACES, NARROW_TICKS, MOST_CHANGES
+    """By token; a token is left out where a change of its liquidity is unknown. ``start_number``: the index's
+    first block; ``now_s``: the time of its last."""
+    rows = await fetch(
+        connection,
+        _LiquidityLeftRow,
+        _LEFT,
+        *_columns_of(bought),
+        start_number,
+        now_s - WHOLE_WITHIN_S,
+        MOST_PLACES,
+        NARROW_TICKS,
+        MOST_CHANGES,
     )
-    found: dict[int, LiquidityLeft] = {}
-    partly = {row["token_id"] for row in rows if row["changes"] > MOST_CHANGES}
+    largest: dict[int, LiquidityLeft] = {}
+    incomplete = {row.token_id for row in rows if row.changes > MOST_CHANGES}
     for row in rows:
-        before, since = int(row["before"]), int(row["since"])
-        token_id = row["token_id"]
-        if token_id not in partly and before > (found[token_id].before if token_id in found else 0):
-            found[token_id] = LiquidityLeft(before, min(before, max(0, -since)))
-    return found
+        before, since = int(row.before), int(row.since)
+        known = largest.get(row.token_id)
+        if row.token_id not in incomplete and before > (0 if known is None else known.before):
+            largest[row.token_id] = LiquidityLeft(before, min(before, max(0, -since)))
+    return largest
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCheck:
-    """A check that is kept."""
+    """A stored check."""
 
     checked_at: datetime
     block_number: int
@@ -177,7 +223,7 @@ class StoredCheck:
 
 
 _FIELDS = "checked_at, block_number, verdict_code, verdict_level, document"
-_THEN_AND_NOW = f"""
+_AT_BUY_AND_NEWEST = f"""
 SELECT given.token_id, one.* FROM unnest($1::int[], $2::int[], $3::int[]) AS given (token_id, number, at_s)
 JOIN facts.address AS token ON token.id = given.token_id
 CROSS JOIN LATERAL (
@@ -190,23 +236,33 @@ CROSS JOIN LATERAL (
 """  # noqa: S608
 
 
+class _BuyCheckRow(NamedTuple):
+    token_id: int
+    is_now: bool
+    checked_at: datetime
+    block_number: int
+    verdict_code: str
+    verdict_level: str
+    document: bytes
+
+
 async def checks(
     connection: Connection, bought: Sequence[BagToken]
 ) -> tuple[dict[int, StoredCheck], dict[int, StoredCheck]]:
-    """By token, the newest check that was made at the buy or before, and the newest of all."""
-    then: dict[int, StoredCheck] = {}
-    now: dict[int, StoredCheck] = {}
-    for row in await connection.fetch(_THEN_AND_NOW, *_since(bought)):
-        kept = StoredCheck(
-            row["checked_at"], row["block_number"], row["verdict_code"], row["verdict_level"], row["document"]
+    """By token: the newest check made at the buy or before it, and the newest of all."""
+    at_buy: dict[int, StoredCheck] = {}
+    newest: dict[int, StoredCheck] = {}
+    for row in await fetch(connection, _BuyCheckRow, _AT_BUY_AND_NEWEST, *_columns_of(bought)):
+        check = StoredCheck(
+            row.checked_at, row.block_number, row.verdict_code, row.verdict_level, row.document
         )
-        (now if row["is_now"] else then)[row["token_id"]] = kept
-    return then, now
+        (newest if row.is_now else at_buy)[row.token_id] = check
+    return at_buy, newest
 
 
-def _since(bought: Collection[BagToken]) -> tuple[list[int], list[int], list[int]]:
-    return [one.token_id for one in bought], [one.number for one in bought], [one.at_s for one in bought]
-
-
-def _maybe(text: str | None) -> int | None:
-    return None if text is None else int(text)
+def _columns_of(bought: Collection[BagToken]) -> tuple[list[int], list[int], list[int]]:
+    return (
+        [token.token_id for token in bought],
+        [token.number for token in bought],
+        [token.at_s for token in bought],
+    )

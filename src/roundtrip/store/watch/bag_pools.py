@@ -1,5 +1,5 @@
-"""How much each of a token's pools matters, as a minute began. Each function takes the caller's connection
-and ends no transaction."""
+"""How much each of a token's pools matters at the start of a minute. Each function uses the caller's
+connection and does not end the transaction."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -9,18 +9,19 @@ from roundtrip.domain.watch.alerts import MINUTE_S
 from roundtrip.domain.watch.bag_guard import PoolMoney
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_PLACES, TRADED_WITHIN_S
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import WHOLE_WITHIN_S
-from .happening_rows import HappeningReader, address
+from .happening_rows import HappeningReader
 
 MOST_ROWS = 1_000
-"""Of a pool with more trades or changes of liquidity it is not told how much money lies in it."""
+"""The money in a pool with more trades or liquidity changes than this is unknown."""
 
 
 class DrainWeight(NamedTuple):
-    """The pool that was drained, and all of its token's that were looked at, it among them."""
+    """The drained pool, and all pools of its token that were read, this one included."""
 
     own: PoolMoney
     everywhere: list[PoolMoney]
@@ -76,35 +77,54 @@ CROSS JOIN LATERAL (
 """
 
 
+class _DrainedPoolRow(NamedTuple):
+    nth: int
+    pool_id: int
+    token_id: int
+
+
+class _PoolMoneyRow(NamedTuple):
+    token_id: int
+    minute_s: int
+    id: int
+    quote: bytes
+    trades: int
+    wei: str
+    quote_raw: str | None
+
+
 async def weigh_drains(
     connection: Connection, contracts: Contracts, drains: Sequence[Happening]
 ) -> list[DrainWeight | None]:
-    """Of each drain; None: its pool is not known. By the day up to the minute in which it was, so that each
-    token is asked for once a minute. Money is what was put in and paid in, less what was taken and paid out,
-    in a curve only the latter; of a pool that was opened since, what left tells."""
-    found: list[DrainWeight | None] = [None] * len(drains)
-    spots = [one.spot for one in drains]
+    """The weights of each drain's pools; None: its pool is unknown. They are of the day up to the minute of
+    the drain, so that each token is read once a minute. A pool's money is what was put in and paid in, less
+    what was taken and paid out, in a curve only the latter; a pool opened within that minute has at least
+    what the drain took out."""
+    weights: list[DrainWeight | None] = [None] * len(drains)
+    spots = [drain.spot for drain in drains]
     if not spots:
-        return found
-    pools = {
-        row["nth"] - 1: (row["token_id"], row["pool_id"])
-        for row in await connection.fetch(
-            _POOLS,
-            [spot.at_s for spot in spots],
-            [spot.block_number for spot in spots],
-            [spot.log_index for spot in spots],
-        )
-    }
+        return weights
+    drained = await fetch(
+        connection,
+        _DrainedPoolRow,
+        _POOLS,
+        [spot.at_s for spot in spots],
+        [spot.block_number for spot in spots],
+        [spot.log_index for spot in spots],
+    )
+    pools = {row.nth - 1: (row.token_id, row.pool_id) for row in drained}
     minutes = {nth: spots[nth].at_s // MINUTE_S * MINUTE_S for nth in pools}
-    asked = sorted({(token, minutes[nth]) for nth, (token, _) in pools.items()})
-    if not asked:
-        return found
+    token_minutes = sorted({(token_id, minutes[nth]) for nth, (token_id, _) in pools.items()})
+    if not token_minutes:
+        return weights
     reader = await HappeningReader.of(connection, contracts)
-    rows = await connection.fetch(
+    rows = await fetch(
+        connection,
+        _PoolMoneyRow,
         _PLACES,
-        [token for token, _ in asked],
-        [minute for _, minute in asked],
-        [pool for _, pool in pools.values()],
+        [token_id for token_id, _ in token_minutes],
+        [minute_s for _, minute_s in token_minutes],
+        [pool_id for _, pool_id in pools.values()],
         MOST_PLACES,
         TRADED_WITHIN_S,
         WHOLE_WITHIN_S,
@@ -114,23 +134,25 @@ async def weigh_drains(
     spot_of = {(pools[nth][0], minutes[nth]): spots[nth] for nth in reversed(pools)}
     sums = []
     for row in rows:
-        raw = None if row["quote_raw"] is None else max(0, int(row["quote_raw"]))
-        sums.append((address(row["quote"]), raw, spot_of[row["token_id"], row["minute_s"]]))
+        raw = None if row.quote_raw is None else max(0, int(row.quote_raw))
+        sums.append((as_address(row.quote), raw, spot_of[row.token_id, row.minute_s]))
     places: dict[tuple[int, int], dict[int, PoolMoney]] = {}
     for row, (wei, _) in zip(rows, await reader.worths(sums), strict=True):
-        place = PoolMoney(Turnover(row["trades"], int(row["wei"])), wei)
-        places.setdefault((row["token_id"], row["minute_s"]), {})[row["id"]] = place
-    for nth, (token, pool) in pools.items():
-        of = places[token, minutes[nth]]
-        own = _at_least(of[pool], drains[nth])
-        found[nth] = DrainWeight(own, [own if each == pool else place for each, place in of.items()])
-    return found
+        place = PoolMoney(Turnover(row.trades, int(row.wei)), wei)
+        places.setdefault((row.token_id, row.minute_s), {})[row.id] = place
+    for nth, (token_id, pool_id) in pools.items():
+        token_pools = places[token_id, minutes[nth]]
+        own = _add_drained(token_pools[pool_id], drains[nth])
+        weights[nth] = DrainWeight(
+            own, [own if other_id == pool_id else place for other_id, place in token_pools.items()]
+        )
+    return weights
 
 
-def _at_least(place: PoolMoney, drained: Happening) -> PoolMoney:
-    """What left was there, with the share that stayed."""
-    left_wei, share_ppm = drained.eth_wei, drained.share_ppm()
-    if left_wei is None:
+def _add_drained(place: PoolMoney, drained: Happening) -> PoolMoney:
+    """The pool with at least the money that was drained and the share that stayed."""
+    drained_wei, share_ppm = drained.eth_wei, drained.share_ppm()
+    if drained_wei is None:
         return place
-    before_wei = left_wei * 1_000_000 // share_ppm if share_ppm else left_wei
+    before_wei = drained_wei * 1_000_000 // share_ppm if share_ppm else drained_wei
     return place._replace(wei=max(before_wei, place.wei or 0))

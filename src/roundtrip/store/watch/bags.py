@@ -1,5 +1,5 @@
-"""Who holds what among accounts, and what holders were told of its verdict. Each function takes the caller's
-connection and ends no transaction."""
+"""Tokens that accounts hold, and the verdicts that holders were told. Each function uses the caller's
+connection and does not end the transaction."""
 
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -12,17 +12,17 @@ from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.domain.watch.bag_guard import GUARD, BagHolding, BagStanding, StoredLevel
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_values
 
 from .happening_rows import LAUNCHED_RAW, PPM
 
 MOST_CHECKS = 50
-"""Of one token in one reading; the others in the next one."""
+"""Checks of one token that one call of ``checks_after`` returns; the next call returns the others."""
 
 
 class BagHolder(NamedTuple):
-    """An account whose wallet holds a token. ``from_number``: what happens in later blocks is told to it.
-    ``token_number``: the token's in facts.address."""
+    """An account whose wallet holds a token. ``from_number``: it is alerted about later blocks.
+    ``token_number``: the token's number in facts.address."""
 
     account_id: int
     wallet: Address
@@ -30,16 +30,23 @@ class BagHolder(NamedTuple):
     token_number: int
 
 
+class _TokenDeployerRow(NamedTuple):
+    token: bytes
+    deployer: bytes
+
+
 async def deployers(connection: Connection, tokens: Collection[Address]) -> dict[Address, Address]:
-    """Who deployed these, of those that a launchpad launched."""
-    rows = await connection.fetch(
+    """The deployer of each of these tokens that a launchpad launched."""
+    rows = await fetch(
+        connection,
+        _TokenDeployerRow,
         "SELECT token.address AS token, deployer.address AS deployer FROM facts.address AS token"
         " JOIN facts.launch AS launch ON launch.token_id = token.id"
         " JOIN facts.address AS deployer ON deployer.id = launch.deployer_id"
         " WHERE token.address = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(row["token"]): as_address(row["deployer"]) for row in rows}
+    return {as_address(row.token): as_address(row.deployer) for row in rows}
 
 
 _GIVEN = (
@@ -64,20 +71,24 @@ CROSS JOIN LATERAL ({_LATER}) AS later
 """  # noqa: S608
 
 
+class _SellerTotalRow(NamedTuple):
+    nth: int
+    sold_raw: str
+
+
 async def sold_up_to(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
-    """How much of the token whoever sold had ever sold when each of these was done, itself in it; None: not
-    known."""
-    found: list[int | None] = [None] * len(sales)
-    for row in await connection.fetch(_SOLD, *_columns_of(sales)):
-        found[row["nth"] - 1] = int(row["sold_raw"])
-    return found
+    """For each sale, how much of the token its seller had sold in all up to and with it; None: not known."""
+    totals: list[int | None] = [None] * len(sales)
+    for row in await fetch(connection, _SellerTotalRow, _SOLD, *_columns_of(sales)):
+        totals[row.nth - 1] = int(row.sold_raw)
+    return totals
 
 
 _LARGE_RAW = LAUNCHED_RAW * GUARD.given_ppm // PPM
-"""In one transfer: what index transfer_given has (schema/0016)."""
+"""Least amount of a transfer in the index transfer_given (schema/0016)."""
 MOST_GIVEN = 5_000
-"""Of one token: of all there is no more than a thousand can have a thousandth at a time. The oldest accounts
-first."""
+"""Accounts read per token, the oldest first. At most a thousand can hold a thousandth of the supply at
+once."""
 _TOKENS = (
     "unnest($1::bytea[], $2::int[], $3::int[], $4::int[], $5::int[]) WITH ORDINALITY"
     " AS given (token, block_number, log_index, at_s, last_s, nth)"
@@ -147,60 +158,81 @@ WHERE transfer.at_s BETWEEN $6 AND $7 AND transfer.at_s BETWEEN given.at_s AND g
 """  # noqa: S608
 
 
-async def holders(connection: Connection, of: Sequence[Happening]) -> list[list[BagHolder]]:
-    """Which accounts held the token of each of these just then, by account: what they had bought and not
-    sold, or enough that they had been given of a launchpad's token, in one transfer at least once, within the
-    days of which transfers are kept. Told by what they have now and what they traded since: who later sells
-    more than he bought had been given it elsewhere, and held it then, though nobody could know.
+class _HeldAtRow(NamedTuple):
+    nth: int
+    token_id: int
+    id: int
+    wallet: bytes
+    guarded_from: int
+    held_raw: str
 
-    Each token is asked for once, at the first of these; the others are told by what moved between them."""
-    found: list[list[BagHolder]] = [[] for _ in of]
-    places: dict[Address, list[int]] = {}
-    for place in sorted(range(len(of)), key=lambda place: of[place].spot[:2]):
-        places.setdefault(of[place].token, []).append(place)
-    if not places:
-        return found
-    spans = [(token, of[some[0]].spot, of[some[-1]].spot) for token, some in places.items()]
-    bought = await _kept_by(connection, spans, _TRADED, _TRADES_SINCE)
-    moved = await _kept_by(connection, spans, _MOVED, _MOVES_SINCE)
-    for nth, some in enumerate(places.values()):
+
+class _HoldingChangeRow(NamedTuple):
+    nth: int
+    id: int
+    block_number: int
+    log_index: int
+    raw: str
+
+
+async def holders(connection: Connection, happenings: Sequence[Happening]) -> list[list[BagHolder]]:
+    """For each happening, the accounts that held its token just before it, by account: those that had bought
+    more than they had sold, and those that had received enough of a launchpad's token, in one transfer at
+    least once, within the days for which transfers are kept. Computed from what they hold now and what they
+    have traded since: a wallet that later sells more than it bought held the token then, since it had
+    received it elsewhere.
+
+    Each token is read once, at its first happening; the later ones follow from what moved in between."""
+    result: list[list[BagHolder]] = [[] for _ in happenings]
+    positions_of: dict[Address, list[int]] = {}
+    for position in sorted(range(len(happenings)), key=lambda position: happenings[position].spot[:2]):
+        positions_of.setdefault(happenings[position].token, []).append(position)
+    if not positions_of:
+        return result
+    spans = [
+        (token, happenings[positions[0]].spot, happenings[positions[-1]].spot)
+        for token, positions in positions_of.items()
+    ]
+    bought = await _read_ledgers(connection, spans, _TRADED, _TRADES_SINCE)
+    moved = await _read_ledgers(connection, spans, _MOVED, _MOVES_SINCE)
+    for nth, positions in enumerate(positions_of.values()):
         ledgers = (bought[nth], 1), (moved[nth], _LARGE_RAW)
-        held: list[BagHolder] | None = None
-        for place in some:
-            changed = [ledger.to(of[place].spot[:2]) for ledger, _ in ledgers]
-            if held is None or any(changed):
-                enough = {
-                    account: ledger.who[account]
+        token_holders: list[BagHolder] | None = None
+        for position in positions:
+            changed = [ledger.advance(happenings[position].spot[:2]) for ledger, _ in ledgers]
+            if token_holders is None or any(changed):
+                by_account = {
+                    account_id: ledger.holders[account_id]
                     for ledger, least_raw in ledgers
-                    for account, raw in ledger.held.items()
+                    for account_id, raw in ledger.held_raw.items()
                     if raw >= least_raw
                 }
-                held = [enough[account] for account in sorted(enough)]
-            found[place] = held
-    return found
+                token_holders = [by_account[account_id] for account_id in sorted(by_account)]
+            result[position] = token_holders
+    return result
 
 
 class _BagLedger:
-    """What accounts have of one token by one kind of fact, as it goes on. ``since``: what changes it, with
-    the first place at which it counts."""
+    """What accounts hold of one token by one kind of fact, at a position that advances. ``changes``: position
+    from which a change counts, account, and amount, in order."""
 
     def __init__(self) -> None:
-        self.who: dict[int, BagHolder] = {}
-        self.held: dict[int, int] = {}
-        self.since: deque[tuple[tuple[int, int], int, int]] = deque()
+        self.holders: dict[int, BagHolder] = {}
+        self.held_raw: dict[int, int] = {}
+        self.changes: deque[tuple[tuple[int, int], int, int]] = deque()
 
-    def to(self, spot: tuple[int, int]) -> bool:
-        """Goes on to there; whether anything changed."""
+    def advance(self, spot: tuple[int, int]) -> bool:
+        """Applies the changes up to ``spot``. True: an amount changed."""
         changed = False
-        while self.since and self.since[0][0] <= spot:
-            _, account, raw = self.since.popleft()
-            if account in self.who:
-                self.held[account] += raw
+        while self.changes and self.changes[0][0] <= spot:
+            _, account_id, raw = self.changes.popleft()
+            if account_id in self.holders:
+                self.held_raw[account_id] += raw
                 changed = True
         return changed
 
 
-async def _kept_by(
+async def _read_ledgers(
     connection: Connection, spans: Sequence[tuple[Address, Spot, Spot]], first: str, since: str
 ) -> list[_BagLedger]:
     ledgers = [_BagLedger() for _ in spans]
@@ -211,23 +243,22 @@ async def _kept_by(
         [spot.at_s for _, spot, _ in spans],
         [last.at_s for _, _, last in spans],
     )
-    more: list[list[int]] = []
+    wallet_ids: list[list[int]] = []
     if first is _MOVED:
-        # Asked for by their numbers: of one that it does not know the planner thinks the worst.
-        more = [[row["wallet_id"] for row in await connection.fetch(_WALLETS, *given)]]
-    for row in await connection.fetch(first, *given, *more):
-        ledger = ledgers[row["nth"] - 1]
-        ledger.who[row["id"]] = BagHolder(
-            row["id"], as_address(row["wallet"]), row["guarded_from"], row["token_id"]
-        )
-        ledger.held[row["id"]] = int(row["held_raw"])
+        # Passed as numbers: the planner assumes the worst of a subquery.
+        wallet_ids = [await fetch_values(connection, int, _WALLETS, *given)]
+    for row in await fetch(connection, _HeldAtRow, first, *given, *wallet_ids):
+        ledger = ledgers[row.nth - 1]
+        ledger.holders[row.id] = BagHolder(row.id, as_address(row.wallet), row.guarded_from, row.token_id)
+        ledger.held_raw[row.id] = int(row.held_raw)
     if any(spot[:2] != last[:2] for _, spot, last in spans):
-        rows = await connection.fetch(since, *given, min(given[3]), max(given[4]))
-        for row in sorted(rows, key=lambda row: (row["block_number"], row["log_index"])):
-            # A trade counts in its own place, a transfer only after it.
-            log = row["log_index"] + (since is _MOVES_SINCE)
-            change = (row["block_number"], log), row["id"], int(row["raw"])
-            ledgers[row["nth"] - 1].since.append(change)
+        changes = await fetch(connection, _HoldingChangeRow, since, *given, min(given[3]), max(given[4]))
+        for change in sorted(changes, key=lambda change: (change.block_number, change.log_index)):
+            # A trade counts from its own position, a transfer only after it.
+            log_index = change.log_index + (since is _MOVES_SINCE)
+            ledgers[change.nth - 1].changes.append(
+                ((change.block_number, log_index), change.id, int(change.raw))
+            )
     return ledgers
 
 
@@ -235,29 +266,32 @@ def _columns_of(
     happenings: Sequence[Happening],
 ) -> tuple[list[bytes], list[bytes], list[int], list[int], list[int]]:
     return (
-        [as_bytes(one.token) for one in happenings],
-        [as_bytes(one.wallet) for one in happenings],
-        [one.spot.block_number for one in happenings],
-        [one.spot.log_index for one in happenings],
-        [one.spot.at_s for one in happenings],
+        [as_bytes(happening.token) for happening in happenings],
+        [as_bytes(happening.wallet) for happening in happenings],
+        [happening.spot.block_number for happening in happenings],
+        [happening.spot.log_index for happening in happenings],
+        [happening.spot.at_s for happening in happenings],
     )
 
 
 async def turn_back(connection: Connection, number: int) -> None:
-    """A reorganisation went back to that block: what comes instead of the later ones is news to everybody."""
+    """After a reorganisation to block ``number``: accounts are alerted about the blocks that replace the
+    later ones."""
     await connection.execute("UPDATE accounts.account SET guarded_from = $1 WHERE guarded_from > $1", number)
 
 
 async def holders_now(connection: Connection, tokens: Sequence[Address]) -> dict[Address, list[BagHolder]]:
-    """The same of these tokens, as they are held now; those that no account holds are left out."""
+    """The accounts that hold each of these tokens now; a token that no account holds is left out."""
     spot = Spot(_LAST, _LAST, _LAST, TxHash("0x"))
     ends = [Happening("draining", spot, ZERO_ADDRESS, token, None, None, None, None) for token in tokens]
-    found = await holders(connection, ends)
-    return {token: holding for token, holding in zip(tokens, found, strict=True) if holding}
+    held_by = await holders(connection, ends)
+    return {
+        token: token_holders for token, token_holders in zip(tokens, held_by, strict=True) if token_holders
+    }
 
 
 _LAST = 2**31 - 1
-"""After all blocks."""
+"""A number and time after those of every block."""
 
 
 # --- all that is held ------------------------------------------------------------------------------
@@ -292,28 +326,47 @@ ORDER BY address, account_id
 """  # noqa: S608
 
 
+class _AccountHoldingRow(NamedTuple):
+    account_id: int
+    address: bytes
+    is_given: bool
+
+
 async def held_by_accounts(connection: Connection) -> list[BagHolding]:
-    """What accounts' wallets hold, of each wallet the newest tokens that it bought and the newest that it was
-    given, by token. With many accounts it takes seconds."""
-    rows = await connection.fetch(_HELD, GUARD.most_held, GUARD.most_given)
-    return [BagHolding(row["account_id"], as_address(row["address"]), row["is_given"]) for row in rows]
+    """What accounts' wallets hold, by token: of each wallet the newest tokens that it bought and the newest
+    that it received. Takes seconds where there are many accounts."""
+    rows = await fetch(connection, _AccountHoldingRow, _HELD, GUARD.most_held, GUARD.most_given)
+    return [BagHolding(row.account_id, as_address(row.address), row.is_given) for row in rows]
 
 
 # --- verdicts --------------------------------------------------------------------------------------
 
 
+class _BagVerdictRow(NamedTuple):
+    token: bytes
+    level: str
+    code: str
+    policy_version: str
+    seen_id: int
+    next_level: str | None
+    next_at: datetime | None
+    told_at: datetime | None
+
+
 async def standings(connection: Connection, tokens: Collection[Address]) -> dict[Address, BagStanding]:
-    """What holders know of these, of those that were looked at."""
-    rows = await connection.fetch(
+    """The kept verdicts of these tokens; a token without one is missing."""
+    rows = await fetch(
+        connection,
+        _BagVerdictRow,
         "SELECT token, level, code, policy_version, seen_id, next_level, next_at, told_at"
         " FROM accounts.bag_verdict WHERE token = ANY($1::bytea[])",
-        [as_bytes(one) for one in tokens],
+        [as_bytes(token) for token in tokens],
     )
-    return {as_address(token): BagStanding(*known) for token, *known in rows}
+    return {as_address(row.token): BagStanding(*row[1:]) for row in rows}
 
 
-async def put_standings(connection: Connection, found: dict[Address, BagStanding]) -> None:
-    """Keeps them as they are now."""
+async def put_standings(connection: Connection, standing_of: dict[Address, BagStanding]) -> None:
+    """Writes the verdicts of these tokens, over those that are there."""
     await connection.executemany(
         "INSERT INTO accounts.bag_verdict (token, level, code, policy_version, seen_id, next_level, next_at,"
         " told_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (token) DO UPDATE SET"
@@ -321,17 +374,18 @@ async def put_standings(connection: Connection, found: dict[Address, BagStanding
         " seen_id = excluded.seen_id, next_level = excluded.next_level, next_at = excluded.next_at,"
         " told_at = excluded.told_at",
         [
-            (as_bytes(token), one.level, one.code, one.policy_version, one.seen_id, one.next_level,
-             one.next_at, one.told_at)
-            for token, one in sorted(found.items())
+            (as_bytes(token), standing.level, standing.code, standing.policy_version, standing.seen_id,
+             standing.next_level, standing.next_at, standing.told_at)
+            for token, standing in sorted(standing_of.items())
         ],
     )  # fmt: skip
 
 
 async def forget_but(connection: Connection, tokens: Collection[Address]) -> None:
-    """Takes away what is known of others: nobody holds them any more."""
+    """Deletes the verdicts of all other tokens: no account holds them any more."""
     await connection.execute(
-        "DELETE FROM accounts.bag_verdict WHERE token <> ALL($1::bytea[])", [as_bytes(one) for one in tokens]
+        "DELETE FROM accounts.bag_verdict WHERE token <> ALL($1::bytea[])",
+        [as_bytes(token) for token in tokens],
     )
 
 
@@ -347,30 +401,48 @@ CROSS JOIN LATERAL (
 """
 
 
+class _TokenCheckRow(NamedTuple):
+    token: bytes
+    id: int
+    checked_at: datetime
+    verdict_level: str
+    verdict_code: str
+    policy_version: str
+    deep: bool
+
+
 async def checks_after(
     connection: Connection, seen_ids: dict[Address, int]
 ) -> dict[Address, list[StoredLevel]]:
-    """The checks of each token after the one of that id, the oldest first; 0: the newest that found something
-    out."""
-    rows = await connection.fetch(
-        _CHECKS, [as_bytes(token) for token in seen_ids], list(seen_ids.values()), MOST_CHECKS
+    """The checks of each token after the one of that id, the oldest first; for id 0, the newest check whose
+    verdict is not unknown."""
+    rows = await fetch(
+        connection,
+        _TokenCheckRow,
+        _CHECKS,
+        [as_bytes(token) for token in seen_ids],
+        list(seen_ids.values()),
+        MOST_CHECKS,
     )
-    found: dict[Address, list[StoredLevel]] = {}
+    checks: dict[Address, list[StoredLevel]] = {}
     for row in rows:
-        seen = StoredLevel(
-            row["id"], row["checked_at"], row["verdict_level"], row["verdict_code"], row["policy_version"],
-            row["deep"],
-        )  # fmt: skip
-        found.setdefault(as_address(row["token"]), []).append(seen)
-    return found
+        checks.setdefault(as_address(row.token), []).append(StoredLevel(*row[1:]))
+    return checks
+
+
+class _TokenCheckTimeRow(NamedTuple):
+    token: bytes
+    checked_at: datetime
 
 
 async def checked_at(
     connection: Connection, tokens: Collection[Address], now: datetime
 ) -> dict[Address, datetime]:
-    """When each was checked last, of those that were, whoever wanted to know and whatever came of it. Without
-    those of which nobody knows how long that is ago, since our clock was put back."""
-    rows = await connection.fetch(
+    """The time of each token's last check, by any caller and with any verdict; a token without one is
+    missing, and one whose check is later than ``now``, since our clock was put back."""
+    rows = await fetch(
+        connection,
+        _TokenCheckTimeRow,
         "SELECT given.token, newest.checked_at FROM unnest($1::bytea[]) AS given (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = given.token"
         " ORDER BY id DESC LIMIT 1) AS newest",
@@ -378,15 +450,14 @@ async def checked_at(
     )
     now_s = now.timestamp()
     return {
-        as_address(row["token"]): row["checked_at"]
+        as_address(row.token): row.checked_at
         for row in rows
-        if age_s(row["checked_at"].timestamp(), now_s) is not None
+        if age_s(row.checked_at.timestamp(), now_s) is not None
     }
 
 
 async def document(connection: Connection, evidence_id: int) -> bytes | None:
-    """What a check kept."""
-    found: bytes | None = await connection.fetchval(
-        "SELECT document FROM facts.evidence WHERE id = $1", evidence_id
+    """The stored document of a check; None: it is not kept."""
+    return await fetch_optional(
+        connection, bytes, "SELECT document FROM facts.evidence WHERE id = $1", evidence_id
     )
-    return found

@@ -1,12 +1,14 @@
 """Moves of tokens and of liquidity, as rules see them."""
 
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.market.signals import NARROW_TICKS
 from roundtrip.domain.watch.rules import Happening
 from roundtrip.store.boards.signals import MOST_CHANGES, MOST_PLACES
+from roundtrip.store.server.hex import as_address
 from roundtrip.store.server.partitions import DAY_S
+from roundtrip.store.server.rows import optional_int
 
 from .happening_rows import (
     LAUNCHED_RAW,
@@ -16,21 +18,19 @@ from .happening_rows import (
     HappeningPage,
     HappeningReader,
     RuleFilter,
-    address,
-    maybe,
     page,
     spot_of,
 )
 from .happening_trades import LARGE_RAW
 
 PRICED_WITHIN_S = 86_400
-"""What moves is worth what the token traded for, if it did within so long."""
+"""A move is valued at the token's last trade, where that is no older than this."""
 ETH_WEI = 10**18
-DEAR_WEI = 10**15
-"""Moves that were worth more are found by what they were worth (schema/0011); of less, among the newest."""
+VALUABLE_WEI = 10**15
+"""Moves of more than this are found by their worth (schema/0011); smaller ones, among the newest."""
 WHOLE_WITHIN_S = 80 * 86_400
-"""Of a pool that was older when it was drained, a week later not every change might be kept: then nobody is
-told the share, whenever he asks."""
+"""No share is given for a pool that was older than this when it was drained: a week later some of its changes
+may no longer be kept, and the answer must not depend on when it is asked for."""
 
 _MOVES = """
 WITH moved AS MATERIALIZED (
@@ -87,34 +87,51 @@ _TRANSFER = (
 )
 
 
-async def moves(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
-    """moving: a launchpad's token went from one to another, or was burned. Not from or to the network's own
-    contracts or a place where anything trades, which is trading; not into the token itself; and not in a
-    transaction in which that token was traded or its liquidity changed: what moves there passes through
-    somebody's router. Worth what the token's newest trade before it was made at, in one of its oldest pools
-    of money, if that was within a day."""
-    asked = Arguments()
-    source, where = await _dear(reader, asked, span, narrow) or _transfers(asked, span, narrow)
+class _MovingRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    amount_raw: str
+    wallet: bytes
+    token: bytes
+    token_raw: str | None
+    wei: str | None
+    micro_usd: int | None
+
+
+async def moves(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
+    """moving: a launchpad's token was transferred or burned. Transfers that do not count: from or to the
+    network's own contracts or a place where anything trades, which are trades; into the token itself; and in
+    a transaction in which that token was traded or its liquidity changed, where tokens pass through a router.
+    Worth the price of the token's last trade before it, in one of its oldest money pools, if that was within
+    a day."""
+    arguments = Arguments()
+    source, where = await _valuable_source(reader, arguments, span, rule_filter) or _filtered_source(
+        arguments, span, rule_filter
+    )
     statement = _MOVES.format(
         source=source,
-        zero=asked(reader.zero_id),
-        machinery=asked(reader.machinery_ids),
-        eth=asked(reader.eth_ids),
-        within_trade=asked.within(span, "trade"),
-        within_change=asked.within(span, "change"),
-        newest=where + asked.newest(span, "transfer"),
-        places=asked(MOST_PLACES),
-        priced_from=asked(span.from_s - PRICED_WITHIN_S),
-        priced_to=asked(span.to_s),
-        priced_s=asked(PRICED_WITHIN_S),
+        zero=arguments(reader.zero_id),
+        machinery=arguments(reader.machinery_ids),
+        eth=arguments(reader.eth_ids),
+        within_trade=arguments.within(span, "trade"),
+        within_change=arguments.within(span, "change"),
+        newest=where + arguments.newest(span, "transfer"),
+        places=arguments(MOST_PLACES),
+        priced_from=arguments(span.from_s - PRICED_WITHIN_S),
+        priced_to=arguments(span.to_s),
+        priced_s=arguments(PRICED_WITHIN_S),
     )
-    rows = await reader.rows(statement, asked)
-    return page(rows, [_move(row) for row in rows], span)
+    rows = await reader.rows(_MovingRow, statement, arguments)
+    return page(rows, [_read_move(row) for row in rows], span)
 
 
-_DEAR_TRADE = "coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0"
+_HAS_HIGH_PRICE = (
+    "coalesce(trade.eth_wei, trade.quote_raw) * 10000000 > trade.token_raw AND trade.token_raw > 0"
+)
 _PRICE = "(coalesce(trade.eth_wei, trade.quote_raw) / nullif(trade.token_raw, 0))"
-_DEAR = """(
+_VALUABLE = """(
     WITH RECURSIVE dear AS (
         (SELECT trade.pool_id, {price} AS price FROM facts.trade AS trade WHERE {within_price} AND {is_dear}
         ORDER BY trade.pool_id, {price} DESC LIMIT 1)
@@ -137,66 +154,67 @@ _DEAR = """(
 ) AS transfer"""
 
 
-async def _dear(
-    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter
+async def _valuable_source(
+    reader: HappeningReader, arguments: Arguments, span: FactSpan, rule_filter: RuleFilter
 ) -> tuple[str, str] | None:
-    """Transfers of so much that they were worth more than the rule's threshold at the dearest trade of any of
-    the token's pools in those days, or of so much that they were without a dear one. None: no such rule, or
-    the newest tell."""
-    if span.most is None or narrow.wallets is not None or narrow.token is not None:
+    """The source of transfers that may be worth more than the rule's threshold, valued at the highest trade
+    price of any of the token's pools in those days; of a token without a price that high, transfers of more
+    than 10^7 base units per wei of the threshold. None: the rule has no such threshold, or the newest
+    transfers answer it."""
+    if span.limit is None or rule_filter.wallets is not None or rule_filter.token is not None:
         return None
-    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+    wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")
     priced = span._replace(from_s=(span.from_s - PRICED_WITHIN_S) // DAY_S * DAY_S)
     if micro_usd is not None:
         prices = await reader.eth_usdg(priced, "trade")
-        # A trade of which the dollars are known and the eth is not stands nowhere by its price.
-        wei = None if prices is None or not prices.is_always else micro_usd * ETH_WEI // prices.most
-    if wei is None or wei < DEAR_WEI:
+        # A trade with a known worth in dollars but not in eth is in no price index.
+        wei = None if prices is None or not prices.is_always else micro_usd * ETH_WEI // prices.highest
+    if wei is None or wei < VALUABLE_WEI:
         return None
-    # A little less: sums and prices were rounded.
+    # A little less, since amounts and prices were rounded.
     least_wei = wei * 999 // 1000 - 1
-    source = _DEAR.format(
+    source = _VALUABLE.format(
         price=_PRICE,
-        is_dear=_DEAR_TRADE,
-        within_price=asked.within(priced, "trade"),
-        within=asked.within(span, "transfer"),
-        wei=asked(least_wei),
-        zero=asked(reader.zero_id),
-        machinery=asked(reader.machinery_ids),
+        is_dear=_HAS_HIGH_PRICE,
+        within_price=arguments.within(priced, "trade"),
+        within=arguments.within(span, "transfer"),
+        wei=arguments(least_wei),
+        zero=arguments(reader.zero_id),
+        machinery=arguments(reader.machinery_ids),
         fields=_TRANSFER,
     )
     return source, ""
 
 
-def _transfers(asked: Arguments, span: FactSpan, narrow: RuleFilter) -> tuple[str, str]:
-    """Which transfers are looked at: where they come from, and what else has to be true of them."""
-    parts, is_few = [asked.within(span, "transfer")], False
-    if narrow.wallets is not None:
-        parts.append(f"transfer.from_id = ANY({asked(narrow.wallets)}::int[])")
+def _filtered_source(arguments: Arguments, span: FactSpan, rule_filter: RuleFilter) -> tuple[str, str]:
+    """The source of the transfers that are read, and the further condition on them."""
+    parts, is_few = [arguments.within(span, "transfer")], False
+    if rule_filter.wallets is not None:
+        parts.append(f"transfer.from_id = ANY({arguments(rule_filter.wallets)}::int[])")
         is_few = True
-    if narrow.token is not None:
-        parts.append(f"transfer.token_id = {asked(narrow.token)}::int")
+    if rule_filter.token is not None:
+        parts.append(f"transfer.token_id = {arguments(rule_filter.token)}::int")
         is_few = True
-    if (ppm := narrow.above("%")) is not None:
+    if (ppm := rule_filter.above("%")) is not None:
         least_raw = ppm * LAUNCHED_RAW // PPM
-        parts.append(f"transfer.amount_raw > {asked(least_raw)}::numeric")
+        parts.append(f"transfer.amount_raw > {arguments(least_raw)}::numeric")
         is_few = is_few or least_raw >= LARGE_RAW
     where = " AND ".join(parts)
     if not is_few:
         return "facts.transfer AS transfer", f"{where} AND "
-    # OFFSET 0: found first, by an index, and only then put in order.
+    # OFFSET 0: an index finds them first; they are sorted afterwards.
     chosen = f"SELECT {_TRANSFER} FROM facts.transfer AS transfer WHERE {where} OFFSET 0"  # noqa: S608
     return f"({chosen}) AS transfer", ""
 
 
-def _move(row: asyncpg.Record) -> Happening:
-    amount_raw, wei, micro_usd = int(row["amount_raw"]), maybe(row["wei"]), row["micro_usd"]
-    for_raw = maybe(row["token_raw"])
-    if for_raw is not None:
-        wei = None if wei is None else amount_raw * wei // for_raw
-        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // for_raw, MOST_MICRO_USD)
+def _read_move(row: _MovingRow) -> Happening:
+    amount_raw, wei, micro_usd = int(row.amount_raw), optional_int(row.wei), row.micro_usd
+    traded_raw = optional_int(row.token_raw)
+    if traded_raw is not None:
+        wei = None if wei is None else amount_raw * wei // traded_raw
+        micro_usd = None if micro_usd is None else min(amount_raw * micro_usd // traded_raw, MOST_MICRO_USD)
     return Happening(
-        "moving", spot_of(row), address(row["wallet"]), address(row["token"]), wei, micro_usd, amount_raw,
+        "moving", spot_of(row), as_address(row.wallet), as_address(row.token), wei, micro_usd, amount_raw,
         LAUNCHED_RAW,
     )  # fmt: skip
 
@@ -211,14 +229,14 @@ WITH gone AS (
         -sum(change.liquidity_delta * least(change.tick_upper - change.tick_lower, {ticks}::int)) AS part_raw,
         CASE WHEN NOT bool_or(change.quote_raw IS NULL) THEN greatest(-sum(change.quote_raw), 0) END
             AS quote_raw
-    FROM facts.liquidity AS change WHERE {within}{more}
+    FROM facts.liquidity AS change WHERE {within}{extra}
     GROUP BY change.pool_id, change.sender_id, change.tx_hash, change.block_number
     HAVING sum(change.liquidity_delta * least(change.tick_upper - change.tick_lower, {ticks}::int)) < 0
 ), chosen AS MATERIALIZED (
     SELECT gone.*, pool.token_id, pool.quote_id, pool.at_s AS opened_s,
         pool.block_number >= {start}::int AND pool.at_s > gone.at_s - {whole_s}::int AS may_be_whole
     FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id
-    WHERE pool.in_money_from IS NOT NULL AND pool.token_id <> ALL({money}::int[]){least} AND {newest}
+    WHERE pool.in_money_from IS NOT NULL AND pool.token_id <> ALL({money}::int[]){threshold} AND {newest}
 ), change AS (
     SELECT of.pool_id, one.*, sum(one.weight) OVER kept - one.weight AS before
     FROM (SELECT DISTINCT pool_id, opened_s FROM chosen WHERE may_be_whole) AS of CROSS JOIN LATERAL (
@@ -243,59 +261,74 @@ LEFT JOIN begun ON chosen.may_be_whole AND begun.pool_id = chosen.pool_id
 """
 
 
+class _DrainingRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    wallet: bytes
+    token: bytes
+    quote: bytes
+    part_raw: str
+    quote_raw: str | None
+    before: str | None
+
+
 async def drains(
-    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, start_number: int
+    reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter, start_number: int
 ) -> HappeningPage:
-    """draining: somebody took out of a pool of money, in one transaction, more than he put in; liquidity
-    counts by the width of its range, as in ``signals``. Worth the money that came with it, where the pool
-    tells, at the price as the block began. Part of what the pool had before that transaction, known where
-    every change of it is: ``start_number`` is the index's first block. Where others put in so much in it that
-    he took out more than that, he took out all."""
-    asked, more = Arguments(), ""
-    if narrow.wallets is not None:
-        more += f" AND change.sender_id = ANY({asked(narrow.wallets)}::int[])"
-    if narrow.pools is not None:
-        more += f" AND change.pool_id = ANY({asked(narrow.pools)}::int[])"
-    least = await _least_quote(reader, asked, span, narrow)
+    """draining: a wallet took more out of a money pool, in one transaction, than it put in; liquidity counts
+    by the width of its range, as in ``signals``. Worth the quote that came out, where the pool reports it, at
+    the price at the start of the block. A share of what the pool had before that transaction, known where
+    every change of the pool is; ``start_number`` is the index's first block. Where others added so much
+    within the transaction that the wallet took out more than the pool had before, the share is all of it."""
+    arguments, extra = Arguments(), ""
+    if rule_filter.wallets is not None:
+        extra += f" AND change.sender_id = ANY({arguments(rule_filter.wallets)}::int[])"
+    if rule_filter.pools is not None:
+        extra += f" AND change.pool_id = ANY({arguments(rule_filter.pools)}::int[])"
+    threshold = await _threshold_sql(reader, arguments, span, rule_filter)
     statement = _DRAINS.format(
-        ticks=asked(NARROW_TICKS),
-        within=asked.within(span, "change"),
-        more=more,
-        start=asked(start_number),
-        whole_s=asked(WHOLE_WITHIN_S),
-        money=asked(reader.money_ids),
-        least=least,
-        newest=asked.newest(span, "gone"),
-        to_s=asked(span.to_s),
-        changes=asked(MOST_CHANGES),
+        ticks=arguments(NARROW_TICKS),
+        within=arguments.within(span, "change"),
+        extra=extra,
+        start=arguments(start_number),
+        whole_s=arguments(WHOLE_WITHIN_S),
+        money=arguments(reader.money_ids),
+        threshold=threshold,
+        newest=arguments.newest(span, "gone"),
+        to_s=arguments(span.to_s),
+        changes=arguments(MOST_CHANGES),
     )
-    rows = await reader.rows(statement, asked)
-    sums = [(address(row["quote"]), maybe(row["quote_raw"]), spot_of(row)) for row in rows]
+    rows = await reader.rows(_DrainingRow, statement, arguments)
+    sums = [(as_address(row.quote), optional_int(row.quote_raw), spot_of(row)) for row in rows]
     worths = await reader.worths(sums)
-    found = []
+    happenings = []
     for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True):
-        before = maybe(row["before"])
-        part = int(row["part_raw"])
-        whole = max(before, part) if before is not None and before > 0 else None
-        who = address(row["wallet"]), address(row["token"])
-        found.append(Happening("draining", spot, *who, wei, micro_usd, part, whole))
-    return page(rows, found, span)
+        before = optional_int(row.before)
+        part_raw = int(row.part_raw)
+        of_raw = max(before, part_raw) if before is not None and before > 0 else None
+        wallet, token = as_address(row.wallet), as_address(row.token)
+        happenings.append(Happening("draining", spot, wallet, token, wei, micro_usd, part_raw, of_raw))
+    return page(rows, happenings, span)
 
 
-async def _least_quote(reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter) -> str:
-    """What of a threshold the money that came out tells, at the best price that there was; of money that is
-    neither eth nor the dollar that there was any."""
-    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+async def _threshold_sql(
+    reader: HappeningReader, arguments: Arguments, span: FactSpan, rule_filter: RuleFilter
+) -> str:
+    """The condition of a threshold that the quote taken out decides, at the best price of the span; for a
+    quote that is neither eth nor the dollar, that any was taken out."""
+    wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")
     if wei is None and micro_usd is None:
         return ""
     prices = await reader.eth_usdg(span, "liquidity")
     if wei is not None:
-        of_eth, of_usdg = wei, 0 if prices is None else (wei - 1) * prices.least // ETH_WEI - 1
+        of_eth, of_usdg = wei, 0 if prices is None else (wei - 1) * prices.lowest // ETH_WEI - 1
     else:
         above = micro_usd or 0
-        of_eth, of_usdg = 0 if prices is None else (above - 1) * ETH_WEI // prices.most - 1, above - 1
-    eth, money = asked(reader.eth_ids), asked(reader.money_ids)
+        of_eth, of_usdg = 0 if prices is None else (above - 1) * ETH_WEI // prices.highest - 1, above - 1
+    eth, money = arguments(reader.eth_ids), arguments(reader.money_ids)
     return (
-        f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN {asked(of_eth)}::numeric"
-        f" WHEN pool.quote_id = ANY({money}::int[]) THEN {asked(of_usdg)}::numeric ELSE 0 END"
+        f" AND gone.quote_raw > CASE WHEN pool.quote_id = ANY({eth}::int[]) THEN {arguments(of_eth)}::numeric"
+        f" WHEN pool.quote_id = ANY({money}::int[]) THEN {arguments(of_usdg)}::numeric ELSE 0 END"
     )

@@ -1,10 +1,8 @@
-"""What every kind of happening is looked up by: a span of blocks, and what a rule leaves of it."""
+"""The parts that the queries of all happenings share: a span of blocks, and a rule's filter."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-
-import asyncpg
+from typing import NamedTuple, TypeVar
 
 from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
@@ -12,45 +10,49 @@ from roundtrip.domain.market.price_history import worth_wei
 from roundtrip.domain.watch.rules import Happening, Over, Watch
 from roundtrip.store.index.addresses import ids_of
 from roundtrip.store.index.prices import past_prices
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
+from roundtrip.store.server.hex import as_bytes, as_text
 from roundtrip.store.server.partitions import DAY_S
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_values, optional_int
 from roundtrip.venues.base import Contracts
 from roundtrip.venues.entry_point import ENTRY_POINTS
 
 LAUNCHED_RAW = 10**27
-"""The supply of every launchpad's token: 10^9 of 18 decimals, whatever somebody read of it when."""
+"""The supply of every launchpad token, 10^9 of 18 decimals; a supply read from the contract is not used."""
 PPM = 1_000_000
 
 Key = tuple[int, int, int]
-"""Where a fact stands: time, block, log."""
+"""The position of a fact: time, block, log."""
 NEWEST: Key = (2**31 - 1, 2**31 - 1, 2**31 - 1)
+
+FactRow = TypeVar("FactRow", bound=tuple[int, int, int, bytes, *tuple[object, ...]])
+"""A row whose first columns are at_s, block_number, log_index and tx_hash."""
 
 
 class FactSpan(NamedTuple):
-    """Facts of blocks after ``after_number`` up to ``to_number`` whose times are ``from_s`` to ``to_s``, both
-    of them in it; the newest ``most`` that stand before ``before``. ``most`` None: all."""
+    """Facts of the blocks after ``after_number`` up to ``to_number`` with times from ``from_s`` to ``to_s``,
+    both included; of these the newest ``limit`` that are before ``before``. ``limit`` None: all."""
 
     from_s: int
     to_s: int
     after_number: int
     to_number: int
     before: Key = NEWEST
-    most: int | None = None
+    limit: int | None = None
 
 
 class HappeningPage(NamedTuple):
-    """What was found, the newest first. ``rest``: before which there may be more; None: that is all."""
+    """Happenings, the newest first. ``rest``: the position before which there may be more; None: there are no
+    more."""
 
-    found: Sequence[Happening]
+    happenings: Sequence[Happening]
     rest: Key | None
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFilter:
-    """What a rule leaves, in the database's numbers: of these wallets, of this token, in these of its pools.
-    Whatever it leaves out is none of the rule's; what it leaves may still be none. ``least_raw``: tokens of
-    which more have to move; known where the token is."""
+    """What a rule lets through, in the database's numbers: of these wallets, of this token, in these of its
+    pools. It drops no happening that matches the rule, and may keep some that do not. ``least_raw``: more
+    tokens than this have to move; known where the token is."""
 
     wallets: Sequence[int] | None = None
     token: int | None = None
@@ -59,7 +61,7 @@ class RuleFilter:
     least_raw: int | None = None
 
     def above(self, unit: str) -> int | None:
-        """What the rule's threshold is in this unit; None: it has none in it."""
+        """The rule's threshold in this unit; None: it has none in this unit."""
         return self.over.raw if self.over is not None and self.over.unit == unit else None
 
 
@@ -67,18 +69,18 @@ ALL = RuleFilter()
 
 
 class Arguments:
-    """A statement's arguments, each by the number under which it stands in it."""
+    """The arguments of a statement, each with its parameter number."""
 
     def __init__(self) -> None:
-        self.values: list[Any] = []
+        self.values: list[object] = []
 
-    def __call__(self, value: Any) -> str:
-        """Its number, as it is written."""
+    def __call__(self, value: object) -> str:
+        """Adds an argument; returns its placeholder, such as ``$1``."""
         self.values.append(value)
         return f"${len(self.values)}"
 
     def within(self, span: FactSpan, table: str) -> str:
-        """That a row of a table of facts is in a span."""
+        """The condition that a row of a facts table is in a span."""
         return (
             f"{table}.at_s BETWEEN {self(span.from_s)}::int AND {self(span.to_s)}::int"
             f" AND {table}.block_number > {self(span.after_number)}::int"
@@ -86,18 +88,18 @@ class Arguments:
         )
 
     def newest(self, span: FactSpan, table: str) -> str:
-        """The newest of a span's, as many as it wants."""
-        at, number, log = (f"{self(one)}::int" for one in span.before)
+        """The condition, order and limit of the newest rows of a span."""
+        at, number, log = (f"{self(part)}::int" for part in span.before)
         place = f"{table}.at_s, {table}.block_number, {table}.log_index"
         down = place.replace(",", " DESC,")
-        return f"({place}) < ({at}, {number}, {log}) ORDER BY {down} DESC LIMIT {self(span.most)}::bigint"
+        return f"({place}) < ({at}, {number}, {log}) ORDER BY {down} DESC LIMIT {self(span.limit)}::bigint"
 
 
 @dataclass(frozen=True, slots=True)
 class HappeningReader:
-    """Reads one network's facts. ``eth_ids``: quotes that are eth; ``money_ids``: with the dollar;
-    ``machinery_ids``: the network's own contracts, whom nobody gives tokens to keep. All in the database's
-    numbers, as far as they stand in a fact."""
+    """Reads one network's facts. ``eth_ids``: quotes that are eth; ``money_ids``: those and the dollar;
+    ``machinery_ids``: the network's own contracts, which hold tokens for no one. All are the database's
+    numbers of addresses that occur in a fact."""
 
     connection: Connection
     contracts: Contracts
@@ -108,8 +110,8 @@ class HappeningReader:
 
     @staticmethod
     async def of(connection: Connection, contracts: Contracts) -> "HappeningReader":
-        """In a transaction: statements are planned for what they ask of from here to its end, by what is
-        mostly in memory. A plan for anything reads every day that there is."""
+        """A reader for a transaction. Until its end, statements are planned for their arguments and for data
+        in memory: a generic plan reads every day that is stored."""
         await connection.execute(
             "SELECT set_config('plan_cache_mode', 'force_custom_plan', true),"
             " set_config('max_parallel_workers_per_gather', '0', true),"
@@ -122,15 +124,15 @@ class HappeningReader:
         return HappeningReader(
             connection,
             contracts,
-            [ids[one] for one in eth & ids.keys()],
-            [ids[one] for one in money & ids.keys()],
-            [ids[one] for one in machinery & ids.keys()],
+            [ids[address] for address in eth & ids.keys()],
+            [ids[address] for address in money & ids.keys()],
+            [ids[address] for address in machinery & ids.keys()],
             ids.get(ZERO_ADDRESS, 0),
         )
 
-    async def rows(self, statement: str, asked: Arguments) -> list[asyncpg.Record]:
-        """What a statement gives, the newest first; its rows tell where they stand."""
-        rows = await self.connection.fetch(statement, *asked.values)
+    async def rows(self, row_type: type[FactRow], statement: str, arguments: Arguments) -> list[FactRow]:
+        """The rows of a statement, the newest first."""
+        rows = await fetch(self.connection, row_type, statement, *arguments.values)
         return sorted(rows, key=key_of, reverse=True)
 
     def is_eth(self, quote: Address) -> bool:
@@ -138,21 +140,22 @@ class HappeningReader:
         return quote in (ZERO_ADDRESS, self.contracts.weth)
 
     async def eth_usdg(self, span: FactSpan, table: str) -> "EthUsdg | None":
-        """What eth was worth as those blocks of a span began that have rows in a table of facts; None: it was
-        not known of any."""
-        asked = Arguments()
-        blocks = f"SELECT block_number FROM facts.{table} AS one WHERE {asked.within(span, 'one')}"  # noqa: S608
-        weth = asked(as_bytes(self.contracts.weth))
-        row = await self.connection.fetchrow(_ETH_USDG.format(blocks=blocks, weth=weth), *asked.values)
-        if row is None or row["least"] is None:
+        """The price of eth at the start of the blocks of a span that have rows in a facts table; None: it is
+        known of none."""
+        arguments = Arguments()
+        blocks = f"SELECT block_number FROM facts.{table} AS one WHERE {arguments.within(span, 'one')}"  # noqa: S608
+        weth = arguments(as_bytes(self.contracts.weth))
+        statement = _ETH_USDG.format(blocks=blocks, weth=weth)
+        row = await fetch_row(self.connection, _EthUsdgRow, statement, *arguments.values)
+        if row is None or row.lowest is None or row.highest is None:
             return None
-        return EthUsdg(int(row["least"]), int(row["most"]), row["is_always"])
+        return EthUsdg(int(row.lowest), int(row.highest), row.is_always is True)
 
     async def worths(
         self, sums: Iterable[tuple[Address, int | None, Spot]]
     ) -> list[tuple[int | None, int | None]]:
-        """What so much of a quote was worth in wei and in millionths of a dollar as its block began, as the
-        sync has it (``sync/prices.py``); None: not known."""
+        """The worth of each amount of a quote at the start of its block, in wei and in millionths of a
+        dollar, as the sync computes it (``sync/prices.py``); None: not known."""
         given = list(sums)
         blocks: dict[Address, dict[int, int]] = {}
         for quote, raw, spot in given:
@@ -162,29 +165,35 @@ class HappeningReader:
             quote: await past_prices(self.connection, self.contracts, {quote, self.contracts.weth}, numbers)
             for quote, numbers in blocks.items()
         }
-        found: list[tuple[int | None, int | None]] = []
+        worths: list[tuple[int | None, int | None]] = []
         for quote, raw, spot in given:
             if raw is None:
-                found.append((None, None))
+                worths.append((None, None))
                 continue
-            told = prices[quote]
-            micro_usd = told.worth(quote, raw, spot.block_number)
-            eth_usdg = told.usdg_raw.get((self.contracts.weth, spot.block_number))
+            quote_prices = prices[quote]
+            micro_usd = quote_prices.worth(quote, raw, spot.block_number)
+            eth_usdg = quote_prices.usdg_raw.get((self.contracts.weth, spot.block_number))
             if self.is_eth(quote):
-                found.append((raw, micro_usd))
+                worths.append((raw, micro_usd))
             elif micro_usd is None or eth_usdg is None:
-                found.append((None, micro_usd))
+                worths.append((None, micro_usd))
             else:
-                found.append((worth_wei(micro_usd, eth_usdg), micro_usd))
-        return found
+                worths.append((worth_wei(micro_usd, eth_usdg), micro_usd))
+        return worths
 
 
 class EthUsdg(NamedTuple):
-    """usdg raw for 10^18 wei, the least and the most; ``is_always``: it was known all the time."""
+    """usdg raw for 10^18 wei, the lowest and the highest; ``is_always``: it was known all the time."""
 
-    least: int
-    most: int
+    lowest: int
+    highest: int
     is_always: bool
+
+
+class _EthUsdgRow(NamedTuple):
+    lowest: str | None
+    highest: str | None
+    is_always: bool | None
 
 
 _ETH_USDG = """
@@ -199,15 +208,15 @@ begin AS MATERIALIZED (
     WHERE quote_id = (SELECT id FROM quote) AND block_number < (SELECT block_number FROM last)
         AND block_number >= coalesce((SELECT block_number FROM begin), 0)
 )
-SELECT (min(usdg_raw) FILTER (WHERE is_known))::text AS least,
-    (max(usdg_raw) FILTER (WHERE is_known))::text AS most,
+SELECT (min(usdg_raw) FILTER (WHERE is_known))::text AS lowest,
+    (max(usdg_raw) FILTER (WHERE is_known))::text AS highest,
     bool_and(is_known) AND (SELECT block_number FROM begin) IS NOT NULL AS is_always
 FROM told
 """
 
 
 async def narrow_to_rule(connection: Connection, watch: Watch) -> RuleFilter | None:
-    """What a rule leaves; None: nothing at all."""
+    """The filter of a rule; None: it lets nothing through."""
     rule = watch.rule
     wallets, token, pools, least_raw = None, None, None, None
     if watch.wallets is not None:
@@ -218,35 +227,44 @@ async def narrow_to_rule(connection: Connection, watch: Watch) -> RuleFilter | N
         token = (await ids_of(connection, [rule.token])).get(rule.token)
         if token is None:
             return None
-        rows = await connection.fetch(
-            "SELECT id FROM facts.pool WHERE token_id = $1 AND in_money_from IS NOT NULL", token
+        pools = await fetch_values(
+            connection,
+            int,
+            "SELECT id FROM facts.pool WHERE token_id = $1 AND in_money_from IS NOT NULL",
+            token,
         )
-        pools = [row["id"] for row in rows]
         if rule.over is not None and rule.over.unit == "%" and rule.verb != "draining":
-            whole_raw = await _whole_of(connection, token)
-            if not whole_raw:
+            supply_raw = await _supply_of(connection, token)
+            if not supply_raw:
                 return None
-            least_raw = rule.over.raw * whole_raw // PPM
+            least_raw = rule.over.raw * supply_raw // PPM
     return RuleFilter(wallets, token, pools, rule.over, least_raw)
 
 
-async def _whole_of(connection: Connection, token: int) -> int | None:
-    row = await connection.fetchrow(
+class _TokenSupplyRow(NamedTuple):
+    launched: bool
+    supply: str | None
+
+
+async def _supply_of(connection: Connection, token: int) -> int | None:
+    row = await fetch_row(
+        connection,
+        _TokenSupplyRow,
         "SELECT launch.token_id IS NOT NULL AS launched, told.supply_raw::text AS supply"
         " FROM facts.address AS address LEFT JOIN facts.launch AS launch ON launch.token_id = address.id"
         " LEFT JOIN facts.token AS told ON told.token = address.address WHERE address.id = $1",
         token,
     )
-    return None if row is None else whole_raw(row["launched"], row["supply"])
+    return None if row is None else whole_raw(row.launched, row.supply)
 
 
 def whole_raw(launched: bool, supply: str | None) -> int | None:
-    """How many base units of a token there are."""
-    return LAUNCHED_RAW if launched else maybe(supply) or None
+    """A token's supply in base units; None: not known, or 0."""
+    return LAUNCHED_RAW if launched else optional_int(supply) or None
 
 
 def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:
-    """The seconds after ``after_s`` up to ``to_s``, a day of UTC after the other, the newest first."""
+    """The spans of seconds after ``after_s`` up to ``to_s``, one per day of UTC, the newest first."""
     end = to_s
     while end > after_s:
         first = max(after_s + 1, end - end % DAY_S)
@@ -254,27 +272,17 @@ def days_back(after_s: int, to_s: int) -> Iterator[tuple[int, int]]:
         end = first - 1
 
 
-def page(rows: Sequence[asyncpg.Record], found: Sequence[Happening], span: FactSpan) -> HappeningPage:
-    """What a span's rows are, which are as many as it wants or all."""
-    is_all = span.most is None or len(rows) < span.most
-    return HappeningPage(found, None if is_all else key_of(rows[-1]))
+def page(rows: Sequence[FactRow], happenings: Sequence[Happening], span: FactSpan) -> HappeningPage:
+    """The page of a span's rows, which are as many as it asks for, or all."""
+    is_all = span.limit is None or len(rows) < span.limit
+    return HappeningPage(happenings, None if is_all else key_of(rows[-1]))
 
 
-def key_of(row: asyncpg.Record) -> Key:
-    """Where a row stands."""
-    return row["at_s"], row["block_number"], row["log_index"]
+def key_of(row: FactRow) -> Key:
+    """The position of a row."""
+    return row[0], row[1], row[2]
 
 
-def spot_of(row: asyncpg.Record) -> Spot:
-    """The same, with its transaction."""
-    return Spot(row["block_number"], row["log_index"], row["at_s"], TxHash(as_text(row["tx_hash"])))
-
-
-def address(value: bytes) -> Address:
-    """An address of a row."""
-    return as_address(value)
-
-
-def maybe(text: str | None) -> int | None:
-    """A number that may not be known."""
-    return None if text is None else int(text)
+def spot_of(row: FactRow) -> Spot:
+    """The position of a row, with its transaction."""
+    return Spot(row[1], row[2], row[0], TxHash(as_text(row[3])))

@@ -1,9 +1,11 @@
 """Trades, launches and graduations, as rules see them."""
 
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.market.price_history import MOST_MICRO_USD
 from roundtrip.domain.watch.rules import Happening
+from roundtrip.store.server.hex import as_address
+from roundtrip.store.server.rows import fetch, fetch_value, optional_int
 
 from .happening_rows import (
     LAUNCHED_RAW,
@@ -13,35 +15,54 @@ from .happening_rows import (
     HappeningPage,
     HappeningReader,
     RuleFilter,
-    address,
-    maybe,
     page,
     spot_of,
     whole_raw,
 )
 
 LARGE_WEI, LARGE_MICRO_USD, LARGE_RAW = 10**17, 300 * 10**6, 10**24
-"""Above these a trade is found by its size (schema/0011); below, among the newest."""
+"""A trade above one of these is found by its size (schema/0011); a smaller one, among the newest."""
 FEW = 40_000
-"""So many rows of a day are put in order."""
+"""Rows of a day that are few enough to sort."""
 PARTS = 96
-"""One of so many parts of a day tells how many there are."""
+"""The rows of a day are estimated from one of this many parts of it."""
+
+
+class _TradingRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    buys: bool
+    wallet: bytes
+    token: bytes
+    quote: bytes
+    in_money_from: int | None
+    micro_usd: int | None
+    token_raw: str
+    quote_raw: str
+    eth_wei: str | None
+    launched: bool
+    supply: str | None
 
 
 async def trades(
-    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, buys: bool | None = None
+    reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter, buys: bool | None = None
 ) -> HappeningPage:
-    """buying, selling; ``buys`` None: both. Worth what the sync wrote to them; part of the token's supply."""
-    asked, above = Arguments(), narrow.above("usd")
+    """buying, selling; ``buys`` None: both. Worth what the sync stored with them; part of the token's
+    supply."""
+    arguments, above = Arguments(), rule_filter.above("usd")
     if above is not None and above >= MOST_MICRO_USD:
         return HappeningPage((), None)
-    some = await _share(reader, asked, span, narrow, buys)
-    if some is None:
-        where = _trade_where(asked, span, narrow, buys) + _least(asked, narrow)
-        some = _arm(asked, span, where, _has_index(narrow) and await _is_few(reader, asked, span, where))
-    rows = await reader.rows(_NAMED.format(chosen=some), asked)
-    found = [_trade(reader, row) for row in rows if row["in_money_from"] is not None]
-    return page(rows, found, span)
+    chosen = await _share_sql(reader, arguments, span, rule_filter, buys)
+    if chosen is None:
+        where = _condition_sql(arguments, span, rule_filter, buys) + _threshold_sql(arguments, rule_filter)
+        chosen = _chosen_sql(
+            arguments, span, where, _has_index(rule_filter) and await _is_few(reader, arguments, span, where)
+        )
+    rows = await reader.rows(_TradingRow, _NAMED.format(chosen=chosen), arguments)
+    happenings = [_read_trade(reader, row) for row in rows if row.in_money_from is not None]
+    return page(rows, happenings, span)
 
 
 _FIELDS = (
@@ -63,65 +84,74 @@ LEFT JOIN facts.token AS told ON told.token = token.address
 """
 
 
-def _trade_where(asked: Arguments, span: FactSpan, narrow: RuleFilter, buys: bool | None) -> str:
-    parts = [asked.within(span, "trade")]
+def _condition_sql(arguments: Arguments, span: FactSpan, rule_filter: RuleFilter, buys: bool | None) -> str:
+    parts = [arguments.within(span, "trade")]
     if buys is not None:
         parts.append("trade.buys" if buys else "NOT trade.buys")
-    if narrow.wallets is not None:
-        parts.append(f"trade.trader_id = ANY({asked(narrow.wallets)}::int[])")
-    if narrow.pools is not None:
-        parts.append(f"trade.pool_id = ANY({asked(narrow.pools)}::int[])")
+    if rule_filter.wallets is not None:
+        parts.append(f"trade.trader_id = ANY({arguments(rule_filter.wallets)}::int[])")
+    if rule_filter.pools is not None:
+        parts.append(f"trade.pool_id = ANY({arguments(rule_filter.pools)}::int[])")
     return " AND ".join(parts)
 
 
-def _least(asked: Arguments, narrow: RuleFilter) -> str:
-    """What of a threshold the rows themselves tell."""
-    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+def _threshold_sql(arguments: Arguments, rule_filter: RuleFilter) -> str:
+    """The condition of a threshold that the rows themselves decide."""
+    wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")
     if wei is not None:
-        return f" AND coalesce(trade.eth_wei, trade.quote_raw) > {asked(wei)}::numeric"
+        return f" AND coalesce(trade.eth_wei, trade.quote_raw) > {arguments(wei)}::numeric"
     if micro_usd is not None:
-        return f" AND trade.micro_usd > {asked(micro_usd)}::bigint"
-    if narrow.least_raw is not None:
-        return f" AND trade.token_raw > {asked(narrow.least_raw)}::numeric"
+        return f" AND trade.micro_usd > {arguments(micro_usd)}::bigint"
+    if rule_filter.least_raw is not None:
+        return f" AND trade.token_raw > {arguments(rule_filter.least_raw)}::numeric"
     return ""
 
 
-def _has_index(narrow: RuleFilter) -> bool:
-    """Whether what a rule leaves is found without a walk."""
-    if narrow.wallets is not None or narrow.pools is not None:
+def _has_index(rule_filter: RuleFilter) -> bool:
+    """Whether an index finds what a rule lets through."""
+    if rule_filter.wallets is not None or rule_filter.pools is not None:
         return True
-    wei, micro_usd = narrow.above("eth"), narrow.above("usd")
+    wei, micro_usd = rule_filter.above("eth"), rule_filter.above("usd")
     return (wei is not None and wei >= LARGE_WEI) or (micro_usd is not None and micro_usd >= LARGE_MICRO_USD)
 
 
-async def _is_few(reader: HappeningReader, asked: Arguments, span: FactSpan, where: str) -> bool:
-    """Whether that is few enough to be put in order, as its newest part tells. Of more the newest are met
-    soon on a walk. No limit: under one the plan may be to walk the day for what is not there."""
-    if span.most is None:
+async def _is_few(reader: HappeningReader, arguments: Arguments, span: FactSpan, where: str) -> bool:
+    """Whether the rows are few enough to sort, as estimated from the newest part of the span. Where there are
+    more, an index walk meets the newest soon. Without LIMIT: with one, the planner may walk the whole day
+    for rows that do not exist."""
+    if span.limit is None:
         return True
-    some = Arguments()
-    some.values = list(asked.values)
+    counting = Arguments()
+    counting.values = list(arguments.values)
     newest_s = min(span.to_s, span.before[0])
     part_s = max(1, (newest_s - span.from_s) // PARTS)
-    count: int = await reader.connection.fetchval(
+    count = await fetch_value(
+        reader.connection,
+        int,
         f"SELECT count(*) FROM facts.trade AS trade WHERE {where}"  # noqa: S608
-        f" AND trade.at_s > {some(newest_s - part_s)}::int AND trade.at_s <= {some(newest_s)}::int",
-        *some.values,
+        f" AND trade.at_s > {counting(newest_s - part_s)}::int"
+        f" AND trade.at_s <= {counting(newest_s)}::int",
+        *counting.values,
     )
     return count * PARTS < FEW
 
 
-def _arm(
-    asked: Arguments, span: FactSpan, where: str, is_few: bool, source: str = "facts.trade AS trade"
+def _chosen_sql(
+    arguments: Arguments, span: FactSpan, where: str, is_few: bool, source: str = "facts.trade AS trade"
 ) -> str:
     if not is_few:
-        return f"SELECT {_FIELDS} FROM {source} WHERE {where} AND {asked.newest(span, 'trade')}"  # noqa: S608
-    # Found first, all of a day, and only then put in order: else the plan may be to walk the day from its end
-    # until enough were met, which they may never be.
+        return f"SELECT {_FIELDS} FROM {source} WHERE {where} AND {arguments.newest(span, 'trade')}"  # noqa: S608
+    # MATERIALIZED, then sorted: otherwise the planner may walk the day from its end until it has met enough
+    # rows, which may never happen.
     return (
         f"WITH trade AS MATERIALIZED (SELECT {_FIELDS} FROM {source} WHERE {where})"  # noqa: S608
-        f" SELECT {_FIELDS} FROM trade WHERE {asked.newest(span, 'trade')}"
+        f" SELECT {_FIELDS} FROM trade WHERE {arguments.newest(span, 'trade')}"
     )
+
+
+class _SmallTokenRow(NamedTuple):
+    id: int
+    supply: str
 
 
 _SMALL = """
@@ -133,45 +163,49 @@ WHERE told.supply_raw > 0 AND told.supply_raw < 10::numeric ^ 27
 """
 
 
-async def _share(
-    reader: HappeningReader, asked: Arguments, span: FactSpan, narrow: RuleFilter, buys: bool | None
+async def _share_sql(
+    reader: HappeningReader, arguments: Arguments, span: FactSpan, rule_filter: RuleFilter, buys: bool | None
 ) -> str | None:
-    """Trades of so large a part of any token: more base units than that part of a launch, of whatever there
-    are as many or more of; and those of tokens of which there are fewer. None: the rule is no such."""
-    ppm = narrow.above("%")
-    if ppm is None or narrow.token is not None:
+    """A query for trades of more than a part of a token's supply: those of more base units than that part
+    of a launch, whichever token it is, and those of tokens with a smaller supply. None: the rule has no such
+    threshold."""
+    ppm = rule_filter.above("%")
+    if ppm is None or rule_filter.token is not None:
         return None
     least_raw = ppm * LAUNCHED_RAW // PPM
-    where = f"{_trade_where(asked, span, narrow, buys)} AND trade.token_raw > {asked(least_raw)}::numeric"
-    has_index = least_raw >= LARGE_RAW or narrow.wallets is not None
-    arms = [_arm(asked, span, where, has_index and await _is_few(reader, asked, span, where))]
-    small = await reader.connection.fetch(_SMALL)
+    where = (
+        f"{_condition_sql(arguments, span, rule_filter, buys)}"
+        f" AND trade.token_raw > {arguments(least_raw)}::numeric"
+    )
+    has_index = least_raw >= LARGE_RAW or rule_filter.wallets is not None
+    arms = [_chosen_sql(arguments, span, where, has_index and await _is_few(reader, arguments, span, where))]
+    small = await fetch(reader.connection, _SmallTokenRow, _SMALL)
     if small:
-        ids = asked([row["id"] for row in small])
-        least = asked([ppm * int(row["supply"]) // PPM for row in small])
+        ids = arguments([token.id for token in small])
+        least = arguments([ppm * int(token.supply) // PPM for token in small])
         source = (
             f"unnest({ids}::int[], {least}::numeric[]) AS small (id, least_raw)"
             " JOIN facts.trade AS trade ON trade.pool_id = small.id"
         )
-        where = f"{_trade_where(asked, span, narrow, buys)} AND trade.token_raw > small.least_raw"
-        arms.append(_arm(asked, span, where, True, source))
+        where = f"{_condition_sql(arguments, span, rule_filter, buys)} AND trade.token_raw > small.least_raw"
+        arms.append(_chosen_sql(arguments, span, where, True, source))
     both = " UNION ".join(f"({arm})" for arm in arms)
-    return f"SELECT * FROM ({both}) AS trade WHERE {asked.newest(span, 'trade')}"  # noqa: S608
+    return f"SELECT * FROM ({both}) AS trade WHERE {arguments.newest(span, 'trade')}"  # noqa: S608
 
 
-def _trade(reader: HappeningReader, row: asyncpg.Record) -> Happening:
-    wei = maybe(row["eth_wei"])
-    if wei is None and reader.is_eth(address(row["quote"])):
-        wei = int(row["quote_raw"])
+def _read_trade(reader: HappeningReader, row: _TradingRow) -> Happening:
+    wei = optional_int(row.eth_wei)
+    if wei is None and reader.is_eth(as_address(row.quote)):
+        wei = int(row.quote_raw)
     return Happening(
-        "buying" if row["buys"] else "selling",
+        "buying" if row.buys else "selling",
         spot_of(row),
-        address(row["wallet"]),
-        address(row["token"]),
+        as_address(row.wallet),
+        as_address(row.token),
         wei,
-        row["micro_usd"],
-        int(row["token_raw"]),
-        whole_raw(row["launched"], row["supply"]),
+        row.micro_usd,
+        int(row.token_raw),
+        whole_raw(row.launched, row.supply),
     )
 
 
@@ -201,8 +235,8 @@ WITH first AS (
                 AND trade.buys AND trade.trader_id IN (launch.deployer_id, launch.sender_id)
         ) AS each
     ) AS bought
-    WHERE {within}{more}
-), chosen AS MATERIALIZED (SELECT * FROM first WHERE {least}{newest})
+    WHERE {within}{extra}
+), chosen AS MATERIALIZED (SELECT * FROM first WHERE {threshold}{newest})
 SELECT chosen.at_s, chosen.block_number, chosen.log_index, chosen.tx_hash, chosen.wei::text,
     chosen.micro_usd::text, wallet.address AS wallet, token.address AS token
 FROM chosen JOIN facts.address AS wallet ON wallet.id = chosen.deployer_id
@@ -210,36 +244,47 @@ JOIN facts.address AS token ON token.id = chosen.token_id
 """
 
 
-async def launches(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
-    """launching, by the deployer. Worth what he or whoever sent it bought of the token in that transaction,
-    nothing if nothing; not known of launches before the index's first block."""
-    asked, more, least = Arguments(), "", ""
-    if narrow.wallets is not None:
-        more += f" AND launch.deployer_id = ANY({asked(narrow.wallets)}::int[])"
-    if narrow.token is not None:
-        more += f" AND launch.token_id = {asked(narrow.token)}::int"
-    if (wei := narrow.above("eth")) is not None:
-        least = f"first.wei > {asked(wei)}::numeric AND "
-    if (micro_usd := narrow.above("usd")) is not None:
-        least = f"first.micro_usd > {asked(micro_usd)}::numeric AND "
+class _LaunchingRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    wei: str | None
+    micro_usd: str | None
+    wallet: bytes
+    token: bytes
+
+
+async def launches(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
+    """launching, by the deployer. Worth what the deployer or the sender bought of the token in that
+    transaction, 0 if nothing; not known of launches before the index's first block."""
+    arguments, extra, threshold = Arguments(), "", ""
+    if rule_filter.wallets is not None:
+        extra += f" AND launch.deployer_id = ANY({arguments(rule_filter.wallets)}::int[])"
+    if rule_filter.token is not None:
+        extra += f" AND launch.token_id = {arguments(rule_filter.token)}::int"
+    if (wei := rule_filter.above("eth")) is not None:
+        threshold = f"first.wei > {arguments(wei)}::numeric AND "
+    if (micro_usd := rule_filter.above("usd")) is not None:
+        threshold = f"first.micro_usd > {arguments(micro_usd)}::numeric AND "
     statement = _LAUNCHES.format(
-        zero=asked(reader.zero_id),
-        eth=asked(reader.eth_ids),
-        within=asked.within(span, "launch"),
-        within_trade=asked.within(span, "trade"),
-        newest=asked.newest(span, "first"),
-        more=more,
-        least=least,
+        zero=arguments(reader.zero_id),
+        eth=arguments(reader.eth_ids),
+        within=arguments.within(span, "launch"),
+        within_trade=arguments.within(span, "trade"),
+        newest=arguments.newest(span, "first"),
+        extra=extra,
+        threshold=threshold,
     )
-    rows = await reader.rows(statement, asked)
-    found = [
+    rows = await reader.rows(_LaunchingRow, statement, arguments)
+    happenings = [
         Happening(
-            "launching", spot_of(row), address(row["wallet"]), address(row["token"]), maybe(row["wei"]),
-            maybe(row["micro_usd"]), None, None,
+            "launching", spot_of(row), as_address(row.wallet), as_address(row.token), optional_int(row.wei),
+            optional_int(row.micro_usd), None, None,
         )
         for row in rows
     ]  # fmt: skip
-    return page(rows, found, span)
+    return page(rows, happenings, span)
 
 
 _GRADUATIONS = """
@@ -256,28 +301,39 @@ LEFT JOIN LATERAL (
         AND (before.block_number, before.log_index) < (step.block_number, step.log_index)
     ORDER BY before.block_number DESC, before.log_index DESC LIMIT 1
 ) AS swept ON true
-WHERE step.step = 'pooled' AND {within}{more} AND {newest}
+WHERE step.step = 'pooled' AND {within}{extra} AND {newest}
 """
 
 
-async def graduations(reader: HappeningReader, span: FactSpan, narrow: RuleFilter) -> HappeningPage:
+class _GraduatingRow(NamedTuple):
+    at_s: int
+    block_number: int
+    log_index: int
+    tx_hash: bytes
+    wallet: bytes
+    token: bytes
+    quote: bytes
+    raised: str | None
+
+
+async def graduations(reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter) -> HappeningPage:
     """graduating: a curve became a pool, as ``chain_vitals`` counts them. By the token's deployer; worth what
-    the curve had raised, at the price as that block began."""
-    asked, more = Arguments(), ""
-    if narrow.wallets is not None:
-        more += f" AND launch.deployer_id = ANY({asked(narrow.wallets)}::int[])"
-    if narrow.token is not None:
-        more += f" AND step.token_id = {asked(narrow.token)}::int"
+    the curve had raised, at the price at the start of that block."""
+    arguments, extra = Arguments(), ""
+    if rule_filter.wallets is not None:
+        extra += f" AND launch.deployer_id = ANY({arguments(rule_filter.wallets)}::int[])"
+    if rule_filter.token is not None:
+        extra += f" AND step.token_id = {arguments(rule_filter.token)}::int"
     statement = _GRADUATIONS.format(
-        within=asked.within(span, "step"), more=more, newest=asked.newest(span, "step")
+        within=arguments.within(span, "step"), extra=extra, newest=arguments.newest(span, "step")
     )
-    rows = await reader.rows(statement, asked)
-    sums = [(address(row["quote"]), maybe(row["raised"]), spot_of(row)) for row in rows]
+    rows = await reader.rows(_GraduatingRow, statement, arguments)
+    sums = [(as_address(row.quote), optional_int(row.raised), spot_of(row)) for row in rows]
     worths = await reader.worths(sums)
-    found = [
+    happenings = [
         Happening(
-            "graduating", spot, address(row["wallet"]), address(row["token"]), wei, micro_usd, None, None
+            "graduating", spot, as_address(row.wallet), as_address(row.token), wei, micro_usd, None, None
         )
         for row, (_, _, spot), (wei, micro_usd) in zip(rows, sums, worths, strict=True)
     ]
-    return page(rows, found, span)
+    return page(rows, happenings, span)

@@ -1,16 +1,15 @@
-"""What happened, as rules see it: the same out of the index while it happens and in a replay.
+"""What happened on the chain, as rules see it: the same from the index as it advances and in a replay.
 
-What each verb means stands with the functions that read it (``happening_trades``, ``happening_moves``). Every
-value is a function of facts that are in the index once the block is written, but for one: of a token that no
-launchpad launched, the supply is what was last read of it.
-"""
+``happening_trades`` and ``happening_moves`` define what each verb means. Every value is a function of facts
+that are in the index once the block is written, with one exception: the supply of a token that no launchpad
+launched is the one read last."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from roundtrip.domain.watch.rules import VERBS, Happening, Watch
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_optional
 from roundtrip.venues.base import Contracts
 
 from .happening_moves import drains, moves
@@ -28,7 +27,7 @@ from .happening_trades import graduations, launches, trades
 
 MOST_COUNTED = 10_000
 MOST_TOLD = 10
-"""So many of a replay's hits are given, the newest."""
+"""Hits of a replay that are returned, the newest."""
 
 
 class IndexedBlock(NamedTuple):
@@ -40,8 +39,8 @@ class IndexedBlock(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """How often a rule would have hit; ``at_least``: there are more that were not counted. ``last``: the
-    newest first. ``at_s``: when each hit that was counted was, seconds since 1970, the newest first."""
+    """How often a rule would have matched; ``at_least``: there are more, which were not counted. ``last``:
+    the newest hits. ``at_s``: the time of each counted hit, in seconds since 1970. Both the newest first."""
 
     hits: int
     at_least: bool
@@ -52,7 +51,7 @@ class ReplayResult:
 async def read_happenings(
     connection: Connection, contracts: Contracts, after: IndexedBlock, to: IndexedBlock
 ) -> list[Happening]:
-    """Everything a rule may be about in the blocks after ``after`` up to ``to``, in the chain's order. In a
+    """Every happening in the blocks after ``after`` up to ``to``, in the chain's order. Call it in a
     transaction."""
     reader, start_number = await HappeningReader.of(connection, contracts), await _start_number(connection)
     span = FactSpan(after.at_s, to.at_s, after.number, to.number)
@@ -63,27 +62,27 @@ async def read_happenings(
         await moves(reader, span, ALL),
         await drains(reader, span, ALL, start_number),
     )
-    return sorted((one for page in pages for one in page.found), key=_place)
+    return sorted((happening for page in pages for happening in page.happenings), key=_chain_order)
 
 
 async def replay_rule(
     connection: Connection, contracts: Contracts, watch: Watch, after_s: int, to: IndexedBlock
 ) -> ReplayResult:
-    """What ``read_happenings`` would have given for ``watch`` after ``after_s``, seconds since 1970, up to
-    ``to``, counted up to MOST_COUNTED. In a transaction; many statements, a day each, of which the caller
-    bounds the time."""
+    """The happenings of ``read_happenings`` that match ``watch``, after ``after_s``, seconds since 1970, up
+    to ``to``, counted up to MOST_COUNTED. Call it in a transaction; it runs many statements, one per day, and
+    the caller bounds the time."""
     reader, start_number = await HappeningReader.of(connection, contracts), await _start_number(connection)
-    narrow = await narrow_to_rule(connection, watch)
+    rule_filter = await narrow_to_rule(connection, watch)
     last, at_s = list[Happening](), list[int]()
-    if narrow is None:
+    if rule_filter is None:
         return ReplayResult(0, False, last)
     for first_s, last_s in days_back(after_s, to.at_s):
         before = NEWEST
         while True:
-            # One more than is counted, so that most rules are one look at a day.
+            # One more than is counted, so that most rules take one statement per day.
             span = FactSpan(first_s, last_s, -1, to.number, before, MOST_COUNTED + 1)
-            page = await _page(reader, span, narrow, watch, start_number)
-            for happening in page.found:
+            page = await _read_page(reader, span, rule_filter, watch, start_number)
+            for happening in page.happenings:
                 if not watch.matches(happening):
                     continue
                 if len(at_s) == MOST_COUNTED:
@@ -97,27 +96,26 @@ async def replay_rule(
     return ReplayResult(len(at_s), False, last, at_s)
 
 
-async def _page(
-    reader: HappeningReader, span: FactSpan, narrow: RuleFilter, watch: Watch, start_number: int
+async def _read_page(
+    reader: HappeningReader, span: FactSpan, rule_filter: RuleFilter, watch: Watch, start_number: int
 ) -> HappeningPage:
-    """The newest of a span's that a rule leaves."""
+    """The newest happenings of a span that may match the rule."""
     verb = watch.rule.verb
     if verb in ("buying", "selling"):
-        return await trades(reader, span, narrow, verb == "buying")
+        return await trades(reader, span, rule_filter, verb == "buying")
     if verb == "launching":
-        return await launches(reader, span, narrow)
+        return await launches(reader, span, rule_filter)
     if verb == "graduating":
-        return await graduations(reader, span, narrow)
+        return await graduations(reader, span, rule_filter)
     if verb == "moving":
-        return await moves(reader, span, narrow)
-    return await drains(reader, span, narrow, start_number)
+        return await moves(reader, span, rule_filter)
+    return await drains(reader, span, rule_filter, start_number)
 
 
 async def _start_number(connection: Connection) -> int:
-    found: int | None = await connection.fetchval("SELECT start_number FROM facts.cursor")
-    return 0 if found is None else found
+    return await fetch_optional(connection, int, "SELECT start_number FROM facts.cursor") or 0
 
 
-def _place(happening: Happening) -> tuple[int, int, int]:
+def _chain_order(happening: Happening) -> tuple[int, int, int]:
     spot = happening.spot
     return spot.block_number, spot.log_index, VERBS.index(happening.verb)

@@ -1,28 +1,28 @@
-"""What accounts watch: standing rules and followed wallets. Each function takes the caller's connection and
-ends no transaction."""
+"""What accounts watch: standing rules and followed wallets. Each function uses the caller's connection and
+does not end the transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-
-import asyncpg
+from decimal import Decimal
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.watch.alerts import MOST_FOLLOWS, MOST_RULES
 from roundtrip.domain.watch.rule_index import AlertSource
-from roundtrip.domain.watch.rules import Over, Rule, Who
-from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.domain.watch.rules import Over, Rule, Unit, Verb, Who, WhoKind
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address
+from roundtrip.store.server.rows import Connection, fetch, fetch_value
 
 _CHANGES_LOCK = 4663_0010
-"""An advisory lock: changes come to light in the order of their numbers, and none while alerts are made. It
-is taken before any row of a rule or a follow."""
+"""Advisory lock: changes become visible in the order of their numbers, and none while alerts are made. Taken
+before any row lock on a rule or a follow."""
 ENDED_KEPT = timedelta(days=1)
-"""Whoever has all of them in memory has looked since, or reads all of them again."""
+"""By then every process that holds watches in memory has read the change, or reads all watches again."""
 
 
 class TooManyWatches(Exception):
-    """The account has as many as it may have."""
+    """The account has as many rules or follows as it may have."""
 
     def __init__(self, most: int) -> None:
         super().__init__(f"there may be {most}")
@@ -31,8 +31,8 @@ class TooManyWatches(Exception):
 
 @dataclass(frozen=True, slots=True)
 class KeptRule:
-    """A live rule. ``wallet``: who is meant, of ``wallet``, ``deployer`` and ``creator``. ``hits``: how often
-    it was, without what was taken back."""
+    """A live rule. ``wallet``: the wallet that ``wallet``, ``deployer`` or ``creator`` refers to. ``hits``:
+    how often it matched, without retracted matches."""
 
     id: int
     rule: Rule
@@ -44,7 +44,7 @@ class KeptRule:
 
 @dataclass(frozen=True, slots=True)
 class KeptFollow:
-    """A wallet that is followed, as the account calls it. ``from_number``: as of a rule."""
+    """A followed wallet, with the name that the account gave it. ``from_number``: as of a rule."""
 
     id: int
     wallet: Address
@@ -55,8 +55,8 @@ class KeptFollow:
 
 @dataclass(frozen=True, slots=True)
 class WatchChange:
-    """A rule or a follow as it is after its last change. ``rule`` is None of a follow; ``wallet`` as in the
-    index of rules. Not ``live``: it was ended."""
+    """A rule or a follow after its last change. ``rule``: None of a follow; ``wallet``: as in the index of
+    rules. Not ``live``: it has ended."""
 
     number: int
     source: AlertSource
@@ -65,25 +65,44 @@ class WatchChange:
     live: bool
 
 
-_INDEXED = "coalesce((SELECT number FROM facts.cursor), -1)"
-_REWOUND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
-"""Those that are no longer kept were undone long ago."""
+_INDEX_NUMBER = "coalesce((SELECT number FROM facts.cursor), -1)"
+_LAST_REWIND = "coalesce((SELECT max(id) FROM facts.rewound), 0)"
+"""Reorganisations that are no longer kept were handled long ago."""
 
 
-async def _hold(connection: Connection, account_id: int) -> None:
-    """Nobody else changes what the account watches until the transaction ends. What it is told meanwhile does
-    not wait for that."""
+async def _lock_account(connection: Connection, account_id: int) -> None:
+    """No other transaction changes what the account watches until this one ends. Alerts to the account do not
+    wait for that."""
     await connection.execute("SELECT FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id)
 
 
 async def _next_change(connection: Connection) -> int:
-    """The number of a change. The lock is had before there is a number, and kept to the transaction's end."""
+    """The number of a change. Takes the lock before drawing the number, and keeps it until the transaction
+    ends."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _CHANGES_LOCK)
-    number: int = await connection.fetchval("SELECT nextval('accounts.watch_changes')")
-    return number
+    return await fetch_value(connection, int, "SELECT nextval('accounts.watch_changes')")
 
 
 # --- rules -----------------------------------------------------------------------------------------
+
+
+class _RuleTextRow(NamedTuple):
+    id: int
+    said: str
+
+
+class _LiveRuleRow(NamedTuple):
+    id: int
+    who: WhoKind
+    who_address: bytes | None
+    wallet: bytes | None
+    verb: Verb
+    unit: Unit | None
+    over_raw: Decimal | None
+    token: bytes | None
+    hits: int
+    from_number: int
+    made_at: datetime
 
 
 async def add_rule(
@@ -94,23 +113,28 @@ async def add_rule(
     head: int,
     now: datetime,
 ) -> int:
-    """The new rule's id, or that of the same one where the account has it. Facts count of blocks that are
-    later than the index's last and than ``head``, the newest that is known otherwise: an index that is still
-    far from it reads history. Raises TooMany."""
-    await _hold(connection, account_id)
-    live = await connection.fetch(
-        "SELECT id, said FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL", account_id
+    """Adds a rule and returns its id, or the id of the same rule where the account has it. The rule applies
+    to blocks later than the index's last and later than ``head``, the newest block known otherwise: an index
+    that is still far from ``head`` reads history. Raises TooManyWatches."""
+    await _lock_account(connection, account_id)
+    live = await fetch(
+        connection,
+        _RuleTextRow,
+        "SELECT id, said FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL",
+        account_id,
     )
-    there: dict[str, int] = {row["said"]: row["id"] for row in live}
-    if rule.text() in there:
-        return there[rule.text()]
-    if len(there) >= MOST_RULES:
+    ids = {row.said: row.id for row in live}
+    if rule.text() in ids:
+        return ids[rule.text()]
+    if len(ids) >= MOST_RULES:
         raise TooManyWatches(MOST_RULES)
     who_address = rule.who.address
-    made: int = await connection.fetchval(
+    return await fetch_value(
+        connection,
+        int,
         "INSERT INTO accounts.rule (account_id, said, who, who_address, wallet, verb, unit, over_raw, token,"  # noqa: S608
         " from_number, rewound, made_at, change) VALUES"
-        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEXED}), {_REWOUND}, $11, $12)"
+        f" ($1, $2, $3, $4, $5, $6, $7, $8, $9, greatest($10, {_INDEX_NUMBER}), {_LAST_REWIND}, $11, $12)"
         " RETURNING id",
         account_id,
         rule.text(),
@@ -123,26 +147,36 @@ async def add_rule(
         None if rule.token is None else as_bytes(rule.token),
         head,
         now,
-        # Had before it is read how far the index is: no step goes further until this is seen.
+        # Evaluated before the index position is read: no alert step passes it before this is visible.
         await _next_change(connection),
     )
-    return made
 
 
 async def rules_of(connection: Connection, account_id: int) -> list[KeptRule]:
     """An account's live rules, the oldest first."""
-    rows = await connection.fetch(
-        "SELECT * FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id", account_id
+    rows = await fetch(
+        connection,
+        _LiveRuleRow,
+        "SELECT id, who, who_address, wallet, verb, unit, over_raw, token, hits, from_number, made_at"
+        " FROM accounts.rule WHERE account_id = $1 AND ended_at IS NULL ORDER BY id",
+        account_id,
     )
     return [
-        KeptRule(row["id"], _rule(row), _wallet(row), row["hits"], row["from_number"], row["made_at"])
+        KeptRule(
+            row.id,
+            _read_rule(row.who, row.verb, row),
+            as_optional_address(row.wallet),
+            row.hits,
+            row.from_number,
+            row.made_at,
+        )
         for row in rows
     ]
 
 
 async def end_rule(connection: Connection, account_id: int, rule_id: int, now: datetime) -> bool:
-    """It is told of no more. False: the account has no such rule."""
-    done: str = await connection.execute(
+    """Ends a rule. False: the account has no such rule."""
+    status = await connection.execute(
         "UPDATE accounts.rule SET ended_at = $3, change = $4"
         " WHERE id = $1 AND account_id = $2 AND ended_at IS NULL",
         rule_id,
@@ -150,21 +184,29 @@ async def end_rule(connection: Connection, account_id: int, rule_id: int, now: d
         now,
         await _next_change(connection),
     )
-    return done != "UPDATE 0"
+    return status != "UPDATE 0"
 
 
-def _rule(row: asyncpg.Record) -> Rule:
-    address = row["who_address"]
-    who = Who(row["who"], None if address is None else as_address(address))
-    over = None if row["unit"] is None else Over(row["unit"], int(row["over_raw"]))
-    return Rule(who, row["verb"], over, None if row["token"] is None else as_address(row["token"]))
-
-
-def _wallet(row: asyncpg.Record) -> Address | None:
-    return None if row["wallet"] is None else as_address(row["wallet"])
+def _read_rule(who: WhoKind, verb: Verb, row: "_LiveRuleRow | _WatchChangeRow") -> Rule:
+    over = None if row.unit is None or row.over_raw is None else Over(row.unit, int(row.over_raw))
+    return Rule(Who(who, as_optional_address(row.who_address)), verb, over, as_optional_address(row.token))
 
 
 # --- follows ---------------------------------------------------------------------------------------
+
+
+class _LiveFollowRow(NamedTuple):
+    id: int
+    wallet: bytes
+    name: str
+    from_number: int
+    made_at: datetime
+
+
+_FOLLOWS = (
+    "SELECT id, wallet, name, from_number, made_at FROM accounts.follow"
+    " WHERE account_id = $1 AND ended_at IS NULL ORDER BY id"
+)
 
 
 async def add_follow(
@@ -175,32 +217,30 @@ async def add_follow(
     head: int,
     now: datetime,
 ) -> int:
-    """The new follow's id, or that of the one that there is, which has the new name then. ``head``: as of a
-    rule. Raises TooMany."""
-    await _hold(connection, account_id)
-    live = await connection.fetch(
-        "SELECT id, wallet, name FROM accounts.follow WHERE account_id = $1 AND ended_at IS NULL", account_id
-    )
-    for row in live:
-        if as_address(row["wallet"]) == wallet:
-            if row["name"] != name:
-                await _rename(connection, row["id"], name)
-            found: int = row["id"]
-            return found
+    """Adds a follow and returns its id, or the id of the existing one, which gets the new name. ``head``: as
+    of a rule. Raises TooManyWatches."""
+    await _lock_account(connection, account_id)
+    live = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
+    for follow in live:
+        if as_address(follow.wallet) == wallet:
+            if follow.name != name:
+                await _rename(connection, follow.id, name)
+            return follow.id
     if len(live) >= MOST_FOLLOWS:
         raise TooManyWatches(MOST_FOLLOWS)
-    made: int = await connection.fetchval(
+    return await fetch_value(
+        connection,
+        int,
         "INSERT INTO accounts.follow (account_id, wallet, name, from_number, rewound, made_at, change)"  # noqa: S608
-        f" VALUES ($1, $2, $3, greatest($4, {_INDEXED}), {_REWOUND}, $5, $6) RETURNING id",
+        f" VALUES ($1, $2, $3, greatest($4, {_INDEX_NUMBER}), {_LAST_REWIND}, $5, $6) RETURNING id",
         account_id,
         as_bytes(wallet),
         name,
         head,
         now,
-        # Had before it is read how far the index is: no step goes further until this is seen.
+        # Evaluated before the index position is read: no alert step passes it before this is visible.
         await _next_change(connection),
     )
-    return made
 
 
 async def _rename(connection: Connection, follow_id: int, name: str) -> None:
@@ -211,19 +251,16 @@ async def _rename(connection: Connection, follow_id: int, name: str) -> None:
 
 
 async def follows_of(connection: Connection, account_id: int) -> list[KeptFollow]:
-    """Whom an account follows, the oldest first."""
-    rows = await connection.fetch(
-        "SELECT * FROM accounts.follow WHERE account_id = $1 AND ended_at IS NULL ORDER BY id", account_id
-    )
+    """The wallets that an account follows, the oldest first."""
+    rows = await fetch(connection, _LiveFollowRow, _FOLLOWS, account_id)
     return [
-        KeptFollow(row["id"], as_address(row["wallet"]), row["name"], row["from_number"], row["made_at"])
-        for row in rows
+        KeptFollow(row.id, as_address(row.wallet), row.name, row.from_number, row.made_at) for row in rows
     ]
 
 
 async def end_follow(connection: Connection, account_id: int, wallet: Address, now: datetime) -> bool:
-    """It is followed no more. False: the account did not follow it."""
-    done: str = await connection.execute(
+    """Ends a follow. False: the account does not follow the wallet."""
+    status = await connection.execute(
         "UPDATE accounts.follow SET ended_at = $3, change = $4"
         " WHERE wallet = $1 AND account_id = $2 AND ended_at IS NULL",
         as_bytes(wallet),
@@ -231,14 +268,14 @@ async def end_follow(connection: Connection, account_id: int, wallet: Address, n
         now,
         await _next_change(connection),
     )
-    return done != "UPDATE 0"
+    return status != "UPDATE 0"
 
 
-# --- for who tells ---------------------------------------------------------------------------------
+# --- for the alert loop ----------------------------------------------------------------------------
 
 
 async def hold(connection: Connection) -> None:
-    """Nobody changes what is watched until the transaction ends; several may hold it at once."""
+    """Keeps what is watched unchanged until the transaction ends; several transactions may do so at once."""
     await connection.execute("SELECT pg_advisory_xact_lock_shared($1)", _CHANGES_LOCK)
 
 
@@ -263,26 +300,46 @@ ORDER BY change LIMIT $2
 MOST_CHANGES = 5_000
 
 
-async def changes_since(connection: Connection, number: int, most: int = MOST_CHANGES) -> list[WatchChange]:
-    """What was changed after the change of this number, in order, the first ``most``; 0: of all that is live.
-    Everything up to the last of them is seen: of two changes the one with the lower number comes to light
+class _WatchChangeRow(NamedTuple):
+    kind: Literal["rule", "follow"]
+    id: int
+    account_id: int
+    name: str
+    from_number: int
+    ended_at: datetime | None
+    change: int
+    wallet: bytes | None
+    who: WhoKind | None
+    who_address: bytes | None
+    verb: Verb | None
+    unit: Unit | None
+    over_raw: Decimal | None
+    token: bytes | None
+
+
+async def changes_since(connection: Connection, number: int, limit: int = MOST_CHANGES) -> list[WatchChange]:
+    """The first ``limit`` changes after the change of this number, in order; after 0: all live watches. No
+    change up to the last of them is missing: of two changes the one with the lower number becomes visible
     first."""
-    return [_change(row) for row in await connection.fetch(_CHANGES, number, most)]
+    return [_read_change(row) for row in await fetch(connection, _WatchChangeRow, _CHANGES, number, limit)]
 
 
-def _change(row: asyncpg.Record) -> WatchChange:
-    source = AlertSource(row["kind"], row["id"], row["account_id"], row["name"], row["from_number"])
-    rule = _rule(row) if row["kind"] == "rule" else None
-    return WatchChange(row["change"], source, rule, _wallet(row), row["ended_at"] is None)
+def _read_change(row: _WatchChangeRow) -> WatchChange:
+    source = AlertSource(row.kind, row.id, row.account_id, row.name, row.from_number)
+    rule = _read_rule(row.who, row.verb, row) if row.who is not None and row.verb is not None else None
+    return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.ended_at is None)
 
 
 async def turn_back(connection: Connection, undone: int, last: int) -> list[WatchChange]:
-    """What was set before one of the reorganisations after ``undone`` up to ``last`` counts from where that
-    went back to: the blocks that came instead are news. Gives these as they are now, under the numbers of
-    their last changes: who knows of them under those, and did not do this, reads all again."""
-    turned: list[WatchChange] = []
+    """Lowers ``from_number`` of watches that were set before a reorganisation after ``undone`` up to
+    ``last``, to the block that it went back to: the blocks that came instead are news. Returns these watches
+    as they are now, under the numbers of their last changes: a process that has them in memory under those
+    numbers, and did not call this, reads all watches again."""
+    changes: list[WatchChange] = []
     for table, fields in (("rule", _RULE_FIELDS), ("follow", _FOLLOW_FIELDS)):
-        rows = await connection.fetch(
+        rows = await fetch(
+            connection,
+            _WatchChangeRow,
             f"UPDATE accounts.{table} AS watched SET from_number = ("  # noqa: S608
             "SELECT min(to_number) FROM facts.rewound WHERE id > greatest($1, watched.rewound) AND id <= $2)"
             " WHERE ended_at IS NULL AND EXISTS (SELECT FROM facts.rewound"
@@ -291,25 +348,25 @@ async def turn_back(connection: Connection, undone: int, last: int) -> list[Watc
             undone,
             last,
         )
-        turned += [_change(row) for row in rows]
-    return turned
+        changes += [_read_change(row) for row in rows]
+    return changes
 
 
 async def count_hits(connection: Connection, hits: Sequence[tuple[int, int]]) -> None:
-    """Adds to rules' hits: ids and how many; below zero takes away."""
+    """Adds to the hits of rules, given as id and count; a negative count subtracts."""
     if hits:
-        # In order: nobody waits for us while we wait for them.
+        # In order of ids, so that two transactions cannot deadlock.
         ordered = sorted(hits)
         await connection.execute(
             "UPDATE accounts.rule AS rule SET hits = greatest(0, rule.hits + given.hits)"
             " FROM unnest($1::bigint[], $2::bigint[]) AS given (id, hits) WHERE rule.id = given.id",
             [rule_id for rule_id, _ in ordered],
-            [more for _, more in ordered],
+            [count for _, count in ordered],
         )
 
 
 async def forget_ended(connection: Connection, now: datetime) -> None:
-    """Takes away what was ended a day ago."""
+    """Deletes rules and follows that ended a day ago."""
     for table in ("rule", "follow"):
         await connection.execute(
             f"DELETE FROM accounts.{table} WHERE ended_at < $1",  # noqa: S608
