@@ -1,5 +1,5 @@
-"""PublicMarks names and marks of wallets: those that enough people give. Counted as ``domain/community/marks.py``
-defines, stored whole, and read by a key. Tests compare the two."""
+"""PublicMarks names and marks of wallets: those that enough people give. Counted as
+``domain/community/marks.py`` defines, stored whole, and read by a key. Tests compare the two."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
