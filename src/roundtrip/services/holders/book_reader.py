@@ -176,7 +176,7 @@ async def _reopen(ctx: Context, found: TokenSource) -> tuple[OpenBook | None, st
     if await lacks_venues(ctx, found, opened) or await _is_given_again(ctx, found, opened):
         # Trades that were taken for gifts, its oldest transfers: all of it is read again.
         return None, block.hash
-    opened.book.learn(frozenset(found.sources.venues.keys() - opened.unread_venues.keys()), found.places)
+    opened.book.add_venues(frozenset(found.sources.venues.keys() - opened.unread_venues.keys()), found.places)
     begun = opened.book.beginning
     if begun.maker is not None and begun.maker.tx_hash is None and found.spot is not None:
         # The index did not know the launch yet.

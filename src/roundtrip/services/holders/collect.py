@@ -17,7 +17,7 @@ from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
-    LEAST_BUNDLE,
+    MIN_BUNDLE,
     TOP,
     UNKNOWN,
     Concentration,
@@ -25,7 +25,7 @@ from roundtrip.domain.holders.findings import (
     biggest,
     concentration,
     has_bought,
-    is_deployers,
+    is_funded_by_deployer,
     launch_groups,
 )
 from roundtrip.domain.holders.read_state import ReadStatus, read_status
@@ -110,7 +110,7 @@ async def _of_launch(ctx: Context, found: TokenSource, opened: OpenBook, meter: 
     """The launch alone, once its place and all who bought in it are known for good: what these hold is asked
     of the token. A job may read on meanwhile, even to the end: nothing of that is told here."""
     at, book = found.head, opened.book
-    is_known = not opened.pruned and book.launching.found is not None and book.launch_is_over()
+    is_known = not opened.pruned and book.launching.window is not None and book.launch_is_over()
     is_known = is_known and not await _is_unread(ctx, found, opened)
     launch = book.launch() if is_known else None
     is_sure = launch is not None and await _is_sure(ctx, book, meter)
@@ -140,7 +140,7 @@ async def _of_all(ctx: Context, found: TokenSource, opened: OpenBook, meter: Met
     held = await balances(ctx, book, at, found.supply_raw, who, meter)
     launch = None if opened.pruned else book.launch()
     sure = maker if is_sure else None
-    told = HolderInputs(book, held.supply_raw, held.told, held.drifts, sure, {}, first=tuple(first))
+    told = HolderInputs(book, held.supply_raw, held.told, held.drifts, sure, {}, leaders=tuple(first))
     top = [wallet for wallet, _ in biggest(told, TOP)]
     told = await _with_kin(ctx, told, launch, top, held, meter)
     winners, crowd, scams = await _known_elsewhere(ctx, told, top, maker)
@@ -258,7 +258,7 @@ async def _never_group(
         codes = read_codes(answers, funders, ctx.chain_id)
         never |= {funder for funder in funders if codes[funder] is not False}
         unasked |= {funder for funder in funders if codes[funder] is None}
-    if told.maker is not None and any(is_deployers(told, wallet) for wallet in told.wallets):
+    if told.maker is not None and any(is_funded_by_deployer(told, wallet) for wallet in told.wallets):
         deployer = told.maker.deployer
         call = RpcCall("eth_getTransactionCount", [deployer, {"blockHash": at.hash}])
         (answer,) = await ctx.node.batch([call], meter)
@@ -277,8 +277,8 @@ async def _with_fundings(
     """With the transaction that shows each tie to a funder, and without ties that are none: whoever had
     something before that payment was funded by somebody else, and next to nothing is no funding."""
     # What weighs most comes first: no more than some blocks are read.
-    tied = [wallet for wallet in told.wallets if is_deployers(told, wallet)]
-    for least in (LEAST_BUNDLE, LEAST_TIED):
+    tied = [wallet for wallet in told.wallets if is_funded_by_deployer(told, wallet)]
+    for least in (MIN_BUNDLE, LEAST_TIED):
         groups = launch_groups(told, launch, least)
         tied += [wallet for group in groups if group.funder is not None for wallet in group.wallets]
     wanted = [

@@ -55,7 +55,7 @@ def _lose(found: TokenSource, opened: OpenBook) -> None:
     lost = dict.fromkeys(book.beginning.venues - there, book.block.number)
     lost |= {at: one.empty_to for at, one in opened.unread_venues.items() if at not in there}
     if lost:
-        book.lose(lost)
+        book.drop_venues(lost)
 
 
 def _empty_to(found: TokenSource, opened: OpenBook, at: str) -> int:

@@ -9,7 +9,7 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
-from roundtrip.domain.holders.findings import LEAST_BUNDLE, Bundle, Tag
+from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
 
 from .findings import HolderFindings, HolderRecord, find, funders_unknown
 from .present import MOST_LISTED, launch_answer, of_holders
@@ -189,7 +189,7 @@ def _text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
         return [*said, "Who of them belong together is not known yet."]
     said += [bundle_text(gathered, bundle) for bundle in found.bundles[:_SAID]]
     if not found.bundles:
-        said.append(f"No {LEAST_BUNDLE} of them are known to share a funder or a transaction.")
+        said.append(f"No {MIN_BUNDLE} of them are known to share a funder or a transaction.")
     said += crowded_text(gathered) + unpaid_text(gathered)
     unknown = len(funders_unknown(gathered))
     if unknown:
