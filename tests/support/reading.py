@@ -79,7 +79,7 @@ class Service:
         return Process(self.base)
 
     async def kept(self, token: str) -> BookHead | None:
-        return await books.head_of(self.row, Address(token))
+        return await books.load_head(self.row, Address(token))
 
     async def jobs(self) -> list[tuple[str, str]]:
         rows = await self.row.fetch("SELECT kind, key FROM jobs.job WHERE failed_at IS NULL")

@@ -52,7 +52,7 @@ class Reader:
         if self.fails:
             raise self.fails.pop(0)
         async with ctx.pool.acquire() as connection:
-            found = await books.head_of(connection, token)
+            found = await books.load_head(connection, token)
         if found is not None and found.block != block(found.block.number, self.side):
             return BookChange(None, found.block.hash, done=False)
         number = 1 if found is None else found.block.number + 1
@@ -210,7 +210,7 @@ async def test_what_another_worker_has_read_further_stays(
 
     async def slowly(ctx: Context, token: Address) -> BookChange:
         piece = await read_on(ctx, token)
-        await books.keep(clean, token, book(2))
+        await books.save_book(clean, token, book(2))
         return piece
 
     monkeypatch.setattr(book_reader, "go_on", slowly)
@@ -228,7 +228,7 @@ async def test_large_books_do_not_wait_for_the_end_of_the_day(
     bounds = books.prune_to.__defaults__
     assert bounds == (books.MOST_BYTES,)
     monkeypatch.setattr(books.prune_to, "__defaults__", (1,))
-    await books.keep(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
+    await books.save_book(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
     assert await kept(clean, OTHER) is None
