@@ -80,14 +80,14 @@ async def read_book(ctx: Context, source: TokenSource, clock: Clock = time.perf_
     try:
         with _reading_slot(ctx, source, open_book), _restore_on_error(ctx, source, open_book):
             open_book = open_book or await _start_book(ctx, source, AT_ONCE)
-            open_book, reorged_hash = await _read_or_restart(ctx, source, open_book, AT_ONCE, clock)
+            open_book, stale_hash = await _read_or_restart(ctx, source, open_book, AT_ONCE, clock)
     except _StartNotFound:
         # The job has more time to find the start.
         await enqueue_read(ctx, source.token, None, forget)
         open_book = _placeholder_book(source)
         ctx.books.put(source.token, open_book)
         return open_book
-    forget = reorged_hash or forget
+    forget = stale_hash or forget
     ctx.books.put(source.token, open_book)
     if open_book.state == "reading":
         stored = await pack_book(ctx, open_book)
@@ -115,14 +115,14 @@ async def read_piece(ctx: Context, token: Address, clock: Clock = time.perf_coun
                 ctx.books.put(token, open_book)
             before = open_book.book.block
             try:
-                open_book, reorged_hash = await _read_or_restart(ctx, source, open_book, PIECE, clock)
+                open_book, stale_hash = await _read_or_restart(ctx, source, open_book, PIECE, clock)
             except (ReadFailed, ServiceFull) as error:
                 if open_book.book.block == before or (is_reread and isinstance(error, _LogsPruned)):
                     raise
-                open_book.state, reorged_hash = step(open_book.state, "advanced"), None
+                open_book.state, stale_hash = step(open_book.state, "advanced"), None
         ctx.books.put(token, open_book)
         return BookChange(
-            await pack_book(ctx, open_book), reorged_hash or forget, done=open_book.state != "reading"
+            await pack_book(ctx, open_book), stale_hash or forget, done=open_book.state != "reading"
         )
 
 
