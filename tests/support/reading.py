@@ -168,7 +168,7 @@ def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
         ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
         return FirstBlock(number, ref)
 
-    monkeypatch.setattr(sources, "first_block", first_block)
+    monkeypatch.setattr(sources, "find_first_block", first_block)
     return number
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import Any
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.holders.token_logs import Sources, TokenSpan, VenueSides, oldest_logs, token_spans
+from roundtrip.chain.holders.token_logs import Sources, TokenSpan, VenueSides, find_oldest_logs, token_spans
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
@@ -152,4 +152,4 @@ async def test_a_node_that_keeps_its_logs_gives_the_first(
     indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
     sources = await sources_of(indexed, Address(built.tokens["plain"].lower()))
-    assert await oldest_logs(indexed.node, sources, 0, pinned(rpc).number) == 0
+    assert await find_oldest_logs(indexed.node, sources, 0, pinned(rpc).number) == 0

@@ -296,7 +296,7 @@ def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -
     async def no_archive(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it does not have that state any more")
 
-    monkeypatch.setattr(sources, "first_block", no_archive)
+    monkeypatch.setattr(sources, "find_first_block", no_archive)
     held = Held(stage, stage.wallet("a token", 0), minter, V3)
     code = stage.rpc.call("eth_getCode", stage.books(stage.wallet("maker")).token, "latest")
     stage.rpc.call("anvil_setCode", held.token, code)

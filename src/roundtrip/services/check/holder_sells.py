@@ -97,7 +97,7 @@ class HolderSellPlan:
         tried = []
         for one in self.planned:
             own = Missing("token", "") if one.plan is None else next(left)
-            tried.append(HolderSell(one.holder, one.held_raw(), *sell_plans.read(one, self.sell, own)))
+            tried.append(HolderSell(one.holder, one.held_raw(), *sell_plans.read_sell(one, self.sell, own)))
         tried += [HolderSell(one, None, Missing("node", NOT_TOLD)) for one in self.unread]
         return HolderSells(self.best, self.control, self.known, tuple(tried))
 
@@ -121,4 +121,4 @@ def plan_holder_sells(
     wallets = [holder for holder in looked.wallets if holder.address not in out]
     unread = tuple(one for one in looked.unread if one not in out)
     known = len(first.indexed.holders)
-    return HolderSellPlan(best, sell, control, known, sell_plans.plans(sell, wallets), unread)
+    return HolderSellPlan(best, sell, control, known, sell_plans.plan_sells(sell, wallets), unread)

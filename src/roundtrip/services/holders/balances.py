@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from roundtrip.chain.holders.views import Views, views_of
+from roundtrip.chain.holders.views import Views, fetch_views
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.balance_drift import has_drifted
@@ -59,7 +59,7 @@ async def _read_views(
     ctx: Context, book: HolderBook, wallets: Collection[Address], at: BlockRef, meter: Meter
 ) -> Views:
     limit = ctx.policy.read_gas_limit
-    return await views_of(ctx.node, book.beginning.token, wallets, wallets, at, limit, ctx.chain_id, meter)
+    return await fetch_views(ctx.node, book.beginning.token, wallets, wallets, at, limit, ctx.chain_id, meter)
 
 
 def _wallets_to_read(book: HolderBook, requested: Iterable[Address], random: Random) -> set[Address]:

@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 
 from roundtrip.chain.blocks.span_stream import ForkSeen
 from roundtrip.chain.blocks.spans import BlockTooLarge, read_refs
-from roundtrip.chain.holders.token_logs import HistoryPruned, TokenSpan, gives_logs, oldest_logs, token_spans
+from roundtrip.chain.holders.token_logs import (
+    HistoryPruned,
+    TokenSpan,
+    find_oldest_logs,
+    has_logs,
+    token_spans,
+)
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.errors import NodeFault, ReadFailed, ServiceFull
 from roundtrip.domain.base.types import Address
@@ -247,8 +253,8 @@ async def _are_older_logs_back(ctx: Context, source: TokenSource, open_book: Ope
     with contextlib.suppress(TimeoutError, NodeFault, ReadFailed, ServiceFull):
         async with asyncio.timeout(PROBE_S):
             first_number = (await find_start(ctx, source)).first_number
-            if first_number < first_read and await gives_logs(node, source.sources, first_number):
-                return await gives_logs(node, source.sources, first_read - 1)
+            if first_number < first_read and await has_logs(node, source.sources, first_number):
+                return await has_logs(node, source.sources, first_read - 1)
     return False
 
 
@@ -373,7 +379,7 @@ async def _fold_span(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
 async def _start_later(ctx: Context, source: TokenSource, open_book: OpenBook, low: int) -> None:
     """The node has no logs of blocks from ``low`` on: moves the start to the first block with logs."""
     start = open_book.book.beginning
-    number = await oldest_logs(reading_node(ctx), source.sources, low, source.head.number)
+    number = await find_oldest_logs(reading_node(ctx), source.sources, low, source.head.number)
     if number is None:
         raise ServiceFull("holders_no_archive", "No node here keeps the token's transfers of long ago.", 3600)
     open_book.book.beginning = replace(start, first_number=number, launch_number=None)

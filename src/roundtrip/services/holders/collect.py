@@ -5,7 +5,13 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from roundtrip.chain.holders.views import FirstFunding, entry_point_txs, funding_txs, had_before, was_made_in
+from roundtrip.chain.holders.views import (
+    FirstFunding,
+    find_entry_point_txs,
+    find_funding_txs,
+    had_before,
+    was_made_in,
+)
 from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import ServiceFull
@@ -280,7 +286,7 @@ async def _find_never_group(
         if isinstance(answer, RpcError) or quantity(answer) >= BUSY_NONCE:
             never.add(deployer)
     if txs:
-        by_entry_point = await entry_point_txs(ctx.node, txs, meter)
+        by_entry_point = await find_entry_point_txs(ctx.node, txs, meter)
         never |= {tx_hash for tx_hash in txs if by_entry_point[tx_hash] is not False}
         unknown |= {tx_hash for tx_hash in txs if by_entry_point[tx_hash] is None}
     return frozenset(never), frozenset(unknown)
@@ -303,7 +309,7 @@ async def _verify_fundings(
     ]
     if not fundings:
         return inputs
-    payments = await funding_txs(ctx.node, fundings, meter)
+    payments = await find_funding_txs(ctx.node, fundings, meter)
     had_eth = await had_before(
         ctx.node, [(funding.wallet, funding.block_number) for funding in fundings], ctx.contracts.weth, meter
     )

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN
-from roundtrip.chain.holders.first_block import NoArchive, first_block, maker_of
-from roundtrip.chain.holders.first_logs import first_logs
+from roundtrip.chain.holders.first_block import NoArchive, find_creation, find_first_block
+from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.holders.token_logs import Sources, VenueSides
-from roundtrip.chain.holders.views import entry_point_txs
+from roundtrip.chain.holders.views import find_entry_point_txs
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.rpc.daily_budget import OwnBudget
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
@@ -190,7 +190,7 @@ async def find_start(ctx: Context, source: TokenSource) -> BookStart:
     if source.spot is not None:
         number, maker = source.spot.block_number, await _find_maker(ctx, source, None)
     else:
-        first = await _find_first_block(ctx, source)
+        first = await _find_start_block(ctx, source)
         number, maker = first.number, await _find_maker(ctx, source, first)
     return BookStart(
         token=source.token,
@@ -209,18 +209,18 @@ def _insiders(maker: Maker | None) -> frozenset[Address]:
     return frozenset({maker.deployer, *maker.creators})
 
 
-async def _find_first_block(ctx: Context, source: TokenSource) -> BlockRef:
+async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
     """Bisects the token's code; if the node has pruned old states, searches its first transfer. Raises
     ReadFailed, ServiceFull (holders_no_archive)."""
     try:
-        first = await first_block(reading_node(ctx), source.token, source.head)
+        first = await find_first_block(reading_node(ctx), source.token, source.head)
         if first is None:
             raise ReadFailed(NodeFault("it did not tell where the token's transfers begin"))
         return first.block
     except NoArchive:
         pass
     try:
-        first_log_block = await first_logs(reading_node(ctx), source.token, source.head)
+        first_log_block = await find_first_logs(reading_node(ctx), source.token, source.head)
     except NodeFault as fault:
         raise ReadFailed(fault) from fault
     if first_log_block is None:
@@ -238,7 +238,7 @@ async def _find_maker(ctx: Context, source: TokenSource, first: BlockRef | None)
     try:
         if isinstance(source.launch, LaunchRecord | PoolLaunch):
             return await _read_launcher(ctx, source, source.launch)
-        creation = None if first is None else await maker_of(ctx.node, source.token, first)
+        creation = None if first is None else await find_creation(ctx.node, source.token, first)
     except NodeFault as fault:
         # The maker is looked for once, when the book is begun; a maker missed then stays unknown.
         raise ReadFailed(fault) from fault
@@ -279,7 +279,7 @@ async def _read_sender(ctx: Context, spot: LaunchSpot | None) -> Address | None:
     Raises NodeFault, ServiceFull."""
     if spot is None or spot.sender in (None, spot.deployer):
         return None
-    operated = (await entry_point_txs(ctx.node, [spot.tx_hash], Meter()))[spot.tx_hash]
+    operated = (await find_entry_point_txs(ctx.node, [spot.tx_hash], Meter()))[spot.tx_hash]
     if operated is None:
         raise NodeFault("it did not tell of the launch's transaction")
     return None if operated else spot.sender
