@@ -291,7 +291,7 @@ async def test_what_is_read_of_a_book_that_is_begun_anew_is_not_lost_by_a_fault(
     async def is_still_there(*given: object) -> bool:
         return next(there, False)
 
-    monkeypatch.setattr(book_reader, "_is_still_there", is_still_there)
+    monkeypatch.setattr(book_reader, "_is_on_chain", is_still_there)
     one.node.instead = hole(before - RANGE, 2**63)
     if by_job:
         await jobs.enqueue(service.row, "holders", held.token)

@@ -73,7 +73,7 @@ async def clean(database_url: str) -> AsyncIterator[Connection]:
 @pytest.fixture
 def reader(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> Reader:
     found = Reader(ctx)
-    monkeypatch.setattr(book_reader, "go_on", found.go_on)
+    monkeypatch.setattr(book_reader, "read_piece", found.go_on)
     return found
 
 
@@ -190,7 +190,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
     async def stands(ctx: Context, token: Address) -> BookChange:
         return BookChange(None, None, done=False)
 
-    monkeypatch.setattr(book_reader, "go_on", stands)
+    monkeypatch.setattr(book_reader, "read_piece", stands)
     await jobs.enqueue(clean, "holders", TOKEN)
     waited: list[float] = []
     while (row := await clean.fetchrow("SELECT * FROM jobs.job"))["failed_at"] is None:
@@ -213,11 +213,11 @@ async def test_what_another_worker_has_read_further_stays(
         await books.save_book(clean, token, book(2))
         return piece
 
-    monkeypatch.setattr(book_reader, "go_on", slowly)
+    monkeypatch.setattr(book_reader, "read_piece", slowly)
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
     assert await kept(clean) == book(2)
-    monkeypatch.setattr(book_reader, "go_on", read_on)
+    monkeypatch.setattr(book_reader, "read_piece", read_on)
     await work(ctx)
     assert (await kept(clean), await waits(clean)) == (book(3), [])
 

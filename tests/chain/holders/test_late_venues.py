@@ -46,8 +46,8 @@ class Blind:
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
     found = Blind()
-    monkeypatch.setattr(collect, "source", found.source)
-    monkeypatch.setattr(book_reader, "source", found.source)
+    monkeypatch.setattr(collect, "read_source", found.source)
+    monkeypatch.setattr(book_reader, "read_source", found.source)
     return found
 
 
