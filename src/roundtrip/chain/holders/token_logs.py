@@ -163,7 +163,6 @@ async def token_spans(
 async def find_oldest_logs(node: RpcNode, sources: Sources, low: int, high: int) -> int | None:
     """The first block of ``low`` to ``high`` from which on the node has logs; None: not even those of
     ``high``, or it could not be found out. Sixteen blocks per trip. Raises ServiceFull."""
-    # What is below was not given, what is at ``given`` was.
     last_missing, first_available = low - 1, high + 1
     numbers = sorted({low, high, *between(low, high, _PROBES - 2)})
     while numbers:

@@ -246,7 +246,7 @@ class Launching:
         self.restore(window, True, None, [])
 
     def known_launch(self) -> LaunchBuys | None:
-        """The launch as far as it is known; before that, the first buy stands for it."""
+        """The launch as far as it is known; before that, the window of the first buy."""
         window = self.window or self.first_buys
         return None if window is None else window.as_launch()
 

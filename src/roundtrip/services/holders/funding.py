@@ -68,13 +68,13 @@ async def trace_wallets(
     contracts: Mapping[Address, bool | None],
     meter: Meter,
 ) -> FunderFamilies:
-    """Of ``first``, and of ``others`` as far as there is time, as of the block ``head``: of an older one many
-    nodes tell nothing. What cannot be found out stands as not known. Raises ServiceFull (busy), NodeFault."""
+    """Traces ``first``, and ``others`` as far as time allows, at the block ``head``: many nodes have no older
+    states. What cannot be found out is reported as not known. Raises ServiceFull (busy), NodeFault."""
     wanted = list(dict.fromkeys((*first, *others)))
     index = await _read_index(ctx, book, wanted)
     before = await _had_before(ctx, index.origins, first, head, meter)
     origins_by_wallet = {wallet: origin for wallet, origin in index.origins.items() if not before.get(wallet)}
-    # How old a wallet is the index alone does not tell: of money out of contracts it sees nothing.
+    # The index alone does not tell a wallet's age: it does not see eth that comes out of contracts.
     aged = {wallet for wallet, had in before.items() if had is False}
     unknown = [wallet for wallet in wanted if wallet not in origins_by_wallet]
     if unknown:
@@ -82,7 +82,10 @@ async def trace_wallets(
         origins_by_wallet |= searched
         aged |= searched.keys()
         await _remember(
-            ctx, index.cursor, origins_by_wallet, [one for one in unknown if one not in index.origins]
+            ctx,
+            index.cursor,
+            origins_by_wallet,
+            [wallet for wallet in unknown if wallet not in index.origins],
         )
     wallets = {
         wallet: _known_wallet(book, wallet, origins_by_wallet, aged, contracts.get(wallet))
@@ -154,8 +157,8 @@ async def _read_index(ctx: Context, book: HolderBook, wanted: Collection[Address
         known: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wanted))
         funded = await linked.funded_numbers(connection, wanted)
     if cursor is not None and cursor.start_number == 0:
-        # Whom a whole index never met nothing had reached by its newest block: which says where a wallet
-        # comes from only if the token had reached it by then.
+        # A wallet that an index of the whole chain never met was empty at its newest block. That is an
+        # origin only if the token had reached the wallet by then.
         newest_s = cursor.block.timestamp_s
         for wallet in wanted:
             holding = book.wallets.get(wallet)
@@ -185,7 +188,7 @@ async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockR
                 no_archive_count += 1
                 return
             except NodeFault:
-                # What an address tells of itself may contradict itself: that says nothing of the others.
+                # The answers about this address contradict each other; others may be fine.
                 return
         origins_found[wallet] = StoredOrigin(*origin) if isinstance(origin, FoundOrigin) else None
 
@@ -239,7 +242,7 @@ async def _read_families(
     calls = [RpcCall("eth_getTransactionCount", [funder, {"blockHash": head.hash}]) for funder in asked]
     for funder, answer in zip(asked, await ctx.node.batch(calls, meter), strict=True):
         if isinstance(answer, RpcError):
-            # He may be an exchange: whom he funded is left open.
+            # The funder may be an exchange, so his ties stay unknown.
             del families[funder]
         elif quantity(answer) >= BUSY_NONCE:
             families[funder] = MOST_FUNDED + 1
