@@ -87,14 +87,14 @@ async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> Fir
 
 async def _search(node: RpcNode, token: Address, high: int) -> int | None:
     """The first block number with code; None: there is none. Raises NodeFault."""
-    seen: dict[int, bool] = {}
+    has_code_at: dict[int, bool] = {}
     # The newest comes first: a node that has it but not an older one has pruned that.
     numbers = [high, *between(-1, high, PROBES - 1)]
     while True:
         answers = await node.batch([_code_call(token, number) for number in numbers])
-        seen |= zip(numbers, _read_codes(answers, not seen), strict=True)
-        last_without = max((number for number, has in seen.items() if not has), default=-1)
-        first_with = min((number for number, has in seen.items() if has), default=None)
+        has_code_at |= zip(numbers, _read_codes(answers, not has_code_at), strict=True)
+        last_without = max((number for number, has in has_code_at.items() if not has), default=-1)
+        first_with = min((number for number, has in has_code_at.items() if has), default=None)
         if first_with is None:
             return None
         if last_without > first_with:

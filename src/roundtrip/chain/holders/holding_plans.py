@@ -104,8 +104,8 @@ def read_sell(results: Results | Missing, place: VenuePlace, seller: Seller, hel
     """The outcome of the sell. ``held_raw``: the balance before it."""
     if isinstance(results, Missing):
         return results
-    had = SellStart(0, seller.amount_raw, 0, prior_raw=held_raw - seller.amount_raw)
-    return outcomes.read_exit(results, place, seller.environment, _whole(seller.environment), had)
+    start = SellStart(0, seller.amount_raw, 0, prior_raw=held_raw - seller.amount_raw)
+    return outcomes.read_exit(results, place, seller.environment, _whole(seller.environment), start)
 
 
 def _whole(environment: Environment) -> Probe:
@@ -221,15 +221,15 @@ def read_control(
     """The outcome of both."""
     if isinstance(results, Missing):
         return Control(results, ())
-    env, given = plan.environment, []
+    env, given_outcomes = plan.environment, []
     for number, seller in enumerate(_small_sellers(env, amount_raw, slot) if slot is not None else ()):
         name = f"{_GIVEN}{number}-"
         seller_results = {
             label.removeprefix(name): result for label, result in results.items() if label.startswith(name)
         }
-        had = SellStart(0, seller.amount_raw, 0)
-        given.append(outcomes.read_exit(seller_results, place, env, _whole(env), had))
-    return Control(_read_bought(results, place, env, rungs(amount_raw)), tuple(given))
+        start = SellStart(0, seller.amount_raw, 0)
+        given_outcomes.append(outcomes.read_exit(seller_results, place, env, _whole(env), start))
+    return Control(_read_bought(results, place, env, rungs(amount_raw)), tuple(given_outcomes))
 
 
 NOT_BOUGHT = "nobody can buy it now, so what a wallet that bought it gets is not known"
@@ -282,13 +282,13 @@ def worth_raw(sold: CellOutcome, control: Control | None, least_sold_bps: int) -
     if bought.back_raw <= 0:
         return RefusedCall("sell", "nothing comes back for it", 0)
     largest = HoldingTrade(sold.planned_raw, sold.back_raw)
-    given = [
+    given_trades = [
         HoldingTrade(outcome.planned_raw, outcome.back_raw)
         for outcome in control.given
         if isinstance(outcome, Sold)
     ]
     best = largest
-    for trade in given:
+    for trade in given_trades:
         best = trade if best.pays_less(trade, 0) else best
     if not bought.pays_less(best, _NEAR_BPS):
         return sold.back_raw

@@ -88,17 +88,17 @@ async def _search(node: RpcNode, wallet: Address, low: int, high: int) -> tuple[
     )
     code_bytes = hex_bytes(code)
     is_contract = bool(code_bytes) and not code_bytes.startswith(DELEGATED)
-    seen = dict(zip(numbers, _states(answers), strict=True))
+    states_at = dict(zip(numbers, _states(answers), strict=True))
     while True:
-        if not is_monotone(seen):
+        if not is_monotone(states_at):
             raise NodeFault("its states contradict each other")
-        empty = max((number for number, state in seen.items() if state.is_empty()), default=low - 1)
-        first = min((number for number, state in seen.items() if not state.is_empty()), default=None)
+        empty = max((number for number, state in states_at.items() if state.is_empty()), default=low - 1)
+        first = min((number for number, state in states_at.items() if not state.is_empty()), default=None)
         if first is None or first == empty + 1:
             return first, is_contract
         numbers = between(empty, first, PROBES)
         answers = await node.batch(state_calls((wallet, number) for number in numbers))
-        seen |= zip(numbers, _states(answers), strict=True)
+        states_at |= zip(numbers, _states(answers), strict=True)
 
 
 def _states(answers: Sequence[Answer]) -> list[AccountState]:
@@ -115,8 +115,8 @@ def is_monotone(seen: dict[int, AccountState]) -> bool:
     """Whether, in order of block numbers, no nonce falls and no account becomes empty."""
     states = [seen[number] for number in sorted(seen)]
     return all(
-        before.nonce <= later.nonce and (before.is_empty() or not later.is_empty())
-        for before, later in pairwise(states)
+        earlier.nonce <= later.nonce and (earlier.is_empty() or not later.is_empty())
+        for earlier, later in pairwise(states)
     )
 
 
@@ -130,10 +130,10 @@ async def _confirm(node: RpcNode, wallet: Address, first: int | None, high: Bloc
     edge = number if first is None else max(first - 1, 0)
     deciding = [(wallet, number), *([(wallet, first - 1)] if first else [])]
     block, answers = await read_witnessed(node, number, edge, high, state_calls(deciding))
-    last, *before = states(answers)
+    last, *earlier = states(answers)
     if last.is_empty() != (first is None):
         raise NodeFault("its states contradict each other")
-    if before and not before[0].is_empty():
+    if earlier and not earlier[0].is_empty():
         raise NodeFault("the wallet was there before")
     return block
 

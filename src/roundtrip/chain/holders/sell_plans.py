@@ -47,17 +47,17 @@ _NOTHING = SellStart(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class PlannedSell:
-    """One holder's sell. ``had``: the balance at that time, split into what is sold and kept; ``had_later``:
-    the same a day later. No ``plan``: the balance is not known."""
+    """One holder's sell. ``start``: the balance at that time, split into what is sold and kept;
+    ``start_later``: the same a day later. No ``plan``: the balance is not known."""
 
     holder: Address
-    had: SellStart = _NOTHING
-    had_later: SellStart = _NOTHING
+    start: SellStart = _NOTHING
+    start_later: SellStart = _NOTHING
     plan: Plan | None = None
 
     def held_raw(self) -> int | None:
         """The balance, if it is known."""
-        return None if self.plan is None else self.had.held_raw + self.had.prior_raw
+        return None if self.plan is None else self.start.held_raw + self.start.prior_raw
 
 
 def _delays_s(policy: Policy) -> tuple[int, ...]:
@@ -109,9 +109,9 @@ def plan_sells(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[P
         if held_raw is None or later_raw is None:
             planned.append(PlannedSell(holder.address))
         elif held_raw > 0 and held_raw * BPS >= own_raw * policy.sliver_bps:
-            had, had_later = _sell_start(held_raw, own_raw), _sell_start(later_raw, own_raw)
-            plan = _sell_plan(sell, holder, had, had_later)
-            planned.append(PlannedSell(holder.address, had, had_later, plan))
+            start, start_later = _sell_start(held_raw, own_raw), _sell_start(later_raw, own_raw)
+            plan = _sell_plan(sell, holder, start, start_later)
+            planned.append(PlannedSell(holder.address, start, start_later, plan))
     return tuple(planned)
 
 
@@ -121,7 +121,7 @@ def _sell_start(held_raw: int, own_raw: int) -> SellStart:
     return SellStart(0, amount_raw, 0, prior_raw=held_raw - amount_raw)
 
 
-def _sell_plan(sell: OwnerProbeSell, holder: PinnedHolder, had: SellStart, had_later: SellStart) -> Plan:
+def _sell_plan(sell: OwnerProbeSell, holder: PinnedHolder, start: SellStart, start_later: SellStart) -> Plan:
     """The same buy by a fresh wallet, so that the pool is as in the check's own sell; then the holder sells
     in that wallet's place, and again a day later, which shows holders that only have to wait. The holder's
     old allowance is cleared first, as some tokens require it."""
@@ -134,10 +134,10 @@ def _sell_plan(sell: OwnerProbeSell, holder: PinnedHolder, had: SellStart, had_l
         probe = replace(_whole(sell.probe), delay_s=delay_s)
         return legs.exit_blocks(place, setting, seller, probe, held_raw, place, clear_first=True)
 
-    sell_block, *rest = exit_blocks(sell.probe.delay_s, had.held_raw)
+    sell_block, *rest = exit_blocks(sell.probe.delay_s, start.held_raw)
     until_day_s = setting.policy.day_s - sell.probe.delay_s
     if until_day_s > 0:
-        rest += [_later(block) for block in exit_blocks(until_day_s, had_later.held_raw)]
+        rest += [_later(block) for block in exit_blocks(until_day_s, start_later.held_raw)]
     least_wei = gas_float(setting.policy, env)
     if holder.wei is None or holder.wei < 2 * least_wei:
         sell_block = replace(sell_block, balances=(*sell_block.balances, (holder.address, 2 * least_wei)))
@@ -173,11 +173,11 @@ def read_sell(
     later_results = {
         label.removeprefix(_LATER): result for label, result in results.items() if label.startswith(_LATER)
     }
-    first = _read_exit(planned, sell, first_results, planned.had)
+    first = _read_exit(planned, sell, first_results, planned.start)
     was_refused = bool(later_results) and isinstance(first, RefusedCall)
-    return first, _read_exit(planned, sell, later_results, planned.had_later) if was_refused else None
+    return first, _read_exit(planned, sell, later_results, planned.start_later) if was_refused else None
 
 
-def _read_exit(planned: PlannedSell, sell: OwnerProbeSell, results: Results, had: SellStart) -> CellOutcome:
+def _read_exit(planned: PlannedSell, sell: OwnerProbeSell, results: Results, start: SellStart) -> CellOutcome:
     assert planned.plan is not None
-    return outcomes.read_exit(results, sell.place, planned.plan.environment, _whole(sell.probe), had)
+    return outcomes.read_exit(results, sell.place, planned.plan.environment, _whole(sell.probe), start)

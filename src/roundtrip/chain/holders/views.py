@@ -92,9 +92,9 @@ async def fetch_views(
 ) -> Views:
     """Requests and reads everything. Raises NodeFault if the node is of another chain or does not answer,
     ServiceFull when the budget is spent."""
-    asked = sorted(set(wallets)), sorted(set(unknown))
-    groups = await node.batches(view_calls(token, *asked, pinned, gas_limit), meter)
-    return read_views(groups, *asked, chain_id)
+    sorted_addresses = sorted(set(wallets)), sorted(set(unknown))
+    groups = await node.batches(view_calls(token, *sorted_addresses, pinned, gas_limit), meter)
+    return read_views(groups, *sorted_addresses, chain_id)
 
 
 def _batch_sizes(*totals: int) -> list[int]:
@@ -183,19 +183,19 @@ async def had_before(
     node without that state. A node that answers zeros instead does so for ``rich``, too: an account known to
     have had eth ever since. Raises ServiceFull."""
     groups = _chunk(list(pairs), CALLS_A_BATCH // 4)
-    asked = []
+    batches = []
     for group in groups:
-        before = [(wallet, max(number - 1, 0)) for wallet, number in group]
-        asked.append(state_calls(pair for wallet, at in before for pair in ((wallet, at), (rich, at))))
-    had: dict[Address, bool | None] = {}
-    for group, answers in zip(groups, await node.batches(asked, meter), strict=True):
+        earlier = [(wallet, max(number - 1, 0)) for wallet, number in group]
+        batches.append(state_calls(pair for wallet, at in earlier for pair in ((wallet, at), (rich, at))))
+    used_before: dict[Address, bool | None] = {}
+    for group, answers in zip(groups, await node.batches(batches, meter), strict=True):
         for at, (wallet, _) in enumerate(group):
             try:
                 accounts = [] if isinstance(answers, NodeFault) else states(answers[4 * at : 4 * at + 4])
             except NodeFault:
                 accounts = []
-            had[wallet] = _was_used(*accounts) if accounts else None
-    return had
+            used_before[wallet] = _was_used(*accounts) if accounts else None
+    return used_before
 
 
 def _was_used(account: AccountState, witness: AccountState) -> bool | None:

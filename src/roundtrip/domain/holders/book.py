@@ -334,7 +334,7 @@ def _header_as_json(book: HolderBook) -> dict[str, Any]:
 
 
 def _read_header(header: dict[str, Any]) -> HolderBook:
-    launch_number, block, found, first = (
+    launch_number, block, window, first = (
         header[name] for name in ("launch_number", "block", "found", "first")
     )
     token, first_number = read_texts([header["token"]])[0], read_ints([header["first_number"]])[0]
@@ -368,10 +368,10 @@ def _read_header(header: dict[str, Any]) -> HolderBook:
     if type(header["settled"]) is not bool:
         raise ValueError("no holder book")
     book.launching.restore(
-        None if found is None else read_window(found),
+        None if window is None else read_window(window),
         header["settled"],
         None if first is None else read_window(first),
-        [read_window(window) for window in header["recent"]],
+        [read_window(recent) for recent in header["recent"]],
     )
     (book.launching.outside_raw,) = read_ints([header["outside_raw"]])
     numbers, counts = header["minutes"]

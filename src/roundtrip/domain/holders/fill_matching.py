@@ -70,42 +70,44 @@ def match_fills(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collec
     for fill in fills:
         if fill.buys and fill.token_raw:
             bought.setdefault(fill.at if fill.at in venues_in_pools else _MANAGER, []).append(fill)
-    out = PoolOutflow([], {})
+    result = PoolOutflow([], {})
     if not bought:
-        return out
+        return result
     outflows: dict[str, dict[int, int]] = {}
     for number, (sender, recipient, amount) in enumerate(moves):
         if sender in pools and amount > 0 and sender != recipient:
             outflows.setdefault(sender if sender in venues_in_pools else _MANAGER, {})[number] = amount
     for at, fills_there in bought.items():
         if at in outflows:
-            _match_venue(fills_there, outflows[at], at == _MANAGER, out)
-    return out
+            _match_venue(fills_there, outflows[at], at == _MANAGER, result)
+    return result
 
 
-def _match_venue(fills: list[VenueFill], outflows: dict[int, int], may_share: bool, out: PoolOutflow) -> None:
+def _match_venue(
+    fills: list[VenueFill], outflows: dict[int, int], may_share: bool, result: PoolOutflow
+) -> None:
     """Matches one venue. ``may_share``: one trade there can be paid out to several wallets."""
     if len(fills) == len(outflows) == 1:
         ((number, amount),) = outflows.items()
-        out.parcels.append(FillParcel((fills[0],), {number: min(amount, fills[0].token_raw)}))
+        result.parcels.append(FillParcel((fills[0],), {number: min(amount, fills[0].token_raw)}))
         return
-    fills = _match_equal(fills, outflows, out)
+    fills = _match_equal(fills, outflows, result)
     if len(fills) * len(outflows) <= _MOST_RUNS:
-        fills = [fill for fill in fills if not _match_run(fill, outflows, may_share, out)]
+        fills = [fill for fill in fills if not _match_run(fill, outflows, may_share, result)]
     if not fills or not outflows:
         return
     chosen = _pick_buyers(outflows, len(fills), may_share)
     unmatched_raw = sum(fill.token_raw for fill in fills)
     raw = scale_to(chosen, unmatched_raw)
-    out.parcels.append(FillParcel(tuple(fills), raw))
+    result.parcels.append(FillParcel(tuple(fills), raw))
     unmatched_raw -= sum(raw.values())
     for number, amount in outflows.items():
         if number not in chosen and unmatched_raw > 0:
-            out.taxes[number] = min(amount, unmatched_raw)
-            unmatched_raw -= out.taxes[number]
+            result.taxes[number] = min(amount, unmatched_raw)
+            unmatched_raw -= result.taxes[number]
 
 
-def _match_equal(fills: list[VenueFill], outflows: dict[int, int], out: PoolOutflow) -> list[VenueFill]:
+def _match_equal(fills: list[VenueFill], outflows: dict[int, int], result: PoolOutflow) -> list[VenueFill]:
     """Removes trades that one transfer of equal amount paid, and returns the others."""
     places: dict[int, list[int]] = {}
     for number in reversed(outflows):
@@ -115,13 +117,13 @@ def _match_equal(fills: list[VenueFill], outflows: dict[int, int], out: PoolOutf
         equal = places.get(fill.token_raw)
         if equal:
             number = equal.pop()
-            out.parcels.append(FillParcel((fill,), {number: outflows.pop(number)}))
+            result.parcels.append(FillParcel((fill,), {number: outflows.pop(number)}))
         else:
             unmatched.append(fill)
     return unmatched
 
 
-def _match_run(fill: VenueFill, outflows: dict[int, int], may_share: bool, out: PoolOutflow) -> bool:
+def _match_run(fill: VenueFill, outflows: dict[int, int], may_share: bool, result: PoolOutflow) -> bool:
     """Removes the first consecutive transfers that add up to the trade. False: there are none."""
     numbers = list(outflows)
     start = total = 0
@@ -133,19 +135,19 @@ def _match_run(fill: VenueFill, outflows: dict[int, int], may_share: bool, out: 
         if total == fill.token_raw:
             run = {place: outflows.pop(place) for place in numbers[start : end + 1]}
             raw = _pick_buyers(run, 1, may_share)
-            out.parcels.append(FillParcel((fill,), raw))
-            out.taxes.update((place, amount) for place, amount in run.items() if place not in raw)
+            result.parcels.append(FillParcel((fill,), raw))
+            result.taxes.update((place, amount) for place, amount in run.items() if place not in raw)
             return True
     return False
 
 
-def _pick_buyers(outflows: dict[int, int], most: int, may_share: bool) -> dict[int, int]:
-    """The ``most`` largest, one per trade. If one trade may be paid out to several wallets, amounts above
+def _pick_buyers(outflows: dict[int, int], limit: int, may_share: bool) -> dict[int, int]:
+    """The ``limit`` largest, one per trade. If one trade may be paid out to several wallets, amounts above
     half of the largest are not taxes."""
-    if len(outflows) <= most:
+    if len(outflows) <= limit:
         return dict(outflows)
     ranked = sorted(outflows, key=lambda number: -outflows[number])
-    chosen = set(ranked[:most])
+    chosen = set(ranked[:limit])
     if may_share:
         chosen.update(number for number in ranked if 2 * outflows[number] > outflows[ranked[0]])
     return {number: amount for number, amount in outflows.items() if number in chosen}
@@ -177,16 +179,16 @@ def claimed_raw(moves: Sequence[Move], fills: Sequence[VenueFill], pools: Collec
     )
 
 
-def scale_to(sums: dict[_Key, int], most: int) -> dict[_Key, int]:
-    """The amounts scaled down in proportion to add up to at most ``most``; the first ones get one unit each
+def scale_to(sums: dict[_Key, int], limit: int) -> dict[_Key, int]:
+    """The amounts scaled down in proportion to add up to at most ``limit``; the first ones get one unit each
     of what rounding leaves."""
     total = sum(sums.values())
-    if total <= most:
+    if total <= limit:
         return dict(sums)
-    if not most:
+    if not limit:
         return {}
-    shares = {key: amount * most // total for key, amount in sums.items()}
-    remainder = most - sum(shares.values())
+    shares = {key: amount * limit // total for key, amount in sums.items()}
+    remainder = limit - sum(shares.values())
     for key in list(shares)[:remainder]:
         shares[key] += 1
     return shares

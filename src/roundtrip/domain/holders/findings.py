@@ -129,8 +129,8 @@ class Concentration:
 
 def balance_raw(inputs: HolderInputs, wallet: Address) -> int:
     """The balance that the token reports, else the balance by the logs; never below zero."""
-    asked = inputs.balances.get(wallet)
-    return max(0, _holding(inputs, wallet).balance_raw if asked is None else asked)
+    reported = inputs.balances.get(wallet)
+    return max(0, _holding(inputs, wallet).balance_raw if reported is None else reported)
 
 
 def outside(inputs: HolderInputs) -> frozenset[Address]:
@@ -192,19 +192,19 @@ def _holding(inputs: HolderInputs, wallet: Address) -> HolderColumns:
 
 def top(
     inputs: HolderInputs,
-    most: int = TOP,
+    limit: int = TOP,
     snipers: Collection[Address] = (),
     bundled: Collection[Address] = (),
 ) -> list[RankedHolder]:
     """The biggest holders, largest first; of equals the lower address. A wallet without an entry in
     ``balances`` is ranked by the logs, unless they drift. ``snipers``, ``bundled``: the wallets with these
     tags."""
-    return [_holder(inputs, wallet, raw, snipers, bundled) for wallet, raw in biggest(inputs, most)]
+    return [_holder(inputs, wallet, raw, snipers, bundled) for wallet, raw in biggest(inputs, limit)]
 
 
-def biggest(inputs: HolderInputs, most: int) -> list[tuple[Address, int]]:
+def biggest(inputs: HolderInputs, limit: int) -> list[tuple[Address, int]]:
     """As ``top``, with only address and balance; also tells which wallets to ask for ``balances``."""
-    asked, skipped = inputs.balances, outside(inputs)
+    reported, skipped = inputs.balances, outside(inputs)
     wallets = inputs.book.wallets
     by_logs: Iterable[tuple[Address, HolderColumns]] = ()
     if not inputs.drifts:
@@ -213,8 +213,8 @@ def biggest(inputs: HolderInputs, most: int) -> list[tuple[Address, int]]:
             if inputs.leaders is None
             else ((wallet, wallets[wallet]) for wallet in inputs.leaders)
         )
-    others = ((wallet, holding.balance_raw) for wallet, holding in by_logs if wallet not in asked)
-    return largest(chain(asked.items(), others), most, skipped)
+    by_logs_only = ((wallet, holding.balance_raw) for wallet, holding in by_logs if wallet not in reported)
+    return largest(chain(reported.items(), by_logs_only), limit, skipped)
 
 
 def _holder(
@@ -282,14 +282,14 @@ def snipers(inputs: HolderInputs, launch: LaunchBuys | None = None) -> Snipers |
     )
 
 
-def launch_groups(inputs: HolderInputs, launch: LaunchBuys, least: int = MIN_BUNDLE) -> list[BuyerGroup]:
+def launch_groups(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE) -> list[BuyerGroup]:
     """Launch buyers that share a funder, or a transaction, that may group. Groups may share wallets."""
     funders = {}
     for buy in launch.buys:
         funder = inputs.wallets.get(buy.wallet, UNKNOWN).funder
         if funder is not None and _may_group(inputs, funder):
             funders[buy.wallet] = funder
-    return group_buyers(launch.buys, funders, inputs.never_group, least)
+    return group_buyers(launch.buys, funders, inputs.never_group, min_size)
 
 
 def _may_group(inputs: HolderInputs, funder: Address) -> bool:
@@ -325,13 +325,13 @@ def _is_shared_funder(inputs: HolderInputs, funder: Address) -> bool:
     return bool(is_contract) or funder in inputs.never_group or funder in outside(inputs)
 
 
-def bundles(inputs: HolderInputs, launch: LaunchBuys, least: int = MIN_BUNDLE) -> list[Bundle]:
-    """The bundle that bought most comes first. ``least``: the minimum number of wallets of one link."""
+def bundles(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE) -> list[Bundle]:
+    """The bundle that bought most comes first. ``min_size``: the minimum number of wallets of one link."""
     bought: dict[Address, int] = {}
     for buy in launch.buys:
         bought[buy.wallet] = bought.get(buy.wallet, 0) + buy.bought_raw
     joined = []
-    for groups_of_bundle in join_groups(launch_groups(inputs, launch, least)):
+    for groups_of_bundle in join_groups(launch_groups(inputs, launch, min_size)):
         members = {wallet for group in groups_of_bundle for wallet in group.wallets}
         wallets = tuple(wallet for wallet in bought if wallet in members)
         by_size = sorted(
@@ -374,8 +374,8 @@ def is_funded_by_deployer(inputs: HolderInputs, wallet: Address) -> bool:
     if inputs.maker is None or wallet == inputs.maker.deployer:
         return False
     deployer = inputs.maker.deployer
-    pays = inputs.wallets.get(wallet, UNKNOWN).funder == deployer
-    return pays and not _is_shared_funder(inputs, deployer)
+    was_funder = inputs.wallets.get(wallet, UNKNOWN).funder == deployer
+    return was_funder and not _is_shared_funder(inputs, deployer)
 
 
 def tags(

@@ -19,10 +19,10 @@ class BuyerGroup(NamedTuple):
 
 
 def group_buyers(
-    buys: Sequence[LaunchBuy], funders: Mapping[Address, Address], never: Collection[str], least: int
+    buys: Sequence[LaunchBuy], funders: Mapping[Address, Address], never: Collection[str], min_size: int
 ) -> list[BuyerGroup]:
-    """Every group of at least ``least`` wallets. ``funders``: the funder of each wallet, only those that may
-    group. ``never``: transactions that do not group."""
+    """Every group of at least ``min_size`` wallets. ``funders``: the funder of each wallet, only those that
+    may group. ``never``: transactions that do not group."""
     paid: defaultdict[Address, dict[Address, None]] = defaultdict(dict)
     filled: defaultdict[TxHash, dict[Address, None]] = defaultdict(dict)
     paying = {funders[buy.wallet] for buy in buys if buy.wallet in funders}
@@ -36,7 +36,7 @@ def group_buyers(
                 filled[tx_hash][buy.wallet] = None
     by_link = [BuyerGroup(funder, None, tuple(wallets)) for funder, wallets in paid.items()]
     by_link += [BuyerGroup(None, tx_hash, tuple(wallets)) for tx_hash, wallets in filled.items()]
-    return [group for group in by_link if len(group.wallets) >= least]
+    return [group for group in by_link if len(group.wallets) >= min_size]
 
 
 def join_groups(groups: Iterable[BuyerGroup]) -> list[list[BuyerGroup]]:

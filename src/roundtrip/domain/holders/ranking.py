@@ -81,21 +81,21 @@ def _by_balance(wallets: Mapping[Address, HolderColumns], among: Iterable[Addres
 
 
 def largest(
-    held: Iterable[tuple[Address, int]], most: int, skipped: Collection[Address]
+    held: Iterable[tuple[Address, int]], limit: int, skipped: Collection[Address]
 ) -> list[tuple[Address, int]]:
     """The largest amounts above zero, largest first; of equals the lower address."""
     heap: list[tuple[int, int, Address]] = []
     min_raw = 1
-    for wallet, raw in held if most > 0 else ():
+    for wallet, raw in held if limit > 0 else ():
         # Nearly all of half a million wallets end here.
         if raw < min_raw or wallet in skipped:
             continue
         entry = raw, -int(wallet, 16), wallet
-        if len(heap) < most:
+        if len(heap) < limit:
             heappush(heap, entry)
         else:
             heappushpop(heap, entry)
-        min_raw = heap[0][0] if len(heap) == most else 1
+        min_raw = heap[0][0] if len(heap) == limit else 1
     return [(wallet, raw) for raw, _, wallet in sorted(heap, reverse=True)]
 
 

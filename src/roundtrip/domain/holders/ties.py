@@ -73,8 +73,8 @@ def disagreement(inputs: HolderInputs) -> Disagreement:
     """Compares the logs with ``balances`` and the supply."""
     wallets = inputs.book.wallets
     # By the logs, what was sent to the zero address is gone; most tokens report no balance for it.
-    asked = ((wallet, raw) for wallet, raw in inputs.balances.items() if wallet != ZERO_ADDRESS)
-    differences = [abs(wallets.get(wallet, HolderColumns()).balance_raw - raw) for wallet, raw in asked]
+    reported = ((wallet, raw) for wallet, raw in inputs.balances.items() if wallet != ZERO_ADDRESS)
+    differences = [abs(wallets.get(wallet, HolderColumns()).balance_raw - raw) for wallet, raw in reported]
     # Some tokens still count burned tokens in the supply and report them as a balance, others do not.
     zero_holding = wallets.get(ZERO_ADDRESS, HolderColumns())
     thrown_raw = min(inputs.balances.get(ZERO_ADDRESS, zero_holding.received_raw), zero_holding.received_raw)

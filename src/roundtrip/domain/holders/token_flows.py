@@ -193,13 +193,13 @@ class _TokenPaths:
         self.taken_by: dict[Address, Address] = {}
         self.stayed: dict[tuple[Address, Address], int] = {}
 
-    def _add_origins(self, out: PoolOutflow, moves: Sequence[Move]) -> None:
-        for number, parcel in enumerate(out.parcels):
+    def _add_origins(self, outflow: PoolOutflow, moves: Sequence[Move]) -> None:
+        for number, parcel in enumerate(outflow.parcels):
             origin = Address(f"{_PARCEL}{number}")
             self.parcels[origin] = parcel
             for place, raw in parcel.raw.items():
                 self.out.setdefault(place, []).append((origin, raw))
-        for place, raw in out.taxes.items():
+        for place, raw in outflow.taxes.items():
             pool = moves[place].sender
             origin = Address(_TAX + pool)
             self.taxes[origin] = pool
@@ -328,14 +328,15 @@ class _TokenPaths:
         )
 
 
-def _split_sales(out: _Sums, into: _Sums, fills: Sequence[VenueFill]) -> list[WalletFlow]:
-    """Splits what wallets put into pools (``into``) and took out of them without buying (``out``): what the
-    fills account for was sold. Of the rest, what a wallet put in and took out again cancels out."""
+def _split_sales(taken_out: _Sums, put_in: _Sums, fills: Sequence[VenueFill]) -> list[WalletFlow]:
+    """Splits what wallets put into pools (``put_in``) and took out of them without buying
+    (``taken_out``): what the fills account for was sold. Of the rest, what a wallet put in and took out
+    again cancels out."""
     sells_raw = sum(fill.token_raw for fill in fills if not fill.buys)
-    if not out and sum(into.values()) <= sells_raw:
-        return [WalletFlow("sold", wallet, None, amount) for wallet, amount in into.items()]
-    sold, rest_out = scale_to(into, sells_raw), dict(out)
-    rest_in = {wallet: amount - sold.get(wallet, 0) for wallet, amount in into.items()}
+    if not taken_out and sum(put_in.values()) <= sells_raw:
+        return [WalletFlow("sold", wallet, None, amount) for wallet, amount in put_in.items()]
+    sold, rest_out = scale_to(put_in, sells_raw), dict(taken_out)
+    rest_in = {wallet: amount - sold.get(wallet, 0) for wallet, amount in put_in.items()}
     for wallet in rest_in.keys() & rest_out.keys():
         returned_raw = min(rest_in[wallet], rest_out[wallet])
         rest_in[wallet] -= returned_raw

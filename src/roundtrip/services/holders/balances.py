@@ -43,15 +43,15 @@ async def read_balances(
     """Reads the balances of ``wallets``, of the launch's buyers, of pools, and of some random wallets, at the
     block ``at``. If the book does not end there, they are not compared with it: what the logs would say there
     is not known. Raises NodeFault if the node did not answer, ServiceFull."""
-    asked = _wallets_to_read(book, wallets, Random(ctx.entropy()))  # noqa: S311
-    balances = compare_to_logs(book, at, supply_raw, await _read_views(ctx, book, asked, at, meter))
+    to_read = _wallets_to_read(book, wallets, Random(ctx.entropy()))  # noqa: S311
+    balances = compare_to_logs(book, at, supply_raw, await _read_views(ctx, book, to_read, at, meter))
     if not balances.drifts:
         return balances
     largest_receivers = heapq.nlargest(
         MOST_IF_DRIFTING, book.wallets, key=lambda wallet: book.wallets[wallet].received_raw
     )
     return compare_to_logs(
-        book, at, supply_raw, await _read_views(ctx, book, {*asked, *largest_receivers}, at, meter)
+        book, at, supply_raw, await _read_views(ctx, book, {*to_read, *largest_receivers}, at, meter)
     )
 
 

@@ -119,11 +119,11 @@ async def read_piece(ctx: Context, token: Address, clock: Clock = time.perf_coun
                 open_book = await _start_book(ctx, source, PIECE)
                 # So requests in the meantime do not wait for this piece.
                 ctx.books.put(token, open_book)
-            before = open_book.book.block
+            block_before = open_book.book.block
             try:
                 open_book, stale_hash = await _read_or_restart(ctx, source, open_book, PIECE, clock)
             except (ReadFailed, ServiceFull) as error:
-                if open_book.book.block == before or (is_reread and isinstance(error, _LogsPruned)):
+                if open_book.book.block == block_before or (is_reread and isinstance(error, _LogsPruned)):
                     raise
                 open_book.state, stale_hash = step(open_book.state, "advanced"), None
         ctx.books.put(token, open_book)
@@ -150,18 +150,18 @@ def _is_near(source: TokenSource, open_book: OpenBook) -> bool:
 def _restore_on_error(ctx: Context, source: TokenSource, open_book: OpenBook | None) -> Iterator[bool]:
     """While a book is reread from the start, the old one is used if reading fails. Yields whether there is an
     old one."""
-    before, probe_times = (
+    old_book, probe_times = (
         ctx.books.get(source.token) if open_book is None else None,
         ctx.books.probe_times(source.token),
     )
-    if before is not None:
+    if old_book is not None:
         probe_times.again_s = ctx.now_s()
     try:
-        yield before is not None
+        yield old_book is not None
     except BaseException:
-        if before is not None:
+        if old_book is not None:
             probe_times.gone_s = None
-            ctx.books.put(source.token, before)
+            ctx.books.put(source.token, old_book)
         raise
 
 

@@ -190,8 +190,8 @@ async def _is_maker_certain(ctx: Context, book: HolderBook, meter: Meter) -> boo
 
 def _read_concentration(open_book: OpenBook, inputs: HolderInputs, moved: int | None) -> Concentration | None:
     """Recomputed for every answer; for very many wallets only once a hundredth of them moved."""
-    wallets, before = len(inputs.book.wallets), open_book.spread_moved
-    open_book.spread_moved = None if before is None or moved is None else before + moved
+    wallets, moved_before = len(inputs.book.wallets), open_book.spread_moved
+    open_book.spread_moved = None if moved_before is None or moved is None else moved_before + moved
     is_old = open_book.spread_moved is None or open_book.spread_moved * 100 > wallets
     if wallets < MANY_WALLETS or is_old or inputs.drifts:
         open_book.spread, open_book.spread_moved = concentration(inputs), 0
@@ -249,8 +249,10 @@ async def _add_origins(
     buys = () if launch is None else launch.buys
     largest_buys = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
     makers = [] if inputs.maker is None else [inputs.maker.deployer, *inputs.maker.creators]
-    others = [*makers, *(buy.wallet for buy in largest_buys)]
-    families = await trace_wallets(ctx, inputs.book, balances.at, top, others, balances.contracts, meter)
+    low_priority = [*makers, *(buy.wallet for buy in largest_buys)]
+    families = await trace_wallets(
+        ctx, inputs.book, balances.at, top, low_priority, balances.contracts, meter
+    )
     inputs = replace(inputs, wallets=families.wallets, families=families.families)
     launch = launch or LaunchBuys(0, 0, ())
     inputs = await _verify_fundings(ctx, inputs, launch, families, meter)

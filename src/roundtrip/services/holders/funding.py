@@ -70,13 +70,15 @@ async def trace_wallets(
 ) -> FunderFamilies:
     """Traces ``first``, and ``others`` as far as time allows, at the block ``head``: many nodes have no older
     states. What cannot be found out is reported as not known. Raises ServiceFull (busy), NodeFault."""
-    wanted = list(dict.fromkeys((*first, *others)))
-    index = await _read_index(ctx, book, wanted)
-    before = await _had_before(ctx, index.origins, first, head, meter)
-    origins_by_wallet = {wallet: origin for wallet, origin in index.origins.items() if not before.get(wallet)}
+    wallets_to_trace = list(dict.fromkeys((*first, *others)))
+    index = await _read_index(ctx, book, wallets_to_trace)
+    had_before_index = await _had_before(ctx, index.origins, first, head, meter)
+    origins_by_wallet = {
+        wallet: origin for wallet, origin in index.origins.items() if not had_before_index.get(wallet)
+    }
     # The index alone does not tell a wallet's age: it does not see eth that comes out of contracts.
-    aged = {wallet for wallet, had in before.items() if had is False}
-    unknown = [wallet for wallet in wanted if wallet not in origins_by_wallet]
+    aged = {wallet for wallet, had in had_before_index.items() if had is False}
+    unknown = [wallet for wallet in wallets_to_trace if wallet not in origins_by_wallet]
     if unknown:
         searched = await _search_archive(ctx, unknown[:MOST_SEARCHED], head)
         origins_by_wallet |= searched
@@ -89,7 +91,7 @@ async def trace_wallets(
         )
     wallets = {
         wallet: _known_wallet(book, wallet, origins_by_wallet, aged, contracts.get(wallet))
-        for wallet in wanted
+        for wallet in wallets_to_trace
     }
     funders = {known.funder for known in wallets.values() if known.funder is not None}
     families = await _read_families(ctx, index.cursor, funders, head, meter)
@@ -115,12 +117,12 @@ async def _had_before(
 ) -> Mapping[Address, bool | None]:
     """Whether wallets had something before the index first met them, or have something although it never did;
     only those with an origin. None: could not be found out."""
-    met = []
+    first_met = []
     for wallet in wallets:
         if wallet in origins_by_wallet:
             origin = origins_by_wallet[wallet]
-            met.append((wallet, head.number + 1 if origin is None else origin.first_number))
-    return await had_before(ctx.node, met, ctx.contracts.weth, meter) if met else {}
+            first_met.append((wallet, head.number + 1 if origin is None else origin.first_number))
+    return await had_before(ctx.node, first_met, ctx.contracts.weth, meter) if first_met else {}
 
 
 def _known_wallet(
@@ -152,15 +154,15 @@ class _IndexedOrigins:
     funded: Mapping[Address, int]
 
 
-async def _read_index(ctx: Context, book: HolderBook, wanted: Collection[Address]) -> _IndexedOrigins:
+async def _read_index(ctx: Context, book: HolderBook, wallets: Collection[Address]) -> _IndexedOrigins:
     async with looking(ctx) as (connection, cursor):
-        known: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wanted))
-        funded = await linked.funded_numbers(connection, wanted)
+        known: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wallets))
+        funded = await linked.funded_numbers(connection, wallets)
     if cursor is not None and cursor.start_number == 0:
         # A wallet that an index of the whole chain never met was empty at its newest block. That is an
         # origin only if the token had reached the wallet by then.
         newest_s = cursor.block.timestamp_s
-        for wallet in wanted:
+        for wallet in wallets:
             holding = book.wallets.get(wallet)
             if wallet not in known and holding is not None and 0 < holding.first_s < newest_s:
                 known[wallet] = None
@@ -238,9 +240,11 @@ async def _read_families(
         families = await linked.families_of(connection, funders)
     if cursor is not None and cursor.start_number == 0:
         return families
-    asked = sorted(funders)
-    calls = [RpcCall("eth_getTransactionCount", [funder, {"blockHash": head.hash}]) for funder in asked]
-    for funder, answer in zip(asked, await ctx.node.batch(calls, meter), strict=True):
+    sorted_funders = sorted(funders)
+    calls = [
+        RpcCall("eth_getTransactionCount", [funder, {"blockHash": head.hash}]) for funder in sorted_funders
+    ]
+    for funder, answer in zip(sorted_funders, await ctx.node.batch(calls, meter), strict=True):
         if isinstance(answer, RpcError):
             # The funder may be an exchange, so his ties stay unknown.
             del families[funder]

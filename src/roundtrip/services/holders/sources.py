@@ -251,8 +251,8 @@ async def _read_launcher(ctx: Context, source: TokenSource, launch: LaunchRecord
         None,
         launch.deployer,
     }
-    others = tuple(sorted(creator for creator in creators if creator is not None))
-    return Maker(launch.deployer, "launchpad", others, None if spot is None else spot.tx_hash)
+    other_creators = tuple(sorted(creator for creator in creators if creator is not None))
+    return Maker(launch.deployer, "launchpad", other_creators, None if spot is None else spot.tx_hash)
 
 
 async def update_maker(ctx: Context, source: TokenSource, known: Maker) -> Maker:

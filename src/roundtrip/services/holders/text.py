@@ -238,8 +238,8 @@ def _snipers_text(record: HolderRecord, summary: HolderFindings) -> list[str]:
 
 def no_buyers_text(record: HolderRecord) -> str:
     """That a launch has no buyers, as far as known."""
-    had = "bought" if record.status == "complete" else "is known to have bought"
-    return f"Nobody {had} in its launch window."
+    verb = "bought" if record.status == "complete" else "is known to have bought"
+    return f"Nobody {verb} in its launch window."
 
 
 def busy_funder_text(record: HolderRecord) -> list[str]:

@@ -95,7 +95,7 @@ def test_as_much_is_sold_as_the_checks_own_wallet_sells_or_all_there_is(
     held_raw: int, sells_raw: int, keeps_raw: int
 ) -> None:
     one = planned(held_raw=held_raw)
-    assert (one.had.held_raw, one.had.prior_raw, one.held_raw()) == (sells_raw, keeps_raw, held_raw)
+    assert (one.start.held_raw, one.start.prior_raw, one.held_raw()) == (sells_raw, keeps_raw, held_raw)
     assert one.plan is not None
     swaps = [step.call.data for block in one.plan.blocks for step in block.steps if "sell-" in step.label]
     assert swaps
