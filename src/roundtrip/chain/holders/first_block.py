@@ -20,7 +20,7 @@ from roundtrip.chain.blocks.full_blocks import (
     receipt_call,
 )
 from roundtrip.chain.blocks.spans import NodeLied
-from roundtrip.chain.blocks.state_witness import NoArchive, read_witnessed
+from roundtrip.chain.blocks.state_witness import Answer, NoArchive, read_witnessed
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern, in_our_words
 from roundtrip.domain.base.errors import NodeFault
@@ -30,7 +30,6 @@ from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 
 __all__ = [
-    "FirstBlock",
     "NoArchive",
     "TokenCreation",
     "contract_address",
@@ -42,15 +41,6 @@ PROBES = 16
 """States requested in one trip."""
 _ONE_BYTE = 0x80
 """A byte below it is its own RLP."""
-
-Answer = msgspec.Raw | RpcError
-
-
-class FirstBlock(NamedTuple):
-    """The first block at whose end the token has code."""
-
-    number: int
-    block: BlockRef
 
 
 class TokenCreation(NamedTuple):
@@ -66,9 +56,10 @@ class TokenCreation(NamedTuple):
 # --- when ------------------------------------------------------------------------------------------
 
 
-async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> FirstBlock | None:
-    """Searches the blocks up to ``high``, which should be final. None: it could not be found out, or there is
-    no code. Raises NoArchive if the node has no states that old, ServiceFull when the budget is spent."""
+async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> BlockRef | None:
+    """The first block at whose end the token has code, up to ``high``, which should be final. None: it could
+    not be found out, or there is no code. Raises NoArchive if the node has no states that old, ServiceFull
+    when the budget is spent."""
     try:
         number = await _search(node, token, high.number)
         if number is None:
@@ -82,7 +73,7 @@ async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> Fir
         return None
     if not has_code or any(had_code):
         return None
-    return FirstBlock(number, BlockRef(number, block.hash.lower(), int(block.timestamp, 16)))
+    return BlockRef(number, block.hash.lower(), int(block.timestamp, 16))
 
 
 async def _search(node: RpcNode, token: Address, high: int) -> int | None:

@@ -81,10 +81,6 @@ class TokenSpan:
     parent_hash: str
     logs: int
 
-    def count_logs(self) -> int:
-        """How many logs the node returned."""
-        return self.logs
-
 
 def new_width() -> Width:
     """The number of blocks requested at once."""
@@ -149,7 +145,7 @@ async def token_spans(
     ``contextlib.aclosing``, which cancels open requests."""
     previous_hash = parent_hash
     read = partial(_read, node, sources)
-    stream = ranges(read, TokenSpan.count_logs, first, last.number, width, in_flight)
+    stream = ranges(read, lambda span: span.logs, first, last.number, width, in_flight)
     async with contextlib.aclosing(stream):
         async for span in stream:
             if previous_hash is not None and span.parent_hash != previous_hash:

@@ -7,10 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
-import msgspec
-
 from roundtrip.chain.blocks.full_blocks import block_call, read_block, read_receipt, receipt_call
-from roundtrip.chain.blocks.state_witness import AccountState, state_calls, states
+from roundtrip.chain.blocks.state_witness import AccountState, Answer, state_calls, states
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, RpcNode, hex_bytes, quantity
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
@@ -24,7 +22,6 @@ RECEIPTS_A_BATCH, BLOCKS_A_BATCH = 20, 8
 MOST_BLOCKS = 40
 """How many blocks are read for funding transactions at most: they are read in full."""
 
-Answer = msgspec.Raw | RpcError
 Answers = Sequence[Answer] | NodeFault
 
 

@@ -3,16 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from roundtrip.chain.rpc.client import RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.blocks.state_witness import Answer
+from roundtrip.chain.rpc.client import RpcCall, hex_bytes, quantity
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Contracts
-
-Answer = msgspec.Raw | RpcError
 
 
 @dataclass(frozen=True, slots=True)

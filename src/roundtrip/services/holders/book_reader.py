@@ -356,7 +356,7 @@ async def _read_spans(
             await _fold_span(ctx, book, span)
             ctx.books.probe_times(source.token).gone_s = None
             open_book.standing.touch(wallet for tx in span.txs for move in tx.moves for wallet in move[:2])
-            logs += span.count_logs()
+            logs += span.logs
             if book.transfers > MOST_TRANSFERS or len(book.wallets) > MOST_WALLETS:
                 return "capped"
             is_over = logs >= bounds.logs or clock() - started_s >= bounds.seconds

@@ -216,7 +216,7 @@ async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
         first = await find_first_block(reading_node(ctx), source.token, source.head)
         if first is None:
             raise ReadFailed(NodeFault("it did not tell where the token's transfers begin"))
-        return first.block
+        return first
     except NoArchive:
         pass
     try:

@@ -93,7 +93,7 @@ async def test_what_was_asked_for_reads_as_the_chain_was_made_in_one_trip() -> N
     made = chain()
     span = await read_tokens(made, SOURCES, 1, LAST)
     assert span == TokenSpan(1, ref(made, LAST), tuple(all_of(made)), 5, 0, True, made.hash_of(0), 11)
-    assert span.count_logs() == 11
+    assert span.logs == 11
     (asked,) = made.asked
     assert [call.method for call in asked] == ["eth_getLogs"] * 2 + ["eth_getBlockByNumber"] * 2
     of_contracts, of_ids = (call.params[0] for call in asked[:2])
