@@ -34,10 +34,10 @@ class Blind:
 
     async def source(self, ctx: Context, token: Address, meter: Meter) -> TokenSource:
         found = await read_source(ctx, token, meter)
-        venues = {at: one for at, one in found.sources.venues.items() if at not in self.hidden}
+        venues = {at: one for at, one in found.log_sources.venues.items() if at not in self.hidden}
         return replace(
             found,
-            sources=replace(found.sources, venues=venues),
+            log_sources=replace(found.log_sources, venues=venues),
             places=find_non_wallets(token, venues, ctx.contracts),
             opened_at=self.opened_at,
         )
@@ -62,7 +62,7 @@ async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
     trade(held, 5)
     await one.ctx.heads.refresh()
     all_known = await read_source(one.ctx, Address(held.token), Meter())
-    blind.hidden = frozenset(all_known.sources.venues)
+    blind.hidden = frozenset(all_known.log_sources.venues)
     before = await one.asked(held.token)
     assert [top["entryMarketCapUsd"] for top in before["top"]] == [None] * len(before["top"])
     assert before["snipers"] is None
@@ -318,7 +318,7 @@ async def test_no_launch_is_told_while_trades_may_be_missing(
     held = pooled(stage, V4)
     trade(held, 5)
     await one.ctx.heads.refresh()
-    known = frozenset((await read_source(one.ctx, Address(held.token), Meter())).sources.venues)
+    known = frozenset((await read_source(one.ctx, Address(held.token), Meter())).log_sources.venues)
     stage.pass_blocks(3 * RANGE)
     held.venue = SECOND
     held.pool(held.deployer, SUPPLY // 4, 20 * ETH)

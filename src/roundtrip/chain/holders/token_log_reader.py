@@ -35,7 +35,7 @@ class VenueSides(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
+class LogSources:
     """What is requested. ``venues``: by ``VenueFill.at``: a curve's or v3 pool's address, a v4 pool's id, in
     lower case."""
 
@@ -116,7 +116,7 @@ class TokenLogReader:
     """Takes the logs of a range in their order, hex in lower case. ``txs``: at 0 seconds if the time of the
     block is not reported; some may have neither moves nor fills."""
 
-    def __init__(self, sources: Sources, first: int, last: int) -> None:
+    def __init__(self, sources: LogSources, first: int, last: int) -> None:
         self._sources, self._first, self._last = sources, first, last
         self._manager = sources.contracts.v4_pool_manager
         self._emitters = {

@@ -32,7 +32,7 @@ from roundtrip.venues import SWAPS, amm_v4
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
 from .token_log_reader import (
-    Sources,
+    LogSources,
     TokenLogReader,
     VenueSides,
     block_times,
@@ -43,7 +43,7 @@ from .token_log_reader import (
 
 __all__ = [
     "HistoryPruned",
-    "Sources",
+    "LogSources",
     "TokenSpan",
     "VenueSides",
     "find_oldest_logs",
@@ -87,7 +87,7 @@ def new_width() -> Width:
     return Width(FIRST_BLOCKS, MOST_BLOCKS)
 
 
-async def read_tokens(node: RpcNode, sources: Sources, first: int, last: int) -> TokenSpan:
+async def read_tokens(node: RpcNode, sources: LogSources, first: int, last: int) -> TokenSpan:
     """Reads blocks ``first`` to ``last``, both included, in one trip that does not count towards the day's
     budget.
 
@@ -120,7 +120,7 @@ async def read_tokens(node: RpcNode, sources: Sources, first: int, last: int) ->
     return TokenSpan(first, last_ref, tuple(txs), *count, times is None, parent_hash, len(logs))
 
 
-async def _read(node: RpcNode, sources: Sources, first: int, last: int) -> TokenSpan:
+async def _read(node: RpcNode, sources: LogSources, first: int, last: int) -> TokenSpan:
     try:
         return await read_tokens(node, sources, first, last)
     except NodeAnswerTooLarge as fault:
@@ -132,7 +132,7 @@ async def _read(node: RpcNode, sources: Sources, first: int, last: int) -> Token
 
 async def token_spans(
     node: RpcNode,
-    sources: Sources,
+    sources: LogSources,
     first: int,
     last: BlockRef,
     width: Width,
@@ -156,7 +156,7 @@ async def token_spans(
             yield span
 
 
-async def find_oldest_logs(node: RpcNode, sources: Sources, low: int, high: int) -> int | None:
+async def find_oldest_logs(node: RpcNode, sources: LogSources, low: int, high: int) -> int | None:
     """The first block of ``low`` to ``high`` from which on the node has logs; None: not even those of
     ``high``, or it could not be found out. Sixteen blocks per trip. Raises ServiceFull."""
     last_missing, first_available = low - 1, high + 1
@@ -187,7 +187,7 @@ async def find_oldest_logs(node: RpcNode, sources: Sources, low: int, high: int)
     return first_available
 
 
-async def has_logs(node: RpcNode, sources: Sources, number: int) -> bool:
+async def has_logs(node: RpcNode, sources: LogSources, number: int) -> bool:
     """Whether the node has the token's logs of that block. Raises NodeFault, ServiceFull."""
     (answer,) = await ask(node, [_probe(sources, number)])
     return _are_logs_available(answer) is True
@@ -196,7 +196,7 @@ async def has_logs(node: RpcNode, sources: Sources, number: int) -> bool:
 # --- asking ----------------------------------------------------------------------------------------
 
 
-def _calls(sources: Sources, first: int, last: int) -> list[RpcCall]:
+def _calls(sources: LogSources, first: int, last: int) -> list[RpcCall]:
     """One request per list of logs, then the two headers."""
     kinds = {sides.kind for sides in sources.venues.values()}
     topics = [TRANSFER_TOPIC]
@@ -213,14 +213,14 @@ def _calls(sources: Sources, first: int, last: int) -> list[RpcCall]:
     return calls + [RpcCall("eth_getBlockByNumber", [hex(number), False]) for number in (first, last)]
 
 
-def _probe(sources: Sources, number: int) -> RpcCall:
+def _probe(sources: LogSources, number: int) -> RpcCall:
     at = hex(number)
     filter_ = {"fromBlock": at, "toBlock": at, "address": [sources.token], "topics": [[TRANSFER_TOPIC]]}
     return RpcCall("eth_getLogs", [filter_])
 
 
 async def _explain_refusal(
-    node: RpcNode, sources: Sources, error: RpcError, first: int, last: int
+    node: RpcNode, sources: LogSources, error: RpcError, first: int, last: int
 ) -> NodeFault:
     """The meaning of a refusal to return logs. Providers also mention archives if a range is too wide for
     them, so the first block is requested alone before the logs are taken to be pruned."""

@@ -14,7 +14,7 @@ from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 
-from .token_log_reader import Sources, is_contract
+from .token_log_reader import LogSources, is_contract
 from .token_logs import IDS_A_CALL
 
 _CONTRACT_TRADES = [amm_v3.SWAP, launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SELL]
@@ -29,7 +29,7 @@ class CountedTrades(NamedTuple):
 
 
 async def venue_trades(
-    node: RpcNode, sources: Sources, venues: Sequence[str], first: int, last: int, width: Width
+    node: RpcNode, sources: LogSources, venues: Sequence[str], first: int, last: int, width: Width
 ) -> AsyncGenerator[CountedTrades]:
     """Reads the blocks ``first`` to ``last`` in consecutive ranges, as ``ranges`` requests them. Raises as
     ``ranges``, and HistoryPruned, BlockTooLarge. Close it with ``contextlib.aclosing``."""
@@ -44,7 +44,7 @@ async def venue_trades(
 
 
 async def _read(
-    node: RpcNode, sources: Sources, venues: Sequence[str], first: int, last: int
+    node: RpcNode, sources: LogSources, venues: Sequence[str], first: int, last: int
 ) -> CountedTrades:
     try:
         *answers, end = await ask(node, _calls(sources, venues, first, last))
@@ -68,7 +68,7 @@ async def _read(
     return CountedTrades(last, count)
 
 
-def _calls(sources: Sources, venues: Sequence[str], first: int, last: int) -> list[RpcCall]:
+def _calls(sources: LogSources, venues: Sequence[str], first: int, last: int) -> list[RpcCall]:
     """One request per list of logs, then one for the last header."""
     block = {"fromBlock": hex(first), "toBlock": hex(last)}
     contracts = [at for at in venues if is_contract(sources.venues[at])]

@@ -188,7 +188,7 @@ async def _reopen(ctx: Context, source: TokenSource) -> tuple[OpenBook | None, s
         # Trades were taken for gifts, or the oldest transfers are missing: read everything again.
         return None, block.hash
     open_book.book.add_venues(
-        frozenset(source.sources.venues.keys() - open_book.unread_venues.keys()), source.places
+        frozenset(source.log_sources.venues.keys() - open_book.unread_venues.keys()), source.places
     )
     start = open_book.book.beginning
     if start.maker is not None and start.maker.tx_hash is None and source.spot is not None:
@@ -237,7 +237,7 @@ async def _start_book(ctx: Context, source: TokenSource, bounds: ReadBounds) -> 
 
 def _placeholder_book(source: TokenSource) -> OpenBook:
     """Used until a job starts the book."""
-    venues = frozenset(source.sources.venues)
+    venues = frozenset(source.log_sources.venues)
     start = BookStart(source.token, source.places, venues, 0, None, frozenset())
     return OpenBook(HolderBook(start), step("unread", "begun"), is_begun=False)
 
@@ -253,8 +253,8 @@ async def _are_older_logs_back(ctx: Context, source: TokenSource, open_book: Ope
     with contextlib.suppress(TimeoutError, NodeFault, ReadFailed, ServiceFull):
         async with asyncio.timeout(PROBE_S):
             first_number = (await find_start(ctx, source)).first_number
-            if first_number < first_read and await has_logs(node, source.sources, first_number):
-                return await has_logs(node, source.sources, first_read - 1)
+            if first_number < first_read and await has_logs(node, source.log_sources, first_number):
+                return await has_logs(node, source.log_sources, first_read - 1)
     return False
 
 
@@ -350,7 +350,9 @@ async def _read_spans(
     if first > source.head.number:
         return "caught_up"
     node = near_node(ctx) if _is_near(source, open_book) else reading_node(ctx)
-    spans = token_spans(node, source.sources, first, source.head, open_book.width, parent_hash=parent_hash)
+    spans = token_spans(
+        node, source.log_sources, first, source.head, open_book.width, parent_hash=parent_hash
+    )
     async with contextlib.aclosing(spans) as reading:
         async for span in reading:
             await _fold_span(ctx, book, span)
@@ -379,7 +381,7 @@ async def _fold_span(ctx: Context, book: HolderBook, span: TokenSpan) -> None:
 async def _start_later(ctx: Context, source: TokenSource, open_book: OpenBook, low: int) -> None:
     """The node has no logs of blocks from ``low`` on: moves the start to the first block with logs."""
     start = open_book.book.beginning
-    number = await find_oldest_logs(reading_node(ctx), source.sources, low, source.head.number)
+    number = await find_oldest_logs(reading_node(ctx), source.log_sources, low, source.head.number)
     if number is None:
         raise ServiceFull("holders_no_archive", "No node here keeps the token's transfers of long ago.", 3600)
     open_book.book.beginning = replace(start, first_number=number, launch_number=None)

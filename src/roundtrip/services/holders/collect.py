@@ -89,7 +89,7 @@ def _collect_record(
     status: ReadStatus,
     why: tuple[Why, ...] = (),
 ) -> HolderRecord:
-    symbol = source.trip.data.facts.symbol_data
+    symbol = source.buy_round.data.facts.symbol_data
     usd = source.usd_a_unit(ctx.policy)
     return HolderRecord(
         chain_id=ctx.chain_id,
@@ -200,7 +200,7 @@ def _read_concentration(open_book: OpenBook, inputs: HolderInputs, moved: int | 
 
 def _special_addresses(source: TokenSource, open_book: OpenBook) -> set[Address]:
     """Addresses that may hold tokens that no transfer reported."""
-    facts, maker = source.trip.data.facts, open_book.book.beginning.maker
+    facts, maker = source.buy_round.data.facts, open_book.book.beginning.maker
     addresses = {facts.owner, facts.proxy_admin, source.token}
     addresses |= set() if maker is None else {maker.deployer, *maker.creators}
     return {address for address in addresses if address is not None and not isinstance(address, Missing)}
@@ -211,11 +211,13 @@ async def _may_lack_trades(ctx: Context, source: TokenSource, open_book: OpenBoo
     exceed the limit."""
     if open_book.unread_venues or late_venues(source, open_book):
         return True
-    if len(source.sources.venues) < MOST_PLACES:
-        return not source.trip.candidates.complete or not open_book.book.lost_venues.keys() <= source.absent
+    if len(source.log_sources.venues) < MOST_PLACES:
+        return (
+            not source.buy_round.candidates.complete or not open_book.book.lost_venues.keys() <= source.absent
+        )
     try:
         async with looking(ctx) as (connection, _):
-            return await may_trade_beyond(connection, source.token, source.sources.venues)
+            return await may_trade_beyond(connection, source.token, source.log_sources.venues)
     except ServiceFull:
         return True
 

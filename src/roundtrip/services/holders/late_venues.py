@@ -47,13 +47,13 @@ def late_venues(source: TokenSource, open_book: OpenBook) -> list[str]:
     """Venues that the book does not know, and that may be older than its block."""
     book = open_book.book
     number = -1 if book.block is None else book.block.number
-    unknown = source.sources.venues.keys() - book.beginning.venues
+    unknown = source.log_sources.venues.keys() - book.beginning.venues
     return sorted(at for at in unknown if at in book.lost_venues or not source.is_new(at, number))
 
 
 def _drop_lost_venues(source: TokenSource, open_book: OpenBook) -> None:
     """Stops reading venues that are no longer known; they are late venues if they become known again."""
-    book, known = open_book.book, source.sources.venues.keys()
+    book, known = open_book.book, source.log_sources.venues.keys()
     assert book.block is not None
     lost = dict.fromkeys(book.beginning.venues - known, book.block.number)
     lost |= {at: venue.empty_to for at, venue in open_book.unread_venues.items() if at not in known}
@@ -88,7 +88,7 @@ async def _has_trades(
     """Records how far there are no trades."""
     trades = venue_trades(
         reading_node(ctx),
-        source.sources,
+        source.log_sources,
         venues,
         unread_range.empty_to + 1,
         unread_range.last,

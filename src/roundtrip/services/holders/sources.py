@@ -8,7 +8,7 @@ from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN
 from roundtrip.chain.holders.first_block import NoArchive, find_creation, find_first_block
 from roundtrip.chain.holders.first_logs import find_first_logs
-from roundtrip.chain.holders.token_logs import Sources, VenueSides
+from roundtrip.chain.holders.token_logs import LogSources, VenueSides
 from roundtrip.chain.holders.views import find_entry_point_txs
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.rpc.daily_budget import OwnBudget
@@ -42,16 +42,16 @@ _NO_ARCHIVE_S = 3600
 @dataclass(frozen=True, slots=True)
 class TokenSource:
     """A token after a check's buy round and an index lookup. ``spot``: its launch according to the index.
-    ``opened_at``: the block in which a venue opened, where known. ``absent``: standard venues that do not
-    exist."""
+    ``opened_at``: the block in which a venue opened, where known. ``absent``: standard venues that were
+    never opened."""
 
     head: BlockRef
-    trip: BuyRoundResult
+    buy_round: BuyRoundResult
     decimals: int
     supply_raw: int
     launch: AnyLaunch | None
     spot: LaunchSpot | None
-    sources: Sources
+    log_sources: LogSources
     places: NonWallets
     opened_at: Mapping[str, int]
     absent: frozenset[str] = frozenset()
@@ -59,19 +59,21 @@ class TokenSource:
     @property
     def token(self) -> Address:
         """The token whose holders are read."""
-        return self.trip.run.token
+        return self.buy_round.run.token
 
     def usd_a_unit(self, policy: Policy) -> Fraction | None:
         """Dollars for one base unit, at the spot price of the venue where an ordinary buy brought most; None:
         not known. The amount that a buy brings cannot be faked; a reported price can."""
         bought = [
-            venue for venue in choose_venues(self.trip.data.venues, policy) if venue.main_size() is not None
+            venue
+            for venue in choose_venues(self.buy_round.data.venues, policy)
+            if venue.main_size() is not None
         ]
-        without_rival_hook = [venue for venue in bought if not venue.place.venue.rival_hook()] or bought
-        if not without_rival_hook:
+        preferred = [venue for venue in bought if not venue.place.venue.rival_hook()] or bought
+        if not preferred:
             return None
-        best = max(without_rival_hook, key=buy_brought)
-        market = self.trip.run.setting.market
+        best = max(preferred, key=buy_brought)
+        market = self.buy_round.run.setting.market
         return raw_usd(best.place.venue, best.facts, self.token, market, policy)
 
     def is_new(self, at: str, number: int) -> bool:
@@ -87,8 +89,8 @@ async def read_source(ctx: Context, token: Address, meter: Meter) -> TokenSource
 
 async def _read_source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     head = ctx.heads.current()
-    trip = await start_check(ctx, head, token, meter)
-    facts, launch = trip.data.facts, trip.data.launch
+    buy_round = await start_check(ctx, head, token, meter)
+    facts, launch = buy_round.data.facts, buy_round.data.launch
     if isinstance(facts.code_bytes, Missing) or isinstance(facts.total_supply_raw, Missing):
         raise NodeFault("it did not tell what the token is")
     if facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None:
@@ -96,18 +98,18 @@ async def _read_source(ctx: Context, token: Address, meter: Meter) -> TokenSourc
     if isinstance(launch, Missing) or isinstance(facts.decimals, Missing):
         raise NodeFault("it did not tell what the token is")
     spot, pools = await _read_index(ctx, token)
-    venues = _known_venues(ctx, trip, launch, pools)
+    venues = _known_venues(ctx, buy_round, launch, pools)
     return TokenSource(
         head=await _read_target_block(ctx, head.block),
-        trip=trip,
+        buy_round=buy_round,
         decimals=facts.decimals or 0,
         supply_raw=facts.total_supply_raw,
         launch=launch,
         spot=spot,
-        sources=Sources(token, venues, ctx.contracts),
+        log_sources=LogSources(token, venues, ctx.contracts),
         places=find_non_wallets(token, venues, ctx.contracts),
         opened_at={pool.at: pool.spot.block_number for pool in pools},
-        absent=_standard_venues(ctx, token) - venues.keys() if trip.candidates.complete else frozenset(),
+        absent=_standard_venues(ctx, token) - venues.keys() if buy_round.candidates.complete else frozenset(),
     )
 
 
@@ -132,13 +134,13 @@ async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, 
 
 
 def _known_venues(
-    ctx: Context, trip: BuyRoundResult, launch: AnyLaunch | None, pools: list[PoolPlace]
+    ctx: Context, buy_round: BuyRoundResult, launch: AnyLaunch | None, pools: list[PoolPlace]
 ) -> dict[str, VenueSides]:
     """Every venue where the token trades or traded, as far as known."""
-    token, contracts = trip.run.token, ctx.contracts
+    token, contracts = buy_round.run.token, ctx.contracts
     venues = {pool.at: _quoted_side(pool.kind, token, _quote_of(pool, token)) for pool in pools}
-    tried = [trial.place.venue for trial in trip.data.venues]
-    for venue in (*trip.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
+    tried = [trial.place.venue for trial in buy_round.data.venues]
+    for venue in (*buy_round.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
         at = venue.pool if venue.pool is not None else venue.pool_id
         if at is not None and at not in venues:
             venues[at] = _quoted_side(venue.kind, token, venue.quote_address)
@@ -195,7 +197,7 @@ async def find_start(ctx: Context, source: TokenSource) -> BookStart:
     return BookStart(
         token=source.token,
         places=source.places,
-        venues=frozenset(source.sources.venues),
+        venues=frozenset(source.log_sources.venues),
         first_number=number,
         launch_number=None if source.launch is None else number,
         insiders=_insiders(maker),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.span_stream import ForkSeen
-from roundtrip.chain.holders.token_logs import IDS_A_CALL, Sources, TokenSpan, VenueSides, read_tokens
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, LogSources, TokenSpan, VenueSides, read_tokens
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.token_flows import Move, TokenTx, VenueFill
@@ -113,7 +113,7 @@ async def test_what_was_asked_for_reads_as_the_chain_was_made_in_one_trip() -> N
 
 async def test_of_a_token_without_venues_its_transfers_alone_are_asked_for() -> None:
     made = chain()
-    span = await read_tokens(made, Sources(TOKEN, {}, NETWORK), 0, LAST)
+    span = await read_tokens(made, LogSources(TOKEN, {}, NETWORK), 0, LAST)
     assert [tx.fills for tx in span.txs] == [[], [], [], []]
     assert sum(len(tx.moves) for tx in span.txs) == span.transfers == span.logs == 5
     (wanted,) = [call.params[0] for call in made.asked[0] if call.method == "eth_getLogs"]
@@ -123,7 +123,7 @@ async def test_of_a_token_without_venues_its_transfers_alone_are_asked_for() -> 
 async def test_many_pools_of_the_vault_are_asked_for_some_at_a_time() -> None:
     made = chain()
     more = {f"0x{number:064x}": VenueSides("amm_v4", True, ZERO) for number in range(IDS_A_CALL)}
-    span = await read_tokens(made, Sources(TOKEN, {**more, **SOURCES.venues}, NETWORK), 1, LAST)
+    span = await read_tokens(made, LogSources(TOKEN, {**more, **SOURCES.venues}, NETWORK), 1, LAST)
     assert list(span.txs) == all_of(made)
     ids = [call.params[0]["topics"][1] for call in made.asked[0][1:3]]  # type: ignore[index]
     assert [len(some) for some in ids] == [IDS_A_CALL, 2]

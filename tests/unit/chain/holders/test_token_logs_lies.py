@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.spans import HistoryPruned, NodeLied, SpanRefused
-from roundtrip.chain.holders.token_logs import Sources, VenueSides, find_oldest_logs, read_tokens
+from roundtrip.chain.holders.token_logs import LogSources, VenueSides, find_oldest_logs, read_tokens
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
@@ -107,7 +107,7 @@ async def test_a_lie_in_one_list_alone_is_not_believed(lie: str) -> None:
     made.twist = twist
     contracts_alone: dict[str, VenueSides] = {at: SOURCES.venues[at] for at in (CURVE, POOL)}
     with pytest.raises(NodeLied):
-        await read_tokens(made, Sources(TOKEN, contracts_alone, NETWORK), 1, LAST)
+        await read_tokens(made, LogSources(TOKEN, contracts_alone, NETWORK), 1, LAST)
 
 
 @pytest.mark.parametrize("lie", ["a block back", "the wrong order", "blocks in the wrong order"])
@@ -121,7 +121,7 @@ async def test_blocks_rise_where_no_times_tell_it(lie: str) -> None:
 
     made.twist = twist
     with pytest.raises(NodeLied, match="in the order of their blocks"):
-        await read_tokens(made, Sources(TOKEN, {POOL: SOURCES.venues[POOL]}, NETWORK), 1, LAST)
+        await read_tokens(made, LogSources(TOKEN, {POOL: SOURCES.venues[POOL]}, NETWORK), 1, LAST)
 
 
 async def test_a_log_of_another_first_block_is_not_believed() -> None:
