@@ -90,7 +90,7 @@ async def test_transfers_are_those_of_the_nodes_plain_logs(
 async def test_times_are_those_of_the_blocks(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     token = Address(built.tokens["graduated"].lower())
     (span,) = await read(indexed, await sources_of(indexed, token), pinned(rpc))
-    assert span.times_told
+    assert span.has_block_times
     for tx in span.txs:
         block = rpc.call("eth_getBlockByNumber", hex(tx.block_number), False)
         assert tx.at_s == int(block["timestamp"], 16)

@@ -68,8 +68,8 @@ _LOGS_IN_A_ROW = 1_000
 class TokenSpan:
     """The contents of a range, in order. ``last``: its last block, whether or not that has any logs;
     ``parent_hash``: of the block before ``first``. ``unreadable``: logs that do not match their topic, such
-    as the transfers of an ERC-721; they are not in ``txs``. ``times_told`` False: the node does not report
-    block times with logs; times are then estimates, see ``read_tokens``. ``logs``: how many the node
+    as the transfers of an ERC-721; they are not in ``txs``. ``has_block_times`` False: the node does not
+    report block times with logs; times are then estimates, see ``read_tokens``. ``logs``: how many the node
     returned."""
 
     first: int
@@ -77,7 +77,7 @@ class TokenSpan:
     txs: tuple[TokenTx, ...]
     transfers: int
     unreadable: int
-    times_told: bool
+    has_block_times: bool
     parent_hash: str
     logs: int
 

@@ -47,12 +47,12 @@ class BookStart:
 class HolderBook:
     """The fold. ``block``: every transfer up to its end is included; None: none was read. ``transfers``: how
     many; ``unreadable``: logs of the topic that are not ERC-20 transfers. ``wallets``: every address in a
-    transfer above zero, also pools and burn addresses; the zero address has a negative balance, the existing
-    amount. ``ledgers``: one per insider; ``moved_to``: what of his tokens each counterparty holds.
-    ``minted_into_pools_raw``: minted directly into pools after the token's first block. ``claimed_raw``: ever
-    bought in v4 pools and left in their manager, as a claim or as liquidity; transfers do not tell the owner.
-    ``parked``: see ``ParkedStock``. ``lost_venues``: venues that are no longer known, with the block up to
-    which their fills are included."""
+    transfer above zero, also pools and burn addresses; the zero address's balance is minus the existing
+    amount. ``ledgers``: one per insider; ``moved_to``: how much of an insider's tokens each counterparty
+    holds. ``minted_into_pools_raw``: minted directly into pools after the token's first block.
+    ``claimed_raw``: ever bought in v4 pools and left in their manager, as a claim or as liquidity; transfers
+    do not tell the owner. ``parked``: see ``ParkedStock``. ``lost_venues``: venues that are no longer known,
+    with the block up to which their fills are included."""
 
     beginning: BookStart
     block: BlockRef | None = None
@@ -63,7 +63,7 @@ class HolderBook:
     launching: Launching = field(init=False)
     minutes: HolderMinutes = field(default_factory=HolderMinutes)
     in_pools_raw: int = 0
-    held_by: int = 0
+    holder_count: int = 0
     minted_into_pools_raw: int = 0
     claimed_raw: int = 0
     moved_to: dict[Address, dict[Address, int]] = field(default_factory=dict)
@@ -101,7 +101,7 @@ class HolderBook:
             token = self.beginning.token
             launching.add_transaction(tx, [buy for buy in buys if buy.wallet != token], filled, existing_raw)
         if tx.moves:
-            self.minutes.put(tx.at_s // 60, self.held_by)
+            self.minutes.put(tx.at_s // 60, self.holder_count)
 
     def _apply_moves(self, tx: TokenTx) -> bool:
         """Updates the balances. Returns whether anything went into a pool."""
@@ -122,9 +122,9 @@ class HolderBook:
             giver.balance_raw = giver_raw - amount
             taker.balance_raw = taker_raw + amount
             if 0 < giver_raw <= amount and sender not in non_wallets:
-                self.held_by -= 1
+                self.holder_count -= 1
             if -amount < taker_raw <= 0 and recipient not in non_wallets:
-                self.held_by += 1
+                self.holder_count += 1
             if recipient == ZERO_ADDRESS:
                 taker.received_raw += amount
             if sender in pools:
@@ -209,7 +209,7 @@ class HolderBook:
         beside = (start.places.beside | places.beside) - pools
         for at in (pools | beside) - self._non_wallets:
             holding = self.wallets.get(at)
-            self.held_by -= holding is not None and holding.balance_raw > 0
+            self.holder_count -= holding is not None and holding.balance_raw > 0
         for at in pools - start.places.pools:
             holding = self.wallets.get(at)
             self.in_pools_raw += 0 if holding is None else holding.balance_raw
@@ -251,7 +251,7 @@ class HolderBook:
     def holders(self) -> int:
         """The number of wallets with a balance by the logs, without pools, the machinery beside them, burn
         addresses and the token itself."""
-        return self.held_by
+        return self.holder_count
 
     def holders_at(self, at_s: int) -> int | None:
         """The number of holders at the end of that minute, kept for eight days; None: before the token's
@@ -318,7 +318,7 @@ def _header_as_json(book: HolderBook) -> dict[str, Any]:
         "first_number": beginning.first_number,
         "launch_number": beginning.launch_number,
         "block": None if block is None else list(astuple(block)),
-        "counts": [book.transfers, book.unreadable, book.in_pools_raw, book.held_by],
+        "counts": [book.transfers, book.unreadable, book.in_pools_raw, book.holder_count],
         "sums": [book.minted_into_pools_raw, book.claimed_raw],
         "moved_to": book.moved_to,
         "parked": book.parked.as_json(),
@@ -353,7 +353,7 @@ def _read_header(header: dict[str, Any]) -> HolderBook:
         book.block = BlockRef(
             read_ints([number])[0], read_texts([block_hash])[0], read_ints([timestamp_s])[0]
         )
-    book.transfers, book.unreadable, book.in_pools_raw, book.held_by = read_ints(header["counts"])
+    book.transfers, book.unreadable, book.in_pools_raw, book.holder_count = read_ints(header["counts"])
     book.ledgers = {
         Address(insider): InsiderLedger(*read_ints(sums)) for insider, sums in header["ledgers"].items()
     }

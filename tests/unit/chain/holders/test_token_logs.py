@@ -216,7 +216,7 @@ async def test_where_logs_tell_no_time_it_is_read_off_the_line_between_the_ends(
         block["timestamp"] = hex(FIRST_TIME_S + number // 2)
     made.twist = silent
     span = await read_tokens(made, SOURCES, 1, 20)
-    assert not span.times_told
+    assert not span.has_block_times
     assert [tx.at_s for tx in span.txs] == [FIRST_TIME_S + 10 * (number - 1) // 19 for number in range(1, 21)]
     assert len(made.asked) == 1, "no header more"
 
@@ -241,7 +241,7 @@ async def test_times_that_are_told_hold_those_that_are_not() -> None:
     made.twist = twist
     span = await read_tokens(made, SOURCES, 0, 6)
     assert [tx.at_s - FIRST_TIME_S for tx in span.txs] == [0, 0, 1, 3, 5]
-    assert not span.times_told
+    assert not span.has_block_times
 
 
 async def test_a_range_of_one_block_has_its_time() -> None:
