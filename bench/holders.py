@@ -180,7 +180,7 @@ class Desk:
         while True:
             await asyncio.sleep(ASK_EVERY_S)
             async with self.ctx.pool.acquire() as connection:
-                head = await books.head_of(connection, parse_address(self.found.token))
+                head = await books.load_head(connection, parse_address(self.found.token))
             if head is not None and head.state != "reading":
                 return
 

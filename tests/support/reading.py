@@ -10,7 +10,6 @@ import msgspec
 import pytest
 
 from roundtrip.chain.blocks.spans import read_refs
-from roundtrip.chain.holders.first_block import FirstBlock
 from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode
 from roundtrip.domain.base.errors import RoundtripError
 from roundtrip.domain.base.types import Address, BlockRef
@@ -79,7 +78,7 @@ class Service:
         return Process(self.base)
 
     async def kept(self, token: str) -> BookHead | None:
-        return await books.head_of(self.row, Address(token))
+        return await books.load_head(self.row, Address(token))
 
     async def jobs(self) -> list[tuple[str, str]]:
         rows = await self.row.fetch("SELECT kind, key FROM jobs.job WHERE failed_at IS NULL")
@@ -164,11 +163,11 @@ def know_first(monkeypatch: pytest.MonkeyPatch, held: Held) -> int:
     """The node has all old states: the token's first block is known without its logs."""
     number = held.deeds[0].block_number
 
-    async def first_block(node: RpcNode, token: Address, high: BlockRef) -> FirstBlock:
+    async def first_block(node: RpcNode, token: Address, high: BlockRef) -> BlockRef:
         ((ref, _),) = (one for one in await read_refs(node, [number]) if one is not None)
-        return FirstBlock(number, ref)
+        return ref
 
-    monkeypatch.setattr(sources, "first_block", first_block)
+    monkeypatch.setattr(sources, "find_first_block", first_block)
     return number
 
 

@@ -16,7 +16,7 @@ from roundtrip.domain.base.errors import CallerFault, NodeFault, ServiceFull
 from roundtrip.domain.base.types import Address
 from roundtrip.services.check.handler import check
 from roundtrip.services.check.schema import CheckParams
-from roundtrip.services.holders.sources import source
+from roundtrip.services.holders.sources import read_source
 from roundtrip.services.runtime import newest_block
 from roundtrip.services.runtime.context import Context
 from roundtrip.services.runtime.newest_block import is_newest, wait_for_block
@@ -148,7 +148,7 @@ async def test_who_holds_a_token_launched_since_the_head_is_told(
     indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
     token = Address(launched(rpc, built, POOL))
-    assert (await source(indexed, token, Meter())).token == token
+    assert (await read_source(indexed, token, Meter())).token == token
 
 
 # --- a block that the caller has seen --------------------------------------------------------------

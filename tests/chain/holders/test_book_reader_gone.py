@@ -90,7 +90,7 @@ async def test_where_what_comes_next_is_gone_for_good_it_is_begun_anew(
     one.node.instead = to_logs(GONE, below=since)
     for _ in range(2):
         assert (await refused(one, held.token)).code == "holders_failed"
-    later(one, book_reader.SURE_S)
+    later(one, book_reader.CONFIRMED_AFTER_S)
     for process in (one, service.process()):
         process.node.instead = one.node.instead
         found = await process.asked(held.token)
@@ -114,7 +114,7 @@ async def test_a_node_that_says_once_that_what_comes_next_is_gone_costs_no_book(
         trade(held, 3, f"late {part}")
         one.node.instead = to_logs(GONE)
         assert (await refused(one, held.token)).code == "holders_failed"
-        later(one, book_reader.SURE_S)
+        later(one, book_reader.CONFIRMED_AFTER_S)
         one.node.instead = says_nothing_else
         found = await one.asked(held.token)
         assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
@@ -157,7 +157,7 @@ async def test_what_one_node_once_let_go_is_soon_asked_for_again(
     assert (await one.asked(held.token))["status"] == "partial"
     one.node.instead = says_nothing_else
     assert (await one.asked(held.token))["status"] == "partial"
-    later(one, book_reader.SURE_S)
+    later(one, book_reader.CONFIRMED_AFTER_S)
     found = await one.asked(held.token)
     assert (found["status"], found["transfersRead"]) == ("complete", held.transfers())
 
@@ -180,7 +180,11 @@ async def test_where_nodes_take_turns_in_that_it_is_read_once_an_hour(
 
     one.node.instead = instead
     assert (await one.asked(held.token))["status"] == "partial"
-    for after_s, is_asked in ((book_reader.SURE_S, True), (book_reader.SURE_S, False), (3600, True)):
+    for after_s, is_asked in (
+        (book_reader.CONFIRMED_AFTER_S, True),
+        (book_reader.CONFIRMED_AFTER_S, False),
+        (3600, True),
+    ):
         later(one, after_s)
         one.node.spans.clear()
         probes = 2
@@ -230,7 +234,7 @@ async def test_where_only_the_oldest_are_given_again_what_was_read_is_told(
     # Nor did it say of that one that what comes next is gone.
     trade(held, 1, "late")
     one.node.instead = to_logs(GONE)
-    later(one, book_reader.SURE_S)
+    later(one, book_reader.CONFIRMED_AFTER_S)
     assert (await refused(one, held.token)).code == "holders_failed"
     assert one.ctx.books.get(Address(held.token)) is opened
     one.node.instead = says_nothing_else
@@ -253,7 +257,7 @@ async def test_behind_what_is_gone_for_good_it_is_begun(
     assert (await one.asked(held.token))["status"] == "reading"
     for _ in range(6):
         await one.work()
-        later(one, book_reader.SURE_S)
+        later(one, book_reader.CONFIRMED_AFTER_S)
     monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(10**6, 60.0))
     found = await one.asked(held.token)
     assert (found["status"], found["launch"]) == ("partial", None)
@@ -287,7 +291,7 @@ async def test_what_is_read_of_a_book_that_is_begun_anew_is_not_lost_by_a_fault(
     async def is_still_there(*given: object) -> bool:
         return next(there, False)
 
-    monkeypatch.setattr(book_reader, "_is_still_there", is_still_there)
+    monkeypatch.setattr(book_reader, "_is_on_chain", is_still_there)
     one.node.instead = hole(before - RANGE, 2**63)
     if by_job:
         await jobs.enqueue(service.row, "holders", held.token)

@@ -52,7 +52,7 @@ async def test_what_takes_too_long_to_begin_is_begun_by_a_job(
             begins.append(token)
             await asyncio.Event().wait()
 
-        patched.setattr(sources, "first_block", first_block)
+        patched.setattr(sources, "find_first_block", first_block)
         patched.setattr(book_reader, "AT_ONCE", ReadBounds(10**9, 60.0, patience_s=0.05))
         first = await one.asked(held.token)
         assert (first["status"], first["transfersRead"]) == ("reading", 0)
@@ -99,7 +99,7 @@ async def test_so_are_those_that_search_its_first_transfer(
     async def first_block(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it has no states that old")
 
-    monkeypatch.setattr(sources, "first_block", first_block)
+    monkeypatch.setattr(sources, "find_first_block", first_block)
     held, one = launched(service.stage), service.process()
     with_budget(one, 10)
     assert (await refused(one, held.token)).code == "holders_budget"

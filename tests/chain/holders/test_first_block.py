@@ -6,7 +6,12 @@ from dataclasses import dataclass
 import aiohttp
 import pytest
 
-from roundtrip.chain.holders.first_block import FirstBlock, NoArchive, TokenCreation, first_block, maker_of
+from roundtrip.chain.holders.first_block import (
+    NoArchive,
+    TokenCreation,
+    find_creation,
+    find_first_block,
+)
 from roundtrip.chain.holders.views import was_made_in
 from roundtrip.chain.rpc.client import Meter, Node, RpcNode
 from roundtrip.chain.rpc.endpoints import NodeUrl
@@ -77,23 +82,23 @@ async def test_the_first_block_is_found_in_an_archive_and_nowhere_else(
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, chain.url):
             if chain.kept > BLOCKS:
-                found = await first_block(node, chain.contract, chain.refs[-1])
-                assert found == FirstBlock(MADE, chain.refs[MADE])
-                assert await first_block(node, chain.contract, chain.refs[MADE - 1]) is None
+                found = await find_first_block(node, chain.contract, chain.refs[-1])
+                assert found == chain.refs[MADE]
+                assert await find_first_block(node, chain.contract, chain.refs[MADE - 1]) is None
             else:
                 with pytest.raises(NoArchive):
-                    await first_block(node, chain.contract, chain.refs[-1])
-            made = await maker_of(node, chain.contract, chain.refs[MADE])
+                    await find_first_block(node, chain.contract, chain.refs[-1])
+            made = await find_creation(node, chain.contract, chain.refs[MADE])
             assert made == TokenCreation(chain.sender, chain.tx_hash, "deployment")
-            assert await maker_of(node, chain.contract, chain.refs[MADE - 1]) is None
+            assert await find_creation(node, chain.contract, chain.refs[MADE - 1]) is None
 
 
 async def test_a_node_that_is_not_there_tells_nothing(chain: Chain) -> None:
     async with aiohttp.ClientSession() as session:
         for node in nodes(session, "http://127.0.0.1:1"):
-            assert await first_block(node, chain.contract, chain.refs[-1]) is None
+            assert await find_first_block(node, chain.contract, chain.refs[-1]) is None
             with pytest.raises(NodeFault):
-                await maker_of(node, chain.contract, chain.refs[MADE])
+                await find_creation(node, chain.contract, chain.refs[MADE])
 
 
 async def test_who_launched_is_who_the_index_says(indexed: Context, rpc: SyncRpc) -> None:
@@ -101,9 +106,9 @@ async def test_who_launched_is_who_the_index_says(indexed: Context, rpc: SyncRpc
     assert len(rows) > 30
     for row in rows:
         at = ref(rpc, row["block_number"])
-        made = await maker_of(indexed.node, Address(row["token"]), at)
+        made = await find_creation(indexed.node, Address(row["token"]), at)
         assert made == TokenCreation(Address(row["sender"]), TxHash(row["tx_hash"]), "launch_tx")
-        assert await maker_of(indexed.node, Address(row["token"]), at, TxHash(row["tx_hash"])) == made
+        assert await find_creation(indexed.node, Address(row["token"]), at, TxHash(row["tx_hash"])) == made
 
 
 async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: SyncRpc, built: Built) -> None:
@@ -113,7 +118,7 @@ async def test_a_plain_tokens_deployer_is_who_sent_it(indexed: Context, rpc: Syn
         mint = rpc.call("eth_getLogs", wanted)[0]
         sent = rpc.call("eth_getTransactionByHash", mint["transactionHash"])
         at = ref(rpc, int(mint["blockNumber"], 16))
-        made = await maker_of(indexed.node, Address(token.lower()), at)
+        made = await find_creation(indexed.node, Address(token.lower()), at)
         assert made == TokenCreation(Address(sent["from"].lower()), TxHash(sent["hash"]), "deployment")
         assert sent["to"] is None
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import aiohttp
 import msgspec
 
-from roundtrip.chain.holders.first_logs import first_logs
+from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.rpc.client import Meter, Node, RpcCall, RpcError
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.errors import NodeFault
@@ -44,7 +44,7 @@ class Narrow:
 async def test_the_first_transfer_is_found(indexed: Context, built: Built) -> None:
     token = parse_address(built.tokens["curve"])
     head = indexed.heads.current().block
-    found = await first_logs(indexed.node, token, head)
+    found = await find_first_logs(indexed.node, token, head)
     launched = await indexed.pool.fetchval(
         "SELECT block_number FROM facts.launch JOIN facts.address ON id = token_id WHERE address = $1",
         bytes.fromhex(token[2:]),
@@ -52,11 +52,13 @@ async def test_the_first_transfer_is_found(indexed: Context, built: Built) -> No
     assert found is not None
     assert found.number == launched
     # And not before the head that is asked for.
-    assert await first_logs(indexed.node, token, replace(head, number=launched - 1)) is None
+    assert await find_first_logs(indexed.node, token, replace(head, number=launched - 1)) is None
 
 
 async def test_a_token_that_never_moved_has_none(indexed: Context) -> None:
-    assert await first_logs(indexed.node, Address("0x" + "ab" * 20), indexed.heads.current().block) is None
+    assert (
+        await find_first_logs(indexed.node, Address("0x" + "ab" * 20), indexed.heads.current().block) is None
+    )
 
 
 async def test_a_node_that_gives_no_wide_ranges_tells_nothing(indexed: Context, built: Built) -> None:
@@ -65,4 +67,4 @@ async def test_a_node_that_gives_no_wide_ranges_tells_nothing(indexed: Context, 
     async with aiohttp.ClientSession() as session:
         assert isinstance(indexed.node, Node)
         node = Node(indexed.node.url, session)
-        assert await first_logs(Narrow(node, 10), token, head) is None  # type: ignore[arg-type]
+        assert await find_first_logs(Narrow(node, 10), token, head) is None  # type: ignore[arg-type]

@@ -52,7 +52,7 @@ class Reader:
         if self.fails:
             raise self.fails.pop(0)
         async with ctx.pool.acquire() as connection:
-            found = await books.head_of(connection, token)
+            found = await books.load_head(connection, token)
         if found is not None and found.block != block(found.block.number, self.side):
             return BookChange(None, found.block.hash, done=False)
         number = 1 if found is None else found.block.number + 1
@@ -73,7 +73,7 @@ async def clean(database_url: str) -> AsyncIterator[Connection]:
 @pytest.fixture
 def reader(ctx: Context, monkeypatch: pytest.MonkeyPatch) -> Reader:
     found = Reader(ctx)
-    monkeypatch.setattr(book_reader, "go_on", found.go_on)
+    monkeypatch.setattr(book_reader, "read_piece", found.go_on)
     return found
 
 
@@ -190,7 +190,7 @@ async def test_one_that_does_not_get_on_is_not_tried_for_ever(
     async def stands(ctx: Context, token: Address) -> BookChange:
         return BookChange(None, None, done=False)
 
-    monkeypatch.setattr(book_reader, "go_on", stands)
+    monkeypatch.setattr(book_reader, "read_piece", stands)
     await jobs.enqueue(clean, "holders", TOKEN)
     waited: list[float] = []
     while (row := (await clean.fetch("SELECT * FROM jobs.job"))[0])["failed_at"] is None:
@@ -210,14 +210,14 @@ async def test_what_another_worker_has_read_further_stays(
 
     async def slowly(ctx: Context, token: Address) -> BookChange:
         piece = await read_on(ctx, token)
-        await books.keep(clean, token, book(2))
+        await books.save_book(clean, token, book(2))
         return piece
 
-    monkeypatch.setattr(book_reader, "go_on", slowly)
+    monkeypatch.setattr(book_reader, "read_piece", slowly)
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
     assert await kept(clean) == book(2)
-    monkeypatch.setattr(book_reader, "go_on", read_on)
+    monkeypatch.setattr(book_reader, "read_piece", read_on)
     await work(ctx)
     assert (await kept(clean), await waits(clean)) == (book(3), [])
 
@@ -228,7 +228,7 @@ async def test_large_books_do_not_wait_for_the_end_of_the_day(
     bounds = books.prune_to.__defaults__
     assert bounds == (books.MOST_BYTES,)
     monkeypatch.setattr(books.prune_to, "__defaults__", (1,))
-    await books.keep(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
+    await books.save_book(clean, OTHER, replace(book(1), asked_at=NOW - timedelta(days=1)))
     await jobs.enqueue(clean, "holders", TOKEN)
     await work(ctx)
     assert await kept(clean, OTHER) is None

@@ -11,7 +11,7 @@ from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError
 from roundtrip.domain.base.types import Address
 from roundtrip.services.holders import book_reader, book_store, collect, late_venues
 from roundtrip.services.holders.book_reader import ReadBounds
-from roundtrip.services.holders.sources import TokenSource, places, source
+from roundtrip.services.holders.sources import TokenSource, find_non_wallets, read_source
 from roundtrip.services.runtime.book_cache import OpenBook
 from roundtrip.services.runtime.context import Context
 from support.actors import ETH
@@ -33,12 +33,12 @@ class Blind:
     second: str = ""
 
     async def source(self, ctx: Context, token: Address, meter: Meter) -> TokenSource:
-        found = await source(ctx, token, meter)
-        venues = {at: one for at, one in found.sources.venues.items() if at not in self.hidden}
+        found = await read_source(ctx, token, meter)
+        venues = {at: one for at, one in found.log_sources.venues.items() if at not in self.hidden}
         return replace(
             found,
-            sources=replace(found.sources, venues=venues),
-            places=places(token, venues, ctx.contracts),
+            log_sources=replace(found.log_sources, venues=venues),
+            places=find_non_wallets(token, venues, ctx.contracts),
             opened_at=self.opened_at,
         )
 
@@ -46,8 +46,8 @@ class Blind:
 @pytest.fixture
 def blind(monkeypatch: pytest.MonkeyPatch) -> Blind:
     found = Blind()
-    monkeypatch.setattr(collect, "source", found.source)
-    monkeypatch.setattr(book_reader, "source", found.source)
+    monkeypatch.setattr(collect, "read_source", found.source)
+    monkeypatch.setattr(book_reader, "read_source", found.source)
     return found
 
 
@@ -61,8 +61,8 @@ async def test_trades_at_a_place_that_was_not_known_are_read_after_all(
     held, one, other = pooled(service.stage, place), service.process(), service.process()
     trade(held, 5)
     await one.ctx.heads.refresh()
-    all_known = await source(one.ctx, Address(held.token), Meter())
-    blind.hidden = frozenset(all_known.sources.venues)
+    all_known = await read_source(one.ctx, Address(held.token), Meter())
+    blind.hidden = frozenset(all_known.log_sources.venues)
     before = await one.asked(held.token)
     assert [top["entryMarketCapUsd"] for top in before["top"]] == [None] * len(before["top"])
     assert before["snipers"] is None
@@ -234,9 +234,9 @@ async def test_a_token_is_read_again_for_late_places_once_an_hour(service: Servi
         assert (found["status"], of(one, held) is before) == ("partial" if is_soon else "complete", is_soon)
         if is_soon:
             assert UNREAD in found["text"]
-            later(one, late_venues.AGAIN_EVERY_S)
+            later(one, late_venues.REREAD_EVERY_S)
             assert (await one.asked(held.token))["status"] == "complete"
-            later(one, late_venues.AGAIN_EVERY_S)
+            later(one, late_venues.REREAD_EVERY_S)
     assert await one.asked(held.token) == await service.fresh(held.token)
 
 
@@ -318,7 +318,7 @@ async def test_no_launch_is_told_while_trades_may_be_missing(
     held = pooled(stage, V4)
     trade(held, 5)
     await one.ctx.heads.refresh()
-    known = frozenset((await source(one.ctx, Address(held.token), Meter())).sources.venues)
+    known = frozenset((await read_source(one.ctx, Address(held.token), Meter())).log_sources.venues)
     stage.pass_blocks(3 * RANGE)
     held.venue = SECOND
     held.pool(held.deployer, SUPPLY // 4, 20 * ETH)

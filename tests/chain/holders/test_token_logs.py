@@ -6,7 +6,13 @@ from collections import defaultdict
 from typing import Any
 
 from roundtrip.chain.blocks.adaptive_width import Width
-from roundtrip.chain.holders.token_logs import Sources, TokenSpan, VenueSides, oldest_logs, token_spans
+from roundtrip.chain.holders.token_logs import (
+    LogSources,
+    TokenSpan,
+    VenueSides,
+    find_oldest_logs,
+    token_spans,
+)
 from roundtrip.devnet.sync_rpc import SyncRpc
 from roundtrip.devnet.world import Built
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, BlockRef
@@ -24,15 +30,17 @@ TRADES = """
 """
 
 
-async def sources_of(ctx: Context, token: Address) -> Sources:
+async def sources_of(ctx: Context, token: Address) -> LogSources:
     """As the index knows its places."""
     async with ctx.pool.acquire() as connection:
         pools = await pools_of(connection, token, 100)
     venues = {pool.at: VenueSides(pool.kind, pool.token < pool.quote, pool.quote) for pool in pools}
-    return Sources(token, venues, ctx.contracts)
+    return LogSources(token, venues, ctx.contracts)
 
 
-async def read(ctx: Context, sources: Sources, last: BlockRef, width: Width | None = None) -> list[TokenSpan]:
+async def read(
+    ctx: Context, sources: LogSources, last: BlockRef, width: Width | None = None
+) -> list[TokenSpan]:
     stream = token_spans(ctx.node, sources, 0, last, width or Width(10_000, 10_000))
     async with contextlib.aclosing(stream):
         return [span async for span in stream]
@@ -82,7 +90,7 @@ async def test_transfers_are_those_of_the_nodes_plain_logs(
 async def test_times_are_those_of_the_blocks(indexed: Context, rpc: SyncRpc, built: Built) -> None:
     token = Address(built.tokens["graduated"].lower())
     (span,) = await read(indexed, await sources_of(indexed, token), pinned(rpc))
-    assert span.times_told
+    assert span.has_block_times
     for tx in span.txs:
         block = rpc.call("eth_getBlockByNumber", hex(tx.block_number), False)
         assert tx.at_s == int(block["timestamp"], 16)
@@ -152,4 +160,4 @@ async def test_a_node_that_keeps_its_logs_gives_the_first(
     indexed: Context, rpc: SyncRpc, built: Built
 ) -> None:
     sources = await sources_of(indexed, Address(built.tokens["plain"].lower()))
-    assert await oldest_logs(indexed.node, sources, 0, pinned(rpc).number) == 0
+    assert await find_oldest_logs(indexed.node, sources, 0, pinned(rpc).number) == 0

@@ -1,6 +1,12 @@
 """What the local chain's tokens tell of their holders, the hostile ones too."""
 
-from roundtrip.chain.holders.views import FirstFunding, entry_point_txs, funding_txs, had_before, views_of
+from roundtrip.chain.holders.views import (
+    FirstFunding,
+    fetch_views,
+    find_entry_point_txs,
+    find_funding_txs,
+    had_before,
+)
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.config.networks import CHAIN_ID
 from roundtrip.devnet.actors import FUNDER, SNIPERS
@@ -42,7 +48,7 @@ async def test_it_is_what_the_token_tells_one_by_one(ctx: Context, rpc: SyncRpc,
         holders = holders_of(rpc, token)
         assert holders
         pinned = ctx.heads.current().block
-        views = await views_of(ctx.node, token, holders, holders, pinned, GAS, CHAIN_ID, Meter())
+        views = await fetch_views(ctx.node, token, holders, holders, pinned, GAS, CHAIN_ID, Meter())
         assert views.supply_raw == word(rpc, token, "0x18160ddd")
         assert views.balances == {
             one: word(rpc, token, "0x70a08231" + one[2:].rjust(64, "0")) for one in holders
@@ -54,7 +60,7 @@ async def test_nothing_that_a_token_answers_is_an_error(ctx: Context, rpc: SyncR
     pinned, holder = ctx.heads.current().block, Address("0x" + "ab" * 20)
     for key in HOSTILE:
         token = Address(built.tokens[key].lower())
-        views = await views_of(ctx.node, token, [holder], [holder, token], pinned, GAS, CHAIN_ID, Meter())
+        views = await fetch_views(ctx.node, token, [holder], [holder, token], pinned, GAS, CHAIN_ID, Meter())
         assert views.contracts == {holder: False, token: True}, key
         if key in ("loops_on_balance", "not_a_token"):
             assert views.balances == {holder: None}, key
@@ -63,14 +69,14 @@ async def test_nothing_that_a_token_answers_is_an_error(ctx: Context, rpc: SyncR
 async def test_it_is_as_it_was_at_the_pinned_block(ctx: Context, rpc: SyncRpc, built: Built) -> None:
     pinned, token = ctx.heads.current().block, Address(built.tokens["plain"].lower())
     holders = holders_of(rpc, token)
-    before = await views_of(ctx.node, token, holders, [], pinned, GAS, CHAIN_ID, Meter())
+    before = await fetch_views(ctx.node, token, holders, [], pinned, GAS, CHAIN_ID, Meter())
     rich = max(holders, key=lambda one: before.balances[one] or 0)
     rpc.call("anvil_impersonateAccount", rich)
     rpc.call("anvil_setBalance", rich, hex(10**18))
     data = "0xa9059cbb" + holders[0][2:].rjust(64, "0") + f"{7:064x}"
     moved = rpc.call("eth_sendTransaction", {"from": rich, "to": token, "data": data, "gas": hex(10**6)})
     assert await_receipt(rpc, moved)["status"] == "0x1"
-    assert await views_of(ctx.node, token, holders, [], pinned, GAS, CHAIN_ID, Meter()) == before
+    assert await fetch_views(ctx.node, token, holders, [], pinned, GAS, CHAIN_ID, Meter()) == before
 
 
 async def test_no_transaction_of_the_built_chain_ran_operations(
@@ -79,7 +85,7 @@ async def test_no_transaction_of_the_built_chain_ran_operations(
     wanted = {"fromBlock": "0x0", "toBlock": "latest", "address": built.tokens["graduated"]}
     sent = {TxHash(log["transactionHash"]) for log in rpc.call("eth_getLogs", wanted)}
     nobodys = TxHash("0x" + "ab" * 32)
-    found = await entry_point_txs(ctx.node, [*sent, nobodys], Meter())
+    found = await find_entry_point_txs(ctx.node, [*sent, nobodys], Meter())
     assert found == dict.fromkeys(sent, False) | {nobodys: None}
 
 
@@ -91,7 +97,7 @@ async def test_who_funded_the_snipers_did_so_in_a_transfer(indexed: Context, rpc
     ]
     assert {one.wallet for one in wanted} == set(snipers)
     assert {one.funder for one in wanted} == {actor_address(FUNDER)}
-    found = await funding_txs(indexed.node, wanted, Meter())
+    found = await find_funding_txs(indexed.node, wanted, Meter())
     for one in wanted:
         payment = found[one.wallet]
         assert payment is not None
@@ -103,4 +109,4 @@ async def test_who_funded_the_snipers_did_so_in_a_transfer(indexed: Context, rpc
     # The built chain is loaded without its old states.
     assert set((await had_before(indexed.node, first, indexed.contracts.weth, Meter())).values()) == {None}
     later = [one._replace(block_number=one.block_number + 1) for one in wanted]
-    assert set((await funding_txs(indexed.node, later, Meter())).values()) == {None}
+    assert set((await find_funding_txs(indexed.node, later, Meter())).values()) == {None}

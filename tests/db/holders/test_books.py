@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.read_state import State
 from roundtrip.store.holders import books as holder_reads
-from roundtrip.store.holders.books import KEPT_FOR, MOST_PRUNED, StoredBook
+from roundtrip.store.holders.books import KEPT_FOR, PRUNE_BATCH, StoredBook
 from roundtrip.store.server.rows import Connection
 from support.tables import own_database
 from unit.venues.network import address
@@ -34,19 +34,19 @@ def book(number: int = 100, state: State = "reading", side: int = 0) -> StoredBo
 
 async def test_what_is_kept_reads_back(connection: Connection) -> None:
     assert await holder_reads.load_book(connection, TOKEN) is None
-    assert await holder_reads.head_of(connection, TOKEN) is None
+    assert await holder_reads.load_head(connection, TOKEN) is None
     whole = replace(
         book(), state="whole", pruned=False, block=BlockRef(2**31 - 1, "0x" + "0f" * 32, 2**31 - 1)
     )
-    assert await holder_reads.keep(connection, TOKEN, whole)
-    assert await holder_reads.keep(connection, OTHER, book())
+    assert await holder_reads.save_book(connection, TOKEN, whole)
+    assert await holder_reads.save_book(connection, OTHER, book())
     assert await holder_reads.load_book(connection, TOKEN) == whole
     assert await holder_reads.load_book(connection, OTHER) == book()
 
 
 async def test_the_head_is_the_same_without_the_book(connection: Connection) -> None:
-    await holder_reads.keep(connection, TOKEN, replace(book(), read_at=LATER))
-    found = await holder_reads.head_of(connection, TOKEN)
+    await holder_reads.save_book(connection, TOKEN, replace(book(), read_at=LATER))
+    found = await holder_reads.load_head(connection, TOKEN)
     assert found is not None
     told = asdict(replace(book(), read_at=LATER))
     assert asdict(found) == {**{name: told[name] for name in told if name != "book"}, "book_bytes": 10}
@@ -55,8 +55,8 @@ async def test_the_head_is_the_same_without_the_book(connection: Connection) -> 
 async def test_the_head_of_a_large_book_is_not_made_of_it(connection: Connection) -> None:
     """It lies outside of the row, uncompressed, and no page of it is touched."""
     large = bytes(range(256)) * 40_000
-    await holder_reads.keep(connection, TOKEN, replace(book(), book=large))
-    found, whole = [await ask(connection, TOKEN) for ask in (holder_reads.head_of, holder_reads.load_book)]
+    await holder_reads.save_book(connection, TOKEN, replace(book(), book=large))
+    found, whole = [await ask(connection, TOKEN) for ask in (holder_reads.load_head, holder_reads.load_book)]
     assert isinstance(whole, StoredBook)
     assert whole.book == large
     lies = await connection.fetchrow(
@@ -84,9 +84,9 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: Connection
     ],
 )
 async def test_a_book_is_never_set_back(connection: Connection, then: StoredBook, written: bool) -> None:
-    await holder_reads.keep(connection, TOKEN, book(100))
+    await holder_reads.save_book(connection, TOKEN, book(100))
     then = replace(then, transfers=3, first_number=8, pruned=False, book=b"then")
-    assert await holder_reads.keep(connection, TOKEN, then) == written
+    assert await holder_reads.save_book(connection, TOKEN, then) == written
     assert await holder_reads.load_book(connection, TOKEN) == (then if written else book(100))
 
 
@@ -95,45 +95,45 @@ async def test_a_book_is_never_set_back(connection: Connection, then: StoredBook
 async def test_what_was_whole_at_a_block_stays_so_at_it(
     connection: Connection, before: State, then: State
 ) -> None:
-    await holder_reads.keep(connection, TOKEN, book(100, before))
-    assert await holder_reads.keep(connection, TOKEN, book(100, then)) == (before == then)
+    await holder_reads.save_book(connection, TOKEN, book(100, before))
+    assert await holder_reads.save_book(connection, TOKEN, book(100, then)) == (before == then)
     assert await holder_reads.load_book(connection, TOKEN) == book(100, before)
-    assert await holder_reads.keep(connection, TOKEN, book(101, then))
+    assert await holder_reads.save_book(connection, TOKEN, book(101, then))
 
 
 async def test_what_is_unread_cannot_be_kept(connection: Connection) -> None:
     with pytest.raises(asyncpg.CheckViolationError):
-        await holder_reads.keep(connection, TOKEN, book(100, "unread"))
+        await holder_reads.save_book(connection, TOKEN, book(100, "unread"))
 
 
 async def test_a_book_of_another_chain_is_forgotten_first(connection: Connection) -> None:
-    await holder_reads.keep(connection, TOKEN, book(100))
-    await holder_reads.keep(connection, OTHER, book(100))
-    assert not await holder_reads.forget(connection, TOKEN, at(100, side=1).hash)
-    assert not await holder_reads.keep(connection, TOKEN, book(50, side=1))
-    assert await holder_reads.forget(connection, TOKEN, at(100).hash)
+    await holder_reads.save_book(connection, TOKEN, book(100))
+    await holder_reads.save_book(connection, OTHER, book(100))
+    assert not await holder_reads.delete_book(connection, TOKEN, at(100, side=1).hash)
+    assert not await holder_reads.save_book(connection, TOKEN, book(50, side=1))
+    assert await holder_reads.delete_book(connection, TOKEN, at(100).hash)
     assert await holder_reads.load_book(connection, TOKEN) is None
-    assert not await holder_reads.forget(connection, TOKEN, at(100).hash)
-    assert await holder_reads.keep(connection, TOKEN, book(50, side=1))
+    assert not await holder_reads.delete_book(connection, TOKEN, at(100).hash)
+    assert await holder_reads.save_book(connection, TOKEN, book(50, side=1))
     assert await holder_reads.load_book(connection, OTHER) == book(100)
 
 
 async def test_who_reads_on_does_not_ask(connection: Connection) -> None:
     """A reader keeps the time that it saw: meanwhile somebody may have asked."""
-    await holder_reads.keep(connection, TOKEN, book(100))
+    await holder_reads.save_book(connection, TOKEN, book(100))
     await holder_reads.touch(connection, TOKEN, LATER)
-    await holder_reads.keep(connection, TOKEN, replace(book(101), read_at=SOON))
+    await holder_reads.save_book(connection, TOKEN, replace(book(101), read_at=SOON))
     found = await holder_reads.load_book(connection, TOKEN)
     assert found is not None
     assert (found.asked_at, found.read_at) == (LATER, SOON)
 
 
 async def test_that_it_was_asked_for_is_written_once_a_minute(connection: Connection) -> None:
-    await holder_reads.keep(connection, TOKEN, book())
-    await holder_reads.keep(connection, OTHER, book())
+    await holder_reads.save_book(connection, TOKEN, book())
+    await holder_reads.save_book(connection, OTHER, book())
 
     async def asked_at(token: Address = TOKEN) -> datetime:
-        found = await holder_reads.head_of(connection, token)
+        found = await holder_reads.load_head(connection, token)
         assert found is not None
         return found.asked_at
 
@@ -174,14 +174,14 @@ async def test_what_nobody_asks_for_goes(connection: Connection) -> None:
 
 
 async def test_only_so_many_go_at_once_the_oldest_first(connection: Connection) -> None:
-    await fill(connection, [(1, n) for n in range(MOST_PRUNED + 5)])
-    assert await holder_reads.prune(connection, NOW + KEPT_FOR) == MOST_PRUNED
-    assert await left(connection) == set(range(MOST_PRUNED, MOST_PRUNED + 5))
-    await fill(connection, [(1, n) for n in range(MOST_PRUNED + 5)])
-    assert await holder_reads.prune_to(connection, 2) == MOST_PRUNED
-    assert await left(connection) == set(range(MOST_PRUNED, MOST_PRUNED + 5))
+    await fill(connection, [(1, n) for n in range(PRUNE_BATCH + 5)])
+    assert await holder_reads.prune(connection, NOW + KEPT_FOR) == PRUNE_BATCH
+    assert await left(connection) == set(range(PRUNE_BATCH, PRUNE_BATCH + 5))
+    await fill(connection, [(1, n) for n in range(PRUNE_BATCH + 5)])
+    assert await holder_reads.prune_to(connection, 2) == PRUNE_BATCH
+    assert await left(connection) == set(range(PRUNE_BATCH, PRUNE_BATCH + 5))
     assert await holder_reads.prune_to(connection, 2) == 3
-    assert await left(connection) == {MOST_PRUNED + 3, MOST_PRUNED + 4}
+    assert await left(connection) == {PRUNE_BATCH + 3, PRUNE_BATCH + 4}
 
 
 async def test_of_four_gigabytes_nothing_goes(connection: Connection) -> None:

@@ -79,20 +79,20 @@ async def counted(connection: Connection, *spans: str, fairness: Fairness | None
 
 
 async def test_a_wallets_row_is_of_the_nearest_board(own: Connection, won: Won) -> None:
-    assert await smart_money.winners(own) == {}
+    assert await smart_money.load_winners(own) == {}
     await counted(own, "all", "7d")
     rows = {
         BEST: BoardRow(BEST, "7d", 1, 5 * ETH // 2, 1, 1),
         SECOND: BoardRow(SECOND, "7d", 2, ETH // 4, 2, 1),
     }
-    assert await smart_money.winners(own) == rows
+    assert await smart_money.load_winners(own) == rows
     await counted(own, "24h")
     await own.execute(
         "DELETE FROM facts.winner WHERE span = '24h' AND rank = 1;"
         " UPDATE facts.winner SET rank = 1 WHERE span = '24h'"
     )
     nearer = BoardRow(SECOND, "24h", 1, ETH // 4, 2, 1)
-    assert await smart_money.winners(own) == {**rows, SECOND: nearer}
+    assert await smart_money.load_winners(own) == {**rows, SECOND: nearer}
 
 
 async def test_of_strewn_facts_the_nearest_board_is_what_a_slow_look_says(own: Connection) -> None:
@@ -106,7 +106,7 @@ async def test_of_strewn_facts_the_nearest_board_is_what_a_slow_look_says(own: C
             for rank, one in enumerate(slow.winners(span), 1):
                 row = BoardRow(one.wallet, span, rank, one.profit_wei, one.closed, one.won)
                 rows[one.wallet] = row
-        assert await smart_money.winners(own) == rows
+        assert await smart_money.load_winners(own) == rows
         seen |= {row.span for row in rows.values()}
     assert len(seen) > 1
 
@@ -118,18 +118,18 @@ async def test_the_biggest_win_is_one_that_counts(own: Connection, won: Won) -> 
     """A fortune out of a young token is none, nor what the deployer and his friend made. Before anybody has
     counted nothing is known to be fair."""
     everybody = [*BUYERS, DEPLOYER, HIS_FRIEND, STRANGER]
-    assert await smart_money.biggest_wins(own, everybody) == {}
+    assert await smart_money.load_biggest_wins(own, everybody) == {}
     await counted(own, "all")
     await tokens.keep(own, TOKEN, "WON", None, 18, None, 1)
     closed_s = won.chain.blocks[4].ref.timestamp_s
-    found = await smart_money.biggest_wins(own, everybody)
+    found = await smart_money.load_biggest_wins(own, everybody)
     assert found == {
         BEST: WinningClose(TOKEN, "WON", ETH // 2, 3 * ETH, closed_s),
         SECOND: WinningClose(TOKEN, "WON", ETH // 2, ETH, closed_s + 1),
     }
     assert found[BEST].profit_wei == 5 * ETH // 2
-    assert await smart_money.biggest_wins(own, [BEST, LOSER]) == {BEST: found[BEST]}
-    assert await smart_money.biggest_wins(own, []) == {}
+    assert await smart_money.load_biggest_wins(own, [BEST, LOSER]) == {BEST: found[BEST]}
+    assert await smart_money.load_biggest_wins(own, []) == {}
 
 
 def slowly(slow: Facts, fair: set[Address]) -> dict[Address, list[ClosedToken]]:
@@ -154,7 +154,7 @@ async def test_biggest_wins_are_what_a_slow_recount_says(own: Connection, seed: 
     slow = await facts(own, FAIRNESS)
     wallets = [as_address(row["address"]) for row in await own.fetch("SELECT address FROM facts.address")]
     best = slowly(slow, slow.kept_fair)
-    found = await smart_money.biggest_wins(own, wallets, FAIRNESS)
+    found = await smart_money.load_biggest_wins(own, wallets, FAIRNESS)
     assert found.keys() == best.keys()
     for wallet, win in found.items():
         assert win in [
@@ -167,14 +167,14 @@ async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(own: 
     await counted(own, "all")
     young = await own.fetchval("SELECT id FROM facts.address WHERE address = $1", bytes.fromhex(YOUNG[2:]))
     (wallet,) = await own.fetchrow("SELECT id FROM facts.address WHERE address = $1", bytes.fromhex(BEST[2:]))
-    before = await smart_money.biggest_wins(own, [BEST])
+    before = await smart_money.load_biggest_wins(own, [BEST])
     await own.executemany(
         "INSERT INTO facts.closing VALUES ($1, 0, $2, $3, $4, 0, $5)",
         [(200 + n, 1_770_000_000 + n, wallet, young, 99 * ETH) for n in range(MOST_WINS_LOOKED_AT)],
     )
-    assert await smart_money.biggest_wins(own, [BEST]) == before != {}
+    assert await smart_money.load_biggest_wins(own, [BEST]) == before != {}
     await own.execute("DELETE FROM facts.winner")
-    assert await smart_money.biggest_wins(own, [BEST]) == {}
+    assert await smart_money.load_biggest_wins(own, [BEST]) == {}
 
 
 # --- the crowd that comes back ---------------------------------------------------------------------
@@ -184,7 +184,7 @@ async def test_who_bought_the_deployers_other_launches(own: Connection, won: Won
     everybody = [*BUYERS, DEPLOYER, HIS_FRIEND, STRANGER]
 
     async def crowd(token: Address, deployer: Address = DEPLOYER) -> SmartCrowd:
-        return await smart_money.repeat_buyers(own, deployer, token, everybody)
+        return await smart_money.load_repeat_buyers(own, deployer, token, everybody)
 
     assert await crowd(TOKEN) == SmartCrowd(2, {LOSER: 1})
     assert await crowd(YOUNG) == SmartCrowd(2, dict.fromkeys((*BUYERS, HIS_FRIEND), 1))
@@ -196,7 +196,7 @@ async def test_who_bought_the_deployers_other_launches(own: Connection, won: Won
 async def test_who_only_sold_bought_nothing(own: Connection, won: Won) -> None:
     """They came by it otherwise."""
     await own.execute("UPDATE facts.position SET buys = 0")
-    assert await smart_money.repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == SmartCrowd(2, {})
+    assert await smart_money.load_repeat_buyers(own, DEPLOYER, YOUNG, BUYERS) == SmartCrowd(2, {})
 
 
 async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> None:
@@ -206,7 +206,9 @@ async def test_of_a_busy_deployer_the_newest_launches_count(own: Connection) -> 
     told.block(*(buys(BEST, 0.1, token) for token in many[:4]), buys(BEST, 0.1, many[-1]))
     told.block(sells(BEST, 0.1, many[-1]))
     await appended(own, await begun(own, told.parent), told.blocks)
-    found = [await smart_money.repeat_buyers(own, DEPLOYER, token, [BEST]) for token in (many[0], many[-1])]
+    found = [
+        await smart_money.load_repeat_buyers(own, DEPLOYER, token, [BEST]) for token in (many[0], many[-1])
+    ]
     assert found == [SmartCrowd(MOST_LAUNCHES, {BEST: 3}), SmartCrowd(MOST_LAUNCHES, {BEST: 3})]
 
 

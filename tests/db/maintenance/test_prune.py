@@ -187,10 +187,10 @@ async def test_books_of_holders_go_when_nobody_asked_for_them_and_before_all_els
     now = datetime.fromtimestamp(at_s, UTC)
     for token, asked_at in ((HIGH, now - KEPT_FOR - timedelta(seconds=1)), (CURVE, now - KEPT_FOR)):
         book = StoredBook("whole", block, 1, 1, False, b"1", asked_at, now)
-        assert await books.keep(index, token, book)
+        assert await books.save_book(index, token, book)
     ground = Ground(pool, at_s)
     await run_of(ground)
-    left = [await books.head_of(index, token) is not None for token in (HIGH, CURVE)]
+    left = [await books.load_head(index, token) is not None for token in (HIGH, CURVE)]
     assert (left, await days_of(index)) == ([False, True], days)
     assert await index.fetchval("SELECT run_at FROM jobs.job") <= now
     await run_of(ground)
@@ -204,9 +204,9 @@ async def test_books_of_holders_go_without_an_index(index: Connection, pool: asy
     await index.execute("DELETE FROM facts.cursor")
     now = datetime.fromtimestamp(0, UTC)
     book = StoredBook("whole", chain.blocks[0].ref, 1, 1, False, b"1", now, now)
-    await books.keep(index, HIGH, book)
+    await books.save_book(index, HIGH, book)
     await run_of(Ground(pool, 8 * DAY_S))
-    assert await books.head_of(index, HIGH) is None
+    assert await books.load_head(index, HIGH) is None
 
 
 async def test_what_accounts_were_told_goes_after_seven_days(index: Connection, pool: asyncpg.Pool) -> None:

@@ -54,7 +54,7 @@ async def rest_is_there(index: Connection) -> None:
     await evidence.keep_proof(index, row_id, b"{}", [b"1"], NOW)
     await keep_older(index, TOKEN, OlderOrigin(None, 9))
     block = BlockRef(9, "0x" + "09" * 32, 9)
-    await books.keep(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
+    await books.save_book(index, TOKEN, StoredBook("whole", block, 1, 1, False, b"1", NOW, NOW))
     await index.execute("INSERT INTO facts.token (token, read_number) VALUES ($1, 1)", bytes(20))
     await index.execute("INSERT INTO facts.rewound (to_number, to_s) VALUES (1, 1)")
     scored = ScoredVerdict(row_id, TOKEN, "ok", "ok", 1, 1, VerdictScore("undecided", "no_sell"))

@@ -296,7 +296,7 @@ def an_older_token(stage: Stage, minter: str, monkeypatch: pytest.MonkeyPatch) -
     async def no_archive(node: RpcNode, token: Address, high: BlockRef) -> None:
         raise NoArchive("it does not have that state any more")
 
-    monkeypatch.setattr(sources, "first_block", no_archive)
+    monkeypatch.setattr(sources, "find_first_block", no_archive)
     held = Held(stage, stage.wallet("a token", 0), minter, V3)
     code = stage.rpc.call("eth_getCode", stage.books(stage.wallet("maker")).token, "latest")
     stage.rpc.call("anvil_setCode", held.token, code)
@@ -337,9 +337,9 @@ async def test_nor_while_it_is_being_read(holding: Holding, monkeypatch: pytest.
     monkeypatch.setattr(book_reader, "AT_ONCE", ReadBounds(20, 60.0))
     found = await gather_holders(holding.ctx, Address(held.token), Meter())
     assert (found.status, found.launch is None) == ("reading", False)
-    assert found.told is not None
-    assert found.told.maker is None
-    assert found.told.book.beginning.maker is not None
+    assert found.inputs is not None
+    assert found.inputs.maker is None
+    assert found.inputs.book.beginning.maker is not None
 
 
 async def test_who_spoke_first_of_a_token_that_is_older_is_not_flattered(

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Sequence
 
-from roundtrip.chain.holders.token_logs import Sources, TokenSpan, VenueSides, new_width, token_spans
+from roundtrip.chain.holders.token_logs import LogSources, TokenSpan, VenueSides, new_width, token_spans
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues.base import Log
@@ -24,7 +24,7 @@ LOW_ID, HIGH_ID, STRANGE_ID = ("0x" + two * 32 for two in ("1d", "2d", "3d"))
 HOOK, MANAGER = NETWORK.launchpad_hook, NETWORK.v4_pool_manager
 
 
-SOURCES = Sources(
+SOURCES = LogSources(
     TOKEN,
     {
         CURVE: VenueSides("launchpad_curve", False, ZERO),

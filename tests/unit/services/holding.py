@@ -73,7 +73,7 @@ def gathered(**changes: Any) -> HolderRecord:
         checked_s=NOW_S + 1,
         status="complete",
         transfers_read=1234,
-        told=the_told(),
+        inputs=the_told(),
         launch=LAUNCHED,
         market_cap_micro_usd=Fraction(5_000 * 10**6),
         winners=(),

@@ -1,10 +1,9 @@
-"""The first block with a token's code, found in a node's archive, and who put it there.
+"""Finds the first block with a token's code, in a node's archive, and who put it there.
 
-Code is searched with sixteen probes a trip, as wallets' origins are: a chain of a hundred million blocks
-takes nine trips with those that confirm it. The search is right because code stays: since EIP-6780 only what
-was made in the same transaction can destroy itself. A contract that was there before under the same address,
-or an account that runs another's code for a while (EIP-7702), may contradict itself, which is None.
-"""
+Code is searched with sixteen probes per trip, as in ``origins``: a chain of a hundred million blocks takes
+nine trips, including confirmation. The search is correct because code stays: since EIP-6780 only a contract
+made in the same transaction can destroy itself. An earlier contract at the same address, or an account that
+runs another's code for a while (EIP-7702), may give contradicting answers, which is None."""
 
 from collections.abc import Sequence
 from typing import Annotated, Literal, NamedTuple
@@ -22,7 +21,7 @@ from roundtrip.chain.blocks.full_blocks import (
 )
 from roundtrip.chain.blocks.spans import NodeLied
 from roundtrip.chain.blocks.state_witness import NoArchive, read_witnessed
-from roundtrip.chain.rpc.client import RpcCall, RpcError, RpcNode, hex_bytes
+from roundtrip.chain.rpc.client import Answer, RpcCall, RpcError, RpcNode, hex_bytes
 from roundtrip.chain.rpc.errors import concern, describe_error
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
@@ -30,27 +29,24 @@ from roundtrip.domain.transaction.operations import account_at, operations
 from roundtrip.venues import abi, entry_point
 from roundtrip.venues.base import Log
 
-__all__ = ["FirstBlock", "NoArchive", "TokenCreation", "contract_address", "first_block", "maker_of"]
+__all__ = [
+    "NoArchive",
+    "TokenCreation",
+    "contract_address",
+    "find_creation",
+    "find_first_block",
+]
 
 PROBES = 16
-"""States asked for in one trip."""
+"""States requested in one trip."""
 _ONE_BYTE = 0x80
-"""Below it a byte is its own RLP."""
-
-Answer = msgspec.Raw | RpcError
-
-
-class FirstBlock(NamedTuple):
-    """The first block at whose end the token has code."""
-
-    number: int
-    block: BlockRef
+"""A byte below it is its own RLP."""
 
 
 class TokenCreation(NamedTuple):
     """Who brought the token onto the chain. ``how``: ``deployment``, the transaction itself made the
-    contract; ``launch_tx``: it is the one in which the token first said something in its first block, and a
-    factory made it there. ``sender``: who sent it, or whose operation it was."""
+    contract; ``launch_tx``, it is the transaction of the token's first log in its first block, and a factory
+    made the contract there. ``sender``: the sender, or the account whose operation it was."""
 
     sender: Address
     tx_hash: TxHash
@@ -60,43 +56,43 @@ class TokenCreation(NamedTuple):
 # --- when ------------------------------------------------------------------------------------------
 
 
-async def first_block(node: RpcNode, token: Address, high: BlockRef) -> FirstBlock | None:
-    """Searches the blocks up to ``high``, which should be one that stays. None: it could not be found out, or
-    there is no code. Raises NoArchive where the node has no states that old, ServiceFull when the budget is
-    spent."""
+async def find_first_block(node: RpcNode, token: Address, high: BlockRef) -> BlockRef | None:
+    """The first block at whose end the token has code, up to ``high``, which should be final. None: it could
+    not be found out, or there is no code. Raises NoArchive if the node has no states that old, ServiceFull
+    when the budget is spent."""
     try:
         number = await _search(node, token, high.number)
         if number is None:
             return None
         deciding = [_code_call(token, number), *([_code_call(token, number - 1)] if number else [])]
         block, answers = await read_witnessed(node, number, max(number - 1, 0), high, deciding)
-        has, *had = [_has_code(answer) for answer in answers]
+        has_code, *had_code = [_has_code(answer) for answer in answers]
     except NoArchive:
         raise
     except NodeFault:
         return None
-    if not has or any(had):
+    if not has_code or any(had_code):
         return None
-    return FirstBlock(number, BlockRef(number, block.hash.lower(), int(block.timestamp, 16)))
+    return BlockRef(number, block.hash.lower(), int(block.timestamp, 16))
 
 
 async def _search(node: RpcNode, token: Address, high: int) -> int | None:
-    """The first number with code; None: there is none. Raises NodeFault."""
-    seen: dict[int, bool] = {}
-    # First the newest: a node that has it and does not know an older one has let that go.
+    """The first block number with code; None: there is none. Raises NodeFault."""
+    has_code_at: dict[int, bool] = {}
+    # The newest comes first: a node that has it but not an older one has pruned that.
     numbers = [high, *between(-1, high, PROBES - 1)]
     while True:
         answers = await node.batch([_code_call(token, number) for number in numbers])
-        seen |= zip(numbers, _codes(answers, not seen), strict=True)
-        without = max((number for number, has in seen.items() if not has), default=-1)
-        first = min((number for number, has in seen.items() if has), default=None)
-        if first is None:
+        has_code_at |= zip(numbers, _read_codes(answers, not has_code_at), strict=True)
+        last_without = max((number for number, has in has_code_at.items() if not has), default=-1)
+        first_with = min((number for number, has in has_code_at.items() if has), default=None)
+        if first_with is None:
             return None
-        if without > first:
+        if last_without > first_with:
             raise NodeFault("its answers contradict each other")
-        if first == without + 1:
-            return first
-        numbers = between(without, first, PROBES)
+        if first_with == last_without + 1:
+            return first_with
+        numbers = between(last_without, first_with, PROBES)
 
 
 def _code_call(token: Address, number: int) -> RpcCall:
@@ -104,31 +100,31 @@ def _code_call(token: Address, number: int) -> RpcCall:
 
 
 def _has_code(answer: Answer) -> bool:
-    """Raises NoArchive where the node says that it has no such state, NodeFault where it says nothing."""
+    """Raises NoArchive if the node reports the state as pruned, NodeFault for other errors."""
     if isinstance(answer, RpcError) and concern(answer) == "pruned":
         raise NoArchive("it has let that state go")
     return bool(hex_bytes(answer))
 
 
-def _codes(answers: Sequence[Answer], newest: bool) -> list[bool]:
-    """``newest``: the first of them is of the newest block, which it may not have got to yet."""
-    found = [_has_code(answers[0])] if newest else []
-    for answer in answers[len(found) :]:
+def _read_codes(answers: Sequence[Answer], has_newest: bool) -> list[bool]:
+    """``has_newest``: the first answer is of the newest block, which the node may not have reached yet."""
+    has_code = [_has_code(answers[0])] if has_newest else []
+    for answer in answers[len(has_code) :]:
         if isinstance(answer, RpcError) and concern(answer) == "behind":
             raise NoArchive("it does not know a state that old")
-        found.append(_has_code(answer))
-    return found
+        has_code.append(_has_code(answer))
+    return has_code
 
 
 # --- by whom ---------------------------------------------------------------------------------------
 
 
-async def maker_of(
+async def find_creation(
     node: RpcNode, token: Address, first: BlockRef, first_tx: TxHash | None = None
 ) -> TokenCreation | None:
-    """Who made the token, in the block ``first``, which is the first one with its code. ``first_tx``: the
-    transaction of its first log there; None: it is asked for. None: nothing tells, as where it said nothing
-    in that block and was made by a contract. Raises NodeFault where the node did not say, ServiceFull."""
+    """Who made the token in the block ``first``, the first one with its code. ``first_tx``: the transaction
+    of its first log there; None: it is requested. Returns None if a contract made the token and it has no log
+    in that block. Raises NodeFault if the node did not answer, ServiceFull."""
     try:
         (answer,) = await node.batch([block_call(first.number)])
         block = read_block(answer, first.number)
@@ -139,17 +135,21 @@ async def maker_of(
             if tx.to is None and contract_address(sender, int(tx.nonce, 16)) == token:
                 return TokenCreation(sender, TxHash(tx.hash.lower()), "deployment")
         tx_hash = first_tx or await _first_tx(node, token, first)
-        return None if tx_hash is None else await _launched_by(node, token, block, tx_hash)
+        return None if tx_hash is None else await _read_launch(node, token, block, tx_hash)
     except UnreadableBlock:
         return None
 
 
 def contract_address(sender: Address, nonce: int) -> Address:
-    """The address of the contract that a wallet's transaction of this nonce makes: the last twenty bytes of
-    keccak256(rlp([sender, nonce]))."""
-    number = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
-    written = number if len(number) == 1 and number[0] < _ONE_BYTE else bytes([0x80 + len(number)]) + number
-    body = b"\x94" + bytes.fromhex(sender[2:]) + written
+    """The address of the contract that a transaction with this sender and nonce makes: the last twenty bytes
+    of keccak256(rlp([sender, nonce]))."""
+    nonce_bytes = nonce.to_bytes((nonce.bit_length() + 7) // 8, "big")
+    encoded_nonce = (
+        nonce_bytes
+        if len(nonce_bytes) == 1 and nonce_bytes[0] < _ONE_BYTE
+        else bytes([0x80 + len(nonce_bytes)]) + nonce_bytes
+    )
+    body = b"\x94" + bytes.fromhex(sender[2:]) + encoded_nonce
     return Address("0x" + abi.keccak(bytes([0xC0 + len(body)]) + body)[12:].hex())
 
 
@@ -160,9 +160,9 @@ class _CreationLog(msgspec.Struct, rename="camel"):
 
 
 async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | None:
-    """The transaction of the token's first log in the block; None: it has none."""
-    wanted = {"blockHash": first.hash, "address": token}
-    (answer,) = await node.batch([RpcCall("eth_getLogs", [wanted])])
+    """The transaction of the token's first log in the block; None: there is none."""
+    filter_ = {"blockHash": first.hash, "address": token}
+    (answer,) = await node.batch([RpcCall("eth_getLogs", [filter_])])
     if isinstance(answer, RpcError):
         raise NodeFault(f"it gives no logs of the block ({describe_error(answer)})")
     try:
@@ -174,28 +174,29 @@ async def _first_tx(node: RpcNode, token: Address, first: BlockRef) -> TxHash | 
     return TxHash(logs[0].transaction_hash.lower()) if logs else None
 
 
-async def _launched_by(
+async def _read_launch(
     node: RpcNode, token: Address, block: FullBlock, tx_hash: TxHash
 ) -> TokenCreation | None:
-    """Who sent the transaction, or the account whose operation the token's first log in it belongs to."""
-    sent = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
-    if sent is None:
+    """The sender of the transaction, or the account whose operation the token's first log in it belongs
+    to."""
+    tx = next((tx for tx in block.transactions if tx.hash.lower() == tx_hash), None)
+    if tx is None:
         raise NodeLied("it gave a log of no transaction of its block")
     (answer,) = await node.batch([receipt_call(tx_hash)])
     receipt = read_receipt(answer, tx_hash)
     if receipt.block_hash != block.hash.lower():
         raise NodeLied("it gave a receipt of another block")
-    place = next((place for place, log in enumerate(receipt.logs) if log.address == token), None)
-    if place is None:
+    index = next((index for index, log in enumerate(receipt.logs) if log.address == token), None)
+    if index is None:
         return None
-    account = _account_at(receipt.logs, place)
-    return TokenCreation(account or Address(sent.sender.lower()), tx_hash, "launch_tx")
+    account = _operation_account(receipt.logs, index)
+    return TokenCreation(account or Address(tx.sender.lower()), tx_hash, "launch_tx")
 
 
-def _account_at(logs: Sequence[Log], place: int) -> Address | None:
-    told = []
-    for number, log in enumerate(logs):
+def _operation_account(logs: Sequence[Log], log_index: int) -> Address | None:
+    events = []
+    for index, log in enumerate(logs):
         event = entry_point.decode_operation_log(log)
         if event is not None:
-            told.append((0, number, event))
-    return account_at(operations(told), place)
+            events.append((0, index, event))
+    return account_at(operations(events), log_index)

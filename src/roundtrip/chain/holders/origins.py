@@ -1,15 +1,13 @@
-"""When a wallet was first reached by money, found in a node's archive, and who sent it.
+"""Finds when a wallet first received eth, in a node's archive, and who sent it.
 
-The first block after which the wallet's nonce or balance is not zero, searched with sixteen probes a trip: a
-chain of a hundred million blocks takes nine trips. The search is right because nothing goes back to zero: a
+Searches the first block after which the wallet's nonce or balance is not zero, with sixteen probes per trip:
+a chain of a hundred million blocks takes nine trips. The search is correct because neither returns to zero: a
 nonce never falls, and a balance falls only by what the wallet itself signed, which raises its nonce; a
-contract has a nonce from its making on. It is not so for a contract that destroyed itself: its life before is
-overlooked, or its answers contradict each other, which is None. Tokens that reached an empty wallet are not
-seen.
+contract has a nonce from its creation. The exception is a contract that destroyed itself: its earlier life is
+missed, or its answers contradict each other, which is None. Tokens that reached an empty wallet are not seen.
 
-None is "could not find out": no archive, a fault, an answer that fits no chain. Others' states tell whether
-the node still has the one that it answers from (``witnesses``).
-"""
+None means that it could not be found out: no archive, an error, an answer that fits no chain. The states of
+other accounts show whether the node still has the state that it answers from (``state_witness``)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -31,14 +29,14 @@ from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 
 PROBES = 16
-"""States asked for in one trip."""
+"""States requested in one trip."""
 
 
 class FoundOrigin(NamedTuple):
     """The first block after which the wallet had a nonce or a balance, and its time in seconds since 1970.
-    ``funder``: who sent it eth in that block, in a plain transfer, before anything else that is seen gave it
-    any and before it sent anything; None where nobody did, since money also comes out of contracts and
-    bridges, and for contracts."""
+    ``funder``: the sender of its first eth in that block, in a plain transfer, before any other visible
+    credit and before it sent anything; None: no plain transfer, since eth also comes from contracts and
+    bridges; or the address is a contract."""
 
     first_number: int
     first_s: int
@@ -46,7 +44,7 @@ class FoundOrigin(NamedTuple):
 
 
 class NothingReached(NamedTuple):
-    """Nothing had reached the wallet when the block ``searched_number`` was over."""
+    """The wallet was empty at the end of block ``searched_number``."""
 
     searched_number: int
 
@@ -54,8 +52,8 @@ class NothingReached(NamedTuple):
 async def find_origin(
     node: RpcNode, wallet: Address, low: int, high: BlockRef
 ) -> FoundOrigin | NothingReached | None:
-    """Searches the blocks from ``low`` to ``high``, which should be one that stays; None: could not find out,
-    also where the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
+    """Searches the blocks from ``low`` to ``high``, which should be final. None: it could not be found out,
+    also if the wallet was reached before ``low``. Raises ServiceFull when the budget is spent."""
     try:
         return await seek_origin(node, wallet, low, high)
     except NodeFault:
@@ -65,8 +63,8 @@ async def find_origin(
 async def seek_origin(
     node: RpcNode, wallet: Address, low: int, high: BlockRef
 ) -> FoundOrigin | NothingReached:
-    """The same. Raises NoArchive where the node has no states that old, NodeFault where else it could not
-    find out."""
+    """As ``find_origin``, but raises NoArchive if the node has no states that old, NodeFault if it could not
+    be found out otherwise."""
     if not 0 <= low <= high.number:
         raise ValueError("the search ends before it begins")
     first, is_contract = await _search(node, wallet, low, high.number)
@@ -81,29 +79,29 @@ async def seek_origin(
 
 
 async def _search(node: RpcNode, wallet: Address, low: int, high: int) -> tuple[int | None, bool]:
-    """The first number with a state that is not empty, None: there is none; and whether a contract is at the
-    address. Raises NodeFault."""
+    """The first block number with a state that is not empty, None: there is none; and whether the address is
+    a contract. Raises NodeFault."""
     numbers = [*between(low - 1, high, PROBES - 1), high]
     code, *answers = await node.batch(
         [RpcCall("eth_getCode", [wallet, hex(high)]), *state_calls((wallet, number) for number in numbers)]
     )
-    found = hex_bytes(code)
-    is_contract = bool(found) and not found.startswith(DELEGATED)
-    seen = dict(zip(numbers, _states(answers), strict=True))
+    code_bytes = hex_bytes(code)
+    is_contract = bool(code_bytes) and not code_bytes.startswith(DELEGATED)
+    states_at = dict(zip(numbers, _states(answers), strict=True))
     while True:
-        if not is_monotone(seen):
+        if not is_monotone(states_at):
             raise NodeFault("its states contradict each other")
-        empty = max((number for number, state in seen.items() if state.is_empty()), default=low - 1)
-        first = min((number for number, state in seen.items() if not state.is_empty()), default=None)
+        empty = max((number for number, state in states_at.items() if state.is_empty()), default=low - 1)
+        first = min((number for number, state in states_at.items() if not state.is_empty()), default=None)
         if first is None or first == empty + 1:
             return first, is_contract
         numbers = between(empty, first, PROBES)
         answers = await node.batch(state_calls((wallet, number) for number in numbers))
-        seen |= zip(numbers, _states(answers), strict=True)
+        states_at |= zip(numbers, _states(answers), strict=True)
 
 
 def _states(answers: Sequence[Answer]) -> list[AccountState]:
-    """Raises NoArchive where they are none, NodeFault where it is only asked too much."""
+    """Raises NoArchive if these are not states, NodeFault if the node is only rate-limited."""
     try:
         return states(answers)
     except NodeFault as fault:
@@ -113,35 +111,34 @@ def _states(answers: Sequence[Answer]) -> list[AccountState]:
 
 
 def is_monotone(seen: dict[int, AccountState]) -> bool:
-    """Whether no nonce falls and nothing is empty that was not, by number of block."""
+    """Whether, in order of block numbers, no nonce falls and no account becomes empty."""
     states = [seen[number] for number in sorted(seen)]
     return all(
-        before.nonce <= later.nonce and (before.is_empty() or not later.is_empty())
-        for before, later in pairwise(states)
+        earlier.nonce <= later.nonce and (earlier.is_empty() or not later.is_empty())
+        for earlier, later in pairwise(states)
     )
 
 
-# --- that it is so ---------------------------------------------------------------------------------
+# --- confirmation ---------------------------------------------------------------------------------
 
 
 async def _confirm(node: RpcNode, wallet: Address, first: int | None, high: BlockRef) -> WitnessBlock:
-    """The block ``first``, or ``high`` where there is none. What decided is asked for once more, with what
-    shows that the node still has the state on which it rests. Raises NodeFault where any of it is
-    otherwise."""
+    """The block ``first``, or ``high`` if there is none. Reads the deciding states once more, with evidence
+    that the node still has the state on which they rest. Raises NodeFault if any of it differs."""
     number = high.number if first is None else first
     edge = number if first is None else max(first - 1, 0)
     deciding = [(wallet, number), *([(wallet, first - 1)] if first else [])]
     block, answers = await read_witnessed(node, number, edge, high, state_calls(deciding))
-    last, *before = states(answers)
+    last, *earlier = states(answers)
     if last.is_empty() != (first is None):
         raise NodeFault("its states contradict each other")
-    if before and not before[0].is_empty():
+    if earlier and not earlier[0].is_empty():
         raise NodeFault("the wallet was there before")
     return block
 
 
 def _funder(block: WitnessBlock, wallet: Address) -> Address | None:
-    """As the sync tells it: whatever the wallet did or was given first decides."""
+    """As the sync decides it: the wallet's first transaction or credit counts."""
     for tx in block.transactions:
         sender, to = Address(tx.sender.lower()), (tx.to or "").lower()
         if sender == wallet:

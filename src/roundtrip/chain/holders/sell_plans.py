@@ -1,8 +1,7 @@
-"""Real holders' own sells: what they hold is looked at, then each stands in the place of the check's own
-wallet. Plans and their readings. Pure.
+"""Plans and reads sells of real holders: their balances are read, then each sells in place of the check's own
+wallet. Pure.
 
-Nobody is given tokens. Eth is given only to who has too little for gas.
-"""
+No wallet is given tokens. Eth is given only to a holder with too little for gas."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -31,15 +30,15 @@ NO_BALANCE = Missing("token", "the token does not tell what its holders hold")
 
 @dataclass(frozen=True, slots=True)
 class PinnedHolder:
-    """A holder as he stands at the pinned block: ``wei`` of eth, and the tokens that he is told to hold after
-    each delay of the policy. None: not told."""
+    """A holder at the pinned block: ``wei`` of eth, and the token balance that is reported after each delay
+    of the policy. None: not reported."""
 
     address: Address
     wei: int | None
     later_raw: tuple[int | None, ...]
 
     def at(self, delay_s: int, policy: Policy) -> int | None:
-        """What he holds so long after the buy."""
+        """The balance that long after the buy."""
         return self.later_raw[_delays_s(policy).index(delay_s)]
 
 
@@ -48,17 +47,17 @@ _NOTHING = SellStart(0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class PlannedSell:
-    """One holder's sell. ``had``: what he has then, and of that what he keeps; ``had_later``: the same a day
-    on. No ``plan``: it is not known what he holds."""
+    """One holder's sell. ``start``: the balance at that time, split into what is sold and kept;
+    ``start_later``: the same a day later. No ``plan``: the balance is not known."""
 
     holder: Address
-    had: SellStart = _NOTHING
-    had_later: SellStart = _NOTHING
+    start: SellStart = _NOTHING
+    start_later: SellStart = _NOTHING
     plan: Plan | None = None
 
     def held_raw(self) -> int | None:
-        """His balance, where it is known."""
-        return None if self.plan is None else self.had.held_raw + self.had.prior_raw
+        """The balance, if it is known."""
+        return None if self.plan is None else self.start.held_raw + self.start.prior_raw
 
 
 def _delays_s(policy: Policy) -> tuple[int, ...]:
@@ -66,83 +65,83 @@ def _delays_s(policy: Policy) -> tuple[int, ...]:
 
 
 def look_plan(setting: Setting, environment: Environment, holders: tuple[Address, ...]) -> Plan:
-    """What each of them holds when a check sells: tokens that rebase change it."""
-    policy, reader, blocks, passed_s = setting.policy, environment.reader, [], -_BUY_S
+    """Reads each holder's balance at the times of a check's sells: tokens that rebase change it."""
+    policy, reader, blocks, elapsed_s = setting.policy, environment.reader, [], -_BUY_S
     for number, delay_s in enumerate(_delays_s(policy)):
         steps = []
-        for who, holder in enumerate(holders):
+        for index, holder in enumerate(holders):
             if number == 0:
                 eth = Call(setting.contracts.multicall3, abi.call(GET_ETH_BALANCE, holder))
-                steps.append(SimulatedStep(f"eth-{who}", reader, eth, policy.read_gas_limit))
+                steps.append(SimulatedStep(f"eth-{index}", reader, eth, policy.read_gas_limit))
             tokens = Call(setting.token, abi.call(erc20.BALANCE_OF, holder))
-            steps.append(SimulatedStep(f"held-{number}-{who}", reader, tokens, policy.read_gas_limit))
+            steps.append(SimulatedStep(f"held-{number}-{index}", reader, tokens, policy.read_gas_limit))
         balances = ((reader, WEI_PER_ETH),) if number == 0 else ()
-        blocks.append(PlannedBlock(delay_s - passed_s, tuple(steps), balances))
-        passed_s = delay_s
+        blocks.append(PlannedBlock(delay_s - elapsed_s, tuple(steps), balances))
+        elapsed_s = delay_s
     return Plan(environment, tuple(blocks))
 
 
 _BUY_S = 1
-"""The buy that a sell waits after stands in the next block, a second on."""
+"""The buy is in the next block, one second later; the sell waits from there."""
 
 
 def read_look(results: Results, holders: tuple[Address, ...], policy: Policy) -> tuple[PinnedHolder, ...]:
-    """What ``look_plan`` came to."""
+    """Reads the results of ``look_plan``."""
 
     def word(label: str) -> int | None:
         return abi.uint_at(results[label].data, 0) if results[label].ok else None
 
     delays = range(len(_delays_s(policy)))
     return tuple(
-        PinnedHolder(holder, word(f"eth-{who}"), tuple(word(f"held-{number}-{who}") for number in delays))
-        for who, holder in enumerate(holders)
+        PinnedHolder(holder, word(f"eth-{index}"), tuple(word(f"held-{number}-{index}") for number in delays))
+        for index, holder in enumerate(holders)
     )
 
 
-def plans(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[PlannedSell, ...]:
-    """Of each who holds so much that what it brings tells something, at least a hundredth of what the check's
-    own wallet sells."""
+def plan_sells(sell: OwnerProbeSell, holders: Iterable[PinnedHolder]) -> tuple[PlannedSell, ...]:
+    """The sells of holders whose balance is large enough to be significant: at least a hundredth of what the
+    check's own wallet sells."""
     policy = sell.setting.policy
     own_raw = planned_sell_raw(sell.probe, sellable(sell.bought, sell.probe, policy))
-    found = []
+    planned = []
     for holder in holders:
         held_raw, later_raw = holder.at(sell.probe.delay_s, policy), holder.at(policy.day_s, policy)
         if held_raw is None or later_raw is None:
-            found.append(PlannedSell(holder.address))
+            planned.append(PlannedSell(holder.address))
         elif held_raw > 0 and held_raw * BPS >= own_raw * policy.sliver_bps:
-            had, had_later = _had(held_raw, own_raw), _had(later_raw, own_raw)
-            whole = _plan(sell, holder, had, had_later)
-            found.append(PlannedSell(holder.address, had, had_later, whole))
-    return tuple(found)
+            start, start_later = _sell_start(held_raw, own_raw), _sell_start(later_raw, own_raw)
+            plan = _sell_plan(sell, holder, start, start_later)
+            planned.append(PlannedSell(holder.address, start, start_later, plan))
+    return tuple(planned)
 
 
-def _had(held_raw: int, own_raw: int) -> SellStart:
-    """What a holder sells, as much as the check's own wallet or all he has, and what he keeps."""
+def _sell_start(held_raw: int, own_raw: int) -> SellStart:
+    """What a holder sells, the amount of the check's own wallet or all he has, and what he keeps."""
     amount_raw = min(held_raw, own_raw)
     return SellStart(0, amount_raw, 0, prior_raw=held_raw - amount_raw)
 
 
-def _plan(sell: OwnerProbeSell, holder: PinnedHolder, had: SellStart, had_later: SellStart) -> Plan:
-    """The same buy by a fresh wallet, so that the pool is as the check's own sell finds it; then the holder
-    sells in that wallet's place, and once more a day on, which tells who only has to wait. What he allowed
-    long ago is taken back first, as some tokens want it."""
+def _sell_plan(sell: OwnerProbeSell, holder: PinnedHolder, start: SellStart, start_later: SellStart) -> Plan:
+    """The same buy by a fresh wallet, so that the pool is as in the check's own sell; then the holder sells
+    in that wallet's place, and again a day later, which shows holders that only have to wait. The holder's
+    old allowance is cleared first, as some tokens require it."""
     place, setting = sell.place, sell.setting
     env = cast(sell.environment, f"holder {holder.address}")
-    own = trade_plan(place, setting, env, sell.probe, sell.amount_raw, sell.bought)
-    seller = replace(own.environment, buyer=holder.address)
+    probe_plan = trade_plan(place, setting, env, sell.probe, sell.amount_raw, sell.bought)
+    seller = replace(probe_plan.environment, buyer=holder.address)
 
-    def way_out(delay_s: int, held_raw: int) -> tuple[PlannedBlock, ...]:
+    def exit_blocks(delay_s: int, held_raw: int) -> tuple[PlannedBlock, ...]:
         probe = replace(_whole(sell.probe), delay_s=delay_s)
         return legs.exit_blocks(place, setting, seller, probe, held_raw, place, clear_first=True)
 
-    then, *rest = way_out(sell.probe.delay_s, had.held_raw)
-    left_s = setting.policy.day_s - sell.probe.delay_s
-    if left_s > 0:
-        rest += [_later(block) for block in way_out(left_s, had_later.held_raw)]
+    sell_block, *rest = exit_blocks(sell.probe.delay_s, start.held_raw)
+    until_day_s = setting.policy.day_s - sell.probe.delay_s
+    if until_day_s > 0:
+        rest += [_later(block) for block in exit_blocks(until_day_s, start_later.held_raw)]
     least_wei = gas_float(setting.policy, env)
     if holder.wei is None or holder.wei < 2 * least_wei:
-        then = replace(then, balances=(*then.balances, (holder.address, 2 * least_wei)))
-    return Plan(own.environment, (own.blocks[0], then, *rest))
+        sell_block = replace(sell_block, balances=(*sell_block.balances, (holder.address, 2 * least_wei)))
+    return Plan(probe_plan.environment, (probe_plan.blocks[0], sell_block, *rest))
 
 
 def _whole(probe: Probe) -> Probe:
@@ -157,11 +156,11 @@ def _later(block: PlannedBlock) -> PlannedBlock:
     return replace(block, steps=steps)
 
 
-def read(
-    one: PlannedSell, sell: OwnerProbeSell, results: Results | Missing
+def read_sell(
+    planned: PlannedSell, sell: OwnerProbeSell, results: Results | Missing
 ) -> tuple[CellOutcome, CellOutcome | None]:
-    """What a holder's sell came to, and where it did not go through, what it came to a day on."""
-    if one.plan is None:
+    """The outcome of a holder's sell and, if it is refused, the outcome a day later."""
+    if planned.plan is None:
         return NO_BALANCE, None
     if isinstance(results, Missing):
         return results, None
@@ -170,13 +169,15 @@ def read(
         if step is not None and not step.ok:
             fault = "node" if label == "fund" else "token"
             return Missing(fault, "the buy before a holder's sell was refused"), None  # type: ignore[arg-type]
-    now = {label: told for label, told in results.items() if not label.startswith(_LATER)}
-    then = {label.removeprefix(_LATER): told for label, told in results.items() if label.startswith(_LATER)}
-    first = _read(one, sell, now, one.had)
-    again = bool(then) and isinstance(first, RefusedCall)
-    return first, _read(one, sell, then, one.had_later) if again else None
+    first_results = {label: result for label, result in results.items() if not label.startswith(_LATER)}
+    later_results = {
+        label.removeprefix(_LATER): result for label, result in results.items() if label.startswith(_LATER)
+    }
+    first = _read_exit(planned, sell, first_results, planned.start)
+    was_refused = bool(later_results) and isinstance(first, RefusedCall)
+    return first, _read_exit(planned, sell, later_results, planned.start_later) if was_refused else None
 
 
-def _read(one: PlannedSell, sell: OwnerProbeSell, results: Results, had: SellStart) -> CellOutcome:
-    assert one.plan is not None
-    return outcomes.read_exit(results, sell.place, one.plan.environment, _whole(sell.probe), had)
+def _read_exit(planned: PlannedSell, sell: OwnerProbeSell, results: Results, start: SellStart) -> CellOutcome:
+    assert planned.plan is not None
+    return outcomes.read_exit(results, sell.place, planned.plan.environment, _whole(sell.probe), start)

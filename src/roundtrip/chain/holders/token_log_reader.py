@@ -1,8 +1,7 @@
-"""The logs of one token and of its venues, read and checked one after the other. It asks nobody.
+"""Reads and checks the logs of one token and of its venues, one after the other. It sends no requests.
 
-A busy token has half a million of them: so what comes again (addresses, blocks, transactions) is read once,
-and a transfer by hand. Trades are read by their venues' own files.
-"""
+A busy token has half a million of them, so what repeats (addresses, blocks, transactions) is decoded once,
+and a transfer by hand. Trades are decoded by the venues' own files."""
 
 from bisect import bisect
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,8 +26,8 @@ _WORD_CHARACTERS = 2 + 2 * abi.WORD
 
 
 class VenueSides(NamedTuple):
-    """What a venue of the token is, and which of its sides are which. ``token_is_low``: the token's address
-    is below the quote's; of a curve it means nothing."""
+    """The kind of a venue of the token, and its sides. ``token_is_low``: the token's address is below the
+    quote's; meaningless for a curve."""
 
     kind: VenueKind
     token_is_low: bool
@@ -36,22 +35,22 @@ class VenueSides(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sources:
-    """What is asked for. ``venues``: by the place of their fills: a curve's or v3 pool's address, a v4
-    pool's id, in lower case."""
+class LogSources:
+    """What is requested. ``venues``: by ``VenueFill.at``: a curve's or v3 pool's address, a v4 pool's id, in
+    lower case."""
 
     token: Address
     venues: Mapping[str, VenueSides]
     contracts: Contracts
 
 
-def is_contract(quoted: VenueSides) -> bool:
-    """Whether the venue sends its logs itself."""
-    return TRAITS[quoted.kind].is_contract
+def is_contract(sides: VenueSides) -> bool:
+    """Whether the venue emits its logs itself."""
+    return TRAITS[sides.kind].is_contract
 
 
 class RawLog(msgspec.Struct, rename="camel", gc=False):
-    """A log as a node gives it: what its texts hold is checked as it is read."""
+    """A log as a node returns it: its texts are checked when they are read."""
 
     address: str
     topics: tuple[str, ...]
@@ -69,15 +68,15 @@ _LOGS = msgspec.json.Decoder(list[RawLog])
 
 
 def decode_logs(answer: msgspec.Raw) -> list[RawLog]:
-    """Its hex in lower case. Raises NodeFault when it is no list of logs."""
+    """Decodes logs, with hex in lower case. Raises NodeFault if it is not a list of logs."""
     try:
-        found = _LOGS.decode(answer)
+        logs = _LOGS.decode(answer)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         raise NodeFault("it gave logs that cannot be read") from error
-    # Of some nodes addresses have letters of both cases, of others everything is in upper case.
-    seen = {raw.address for raw in found}
-    if found and not "".join((*seen, found[0].block_hash, *found[0].topics)).islower():
-        for raw in found:
+    # Some nodes return addresses in mixed case, others everything in upper case.
+    addresses = {raw.address for raw in logs}
+    if logs and not "".join((*addresses, logs[0].block_hash, *logs[0].topics)).islower():
+        for raw in logs:
             raw.address, raw.data, raw.block_hash = (
                 raw.address.lower(),
                 raw.data.lower(),
@@ -85,28 +84,28 @@ def decode_logs(answer: msgspec.Raw) -> list[RawLog]:
             )
             raw.transaction_hash = raw.transaction_hash.lower()
             raw.topics = tuple(topic.lower() for topic in raw.topics)
-    return found
+    return logs
 
 
 def merge_logs(lists: Sequence[list[RawLog]]) -> list[RawLog]:
-    """The logs of all lists in the order of the chain, where each list is. Raises NodeLied where one is not,
-    ValueError where that cannot be read."""
+    """The logs of all lists in the order of the chain, which every list must have. Raises NodeLied if one has
+    not, ValueError if that cannot be read."""
     if len(lists) == 1:
         return lists[0]
     logs: list[RawLog] = []
-    places: list[int] = []
-    for own in lists:
-        found = [(int(raw.block_number, 16) << 31) + int(raw.log_index, 16) for raw in own]
-        if not all(map(lt, found, found[1:])):
+    positions: list[int] = []
+    for log_list in lists:
+        positions_of_list = [(int(raw.block_number, 16) << 31) + int(raw.log_index, 16) for raw in log_list]
+        if not all(map(lt, positions_of_list, positions_of_list[1:])):
             raise NodeLied("the logs it gave are not in their order")
-        logs += own
-        places += found
-    return [logs[place] for place in sorted(range(len(logs)), key=places.__getitem__)]
+        logs += log_list
+        positions += positions_of_list
+    return [logs[index] for index in sorted(range(len(logs)), key=positions.__getitem__)]
 
 
 @dataclass(slots=True)
 class LogBlock:
-    """One that has some of the logs. ``at_s`` None: not told."""
+    """A block with logs. ``at_s`` None: not reported."""
 
     number: int
     hash: str
@@ -114,20 +113,20 @@ class LogBlock:
 
 
 class TokenLogReader:
-    """Takes the logs of a range in their order, hex in lower case. ``txs``: at 0 seconds where the time of
-    their block is not told; some may have neither moves nor fills."""
+    """Takes the logs of a range in their order, hex in lower case. ``txs``: at 0 seconds if the time of the
+    block is not reported; some may have neither moves nor fills."""
 
-    def __init__(self, sources: Sources, first: int, last: int) -> None:
+    def __init__(self, sources: LogSources, first: int, last: int) -> None:
         self._sources, self._first, self._last = sources, first, last
         self._manager = sources.contracts.v4_pool_manager
         self._emitters = {
             sources.token,
-            *(at for at, quoted in sources.venues.items() if is_contract(quoted)),
+            *(at for at, sides in sources.venues.items() if is_contract(sides)),
         }
         self._read = {
             (at, topic): read
-            for at, quoted in sources.venues.items()
-            for topic, read in SWAPS[quoted.kind].items()
+            for at, sides in sources.venues.items()
+            for topic, read in SWAPS[sides.kind].items()
         }
         self._topics = {TRANSFER_TOPIC, *(topic for _, topic in self._read)}
         self.blocks: list[LogBlock] = []
@@ -136,30 +135,30 @@ class TokenLogReader:
         self._wallets: dict[str, Address] = {}
         self._words: list[str] = []
         """To be checked."""
-        self._before = RawLog("", (), "", "", "", "", "", "")
+        self._previous = RawLog("", (), "", "", "", "", "", "")
         self._log_index = self._tx_index = -1
 
     def take(self, logs: Iterable[RawLog]) -> None:
-        """Some more. Raises NodeLied where they contradict what was asked for, or each other, and ValueError
-        where they cannot be read."""
-        token, wallets, words, before = self._sources.token, self._wallets, self._words, self._before
+        """Takes more logs. Raises NodeLied if they contradict the request, or each other, ValueError if they
+        cannot be read."""
+        token, wallets, words, previous = self._sources.token, self._wallets, self._words, self._previous
         for raw in logs:
-            if raw.block_number != before.block_number:
+            if raw.block_number != previous.block_number:
                 self._begin_block(raw)
                 self._begin_transaction(raw)
             else:
-                if raw.block_hash != before.block_hash or raw.block_timestamp != before.block_timestamp:
-                    self._go_on_in_block(raw)
-                if raw.transaction_hash != before.transaction_hash:
+                if raw.block_hash != previous.block_hash or raw.block_timestamp != previous.block_timestamp:
+                    self._continue_block(raw)
+                if raw.transaction_hash != previous.transaction_hash:
                     self._begin_transaction(raw)
-                elif raw.transaction_index != before.transaction_index:
+                elif raw.transaction_index != previous.transaction_index:
                     raise NodeLied(f"it gave a transaction of block {self._number()} two places")
-            place = int(raw.log_index, 16)
-            if not self._log_index < place <= _MOST_LOG_INDEX:
+            log_index = int(raw.log_index, 16)
+            if not self._log_index < log_index <= _MOST_LOG_INDEX:
                 raise NodeLied(f"the logs it gave of block {self._number()} are not in their order")
             if raw.removed:
                 raise NodeLied(f"it gave a removed log of block {self._number()}")
-            self._log_index, before = place, raw
+            self._log_index, previous = log_index, raw
             topics, data = raw.topics, raw.data
             if raw.address != token or not topics or topics[0] != TRANSFER_TOPIC:
                 self._take_other(raw)
@@ -177,33 +176,33 @@ class TokenLogReader:
             else:
                 self.txs[-1].moves.append(Move(sender, recipient, int(data, 16)))  # type: ignore[attr-defined]
                 self.transfers += 1
-        self._before = before
+        self._previous = previous
         _check_words(words)
         words.clear()
 
-    # --- where it is ---
+    # --- position ---
 
     def _number(self) -> int:
         return self.blocks[-1].number
 
     def _begin_block(self, raw: RawLog) -> None:
-        number, block_hash, told = int(raw.block_number, 16), raw.block_hash, raw.block_timestamp
+        number, block_hash, timestamp = int(raw.block_number, 16), raw.block_hash, raw.block_timestamp
         if not self._first <= number <= self._last:
             raise NodeLied("it gave a log of a block that was not asked for")
         if self.blocks:
-            before = self.blocks[-1]
-            if number <= before.number:
+            previous = self.blocks[-1]
+            if number <= previous.number:
                 raise NodeLied("the logs it gave are not in the order of their blocks")
-            if block_hash == before.hash:
-                raise NodeLied(f"its block {before.number} has another number, too")
+            if block_hash == previous.hash:
+                raise NodeLied(f"its block {previous.number} has another number, too")
         self._words.append(block_hash)
-        self.blocks.append(LogBlock(number, block_hash, None if told is None else int(told, 16)))
+        self.blocks.append(LogBlock(number, block_hash, None if timestamp is None else int(timestamp, 16)))
         self._log_index = self._tx_index = -1
 
-    def _go_on_in_block(self, raw: RawLog) -> None:
-        """Of two answers, which may be two nodes', one may tell no time."""
-        block, told = self.blocks[-1], raw.block_timestamp
-        at_s = None if told is None else int(told, 16)
+    def _continue_block(self, raw: RawLog) -> None:
+        """Of two answers, possibly from two nodes, one may lack the time."""
+        block, timestamp = self.blocks[-1], raw.block_timestamp
+        at_s = None if timestamp is None else int(timestamp, 16)
         if raw.block_hash != block.hash or not (None in (at_s, block.at_s) or at_s == block.at_s):
             raise NodeLied(f"it gave logs of two blocks {block.number}")
         if at_s is not None:
@@ -219,104 +218,104 @@ class TokenLogReader:
         self._words.append(tx_hash)
         self.txs.append(TokenTx(tx_hash, block.number, block.at_s or 0, [], []))  # type: ignore[arg-type]
 
-    # --- what it says ---
+    # --- contents ---
 
     def _wallet(self, topic: str) -> Address | None:
-        """The address in a topic that was not met before; None: it holds more."""
+        """The address in a topic that was not seen before; None: it is not an address."""
         self._words.append(topic)
-        found = abi.address_in(topic)
-        if found is not None:
-            self._wallets[topic] = found
-        return found
+        address = abi.address_in(topic)
+        if address is not None:
+            self._wallets[topic] = address
+        return address
 
     def _take_other(self, raw: RawLog) -> None:
-        """A log of a venue, or of nobody. A token may say whatever a pool says: that was asked for, too, and
-        means nothing."""
+        """A log of a venue, or an irrelevant one. A token may emit any event of a pool: it matches the filter
+        and is ignored."""
         address, topic = raw.address, raw.topics[0] if raw.topics else ""
         if address == self._manager and topic == amm_v4.SWAP and len(raw.topics) > 1:
             at, read = raw.topics[1], self._read.get((raw.topics[1], topic))
         else:
             at, read = address, self._read.get((address, topic))
         if read is not None:
-            self._fill(raw, at, read)
+            self._take_fill(raw, at, read)
         elif address not in self._emitters or topic not in self._topics:
             raise NodeLied(f"it gave a log of block {self._number()} that was not asked for")
 
-    def _fill(self, raw: RawLog, at: str, read: SwapReader) -> None:
+    def _take_fill(self, raw: RawLog, at: str, read: SwapReader) -> None:
         self._words += raw.topics
         event = read(Log(raw.address, raw.topics, _bytes(raw.data)))  # type: ignore[arg-type]
         if event is None:
             self.unreadable += 1
             return
-        quoted = self._sources.venues[at]
+        sides = self._sources.venues[at]
         if isinstance(event, CurveTraded):
-            fill = VenueFill(at, event.buys, event.token_raw, quoted.quote, event.quote_raw)
+            fill = VenueFill(at, event.buys, event.token_raw, sides.quote, event.quote_raw)
         else:
-            token, money = event.amount0, event.amount1
-            if not quoted.token_is_low:
-                token, money = money, token
-            # The launchpad's hook converts its own fees: nobody's trade.
-            if token * money > 0 or event.sender == self._sources.contracts.launchpad_hook:
+            token_amount, quote_amount = event.amount0, event.amount1
+            if not sides.token_is_low:
+                token_amount, quote_amount = quote_amount, token_amount
+            # The launchpad's hook converts its own fees; that is not a wallet's trade.
+            if token_amount * quote_amount > 0 or event.sender == self._sources.contracts.launchpad_hook:
                 return
-            fill = VenueFill(at, token < 0, abs(token), quoted.quote, abs(money))
+            fill = VenueFill(at, token_amount < 0, abs(token_amount), sides.quote, abs(quote_amount))
         if fill.token_raw:
             self.txs[-1].fills.append(fill)  # type: ignore[attr-defined]
 
 
 def _check_words(words: Sequence[str]) -> None:
-    """That each is ``0x`` and 64 hex digits in lower case, all at once: one by one it takes
-    longer than all else that is done with a log. Raises ValueError."""
+    """Checks that each is ``0x`` and 64 hex digits in lower case, all at once: one by one it takes longer
+    than everything else done with a log. Raises ValueError."""
     if not words:
         return
-    written, count = "".join(words), len(words)
+    joined, count = "".join(words), len(words)
     if set(map(len, words)) != {_WORD_CHARACTERS}:
         raise ValueError("a word is 0x and 64 hex digits")
-    if written[::_WORD_CHARACTERS] != "0" * count or written[1::_WORD_CHARACTERS] != "x" * count:
+    if joined[::_WORD_CHARACTERS] != "0" * count or joined[1::_WORD_CHARACTERS] != "x" * count:
         raise ValueError("a word begins with 0x")
-    # What else has an x in it is shorter by then; bytes.fromhex passes over spaces.
-    if not written.islower() or len(bytes.fromhex(written.replace("0x", ""))) != 32 * count:
+    # Any other x shortens the result; bytes.fromhex skips spaces.
+    if not joined.islower() or len(bytes.fromhex(joined.replace("0x", ""))) != 32 * count:
         raise ValueError("a word is 0x and 64 hex digits")
 
 
-def times_of(blocks: Sequence[LogBlock], begun: BlockRef, over: BlockRef) -> dict[int, int] | None:
-    """When each block was made, those not told read off the line between the times around them; None: all
-    were told. ``begun``, ``over``: headers of the range's first and last block. Raises NodeLied where times
-    fall, or blocks are not those of the headers."""
+def block_times(blocks: Sequence[LogBlock], first_ref: BlockRef, last_ref: BlockRef) -> dict[int, int] | None:
+    """When each block was made, with missing times interpolated between known ones; None: all times were
+    reported. ``first_ref``, ``last_ref``: headers of the range's first and last block. Raises NodeLied if
+    times fall, or blocks contradict the headers."""
     for block in (*blocks[:1], *blocks[-1:]):
-        for header in (begun, over):
+        for header in (first_ref, last_ref):
             if block.number != header.number:
                 continue
             if block.hash != header.hash:
                 raise NodeLied(f"it gave a log of another block {block.number}")
             if block.at_s not in (None, header.timestamp_s):
                 raise NodeLied(f"it gave block {block.number} two times")
-    told = [block.at_s for block in blocks if block.at_s is not None]
-    times = [begun.timestamp_s, *told, over.timestamp_s]
+    known_times = [block.at_s for block in blocks if block.at_s is not None]
+    times = [first_ref.timestamp_s, *known_times, last_ref.timestamp_s]
     if any(map(gt, times, times[1:])):
         raise NodeLied("times of its blocks fall")
-    return None if len(told) == len(blocks) else _between(blocks, begun, over)
+    return None if len(known_times) == len(blocks) else _interpolate(blocks, first_ref, last_ref)
 
 
-def _between(blocks: Sequence[LogBlock], begun: BlockRef, over: BlockRef) -> dict[int, int]:
+def _interpolate(blocks: Sequence[LogBlock], first_ref: BlockRef, last_ref: BlockRef) -> dict[int, int]:
     known = {block.number: block.at_s for block in blocks if block.at_s is not None}
-    known |= {begun.number: begun.timestamp_s, over.number: over.timestamp_s}
+    known |= {first_ref.number: first_ref.timestamp_s, last_ref.number: last_ref.timestamp_s}
     numbers = sorted(known)
     times: dict[int, int] = {}
     for block in blocks:
-        place = bisect(numbers, block.number)
-        low = numbers[place - 1]
-        high = numbers[min(place, len(numbers) - 1)]
-        passed = block.number - low
+        index = bisect(numbers, block.number)
+        low = numbers[index - 1]
+        high = numbers[min(index, len(numbers) - 1)]
+        blocks_after_low = block.number - low
         times[block.number] = known[low] + (
-            (known[high] - known[low]) * passed // (high - low) if passed else 0
+            (known[high] - known[low]) * blocks_after_low // (high - low) if blocks_after_low else 0
         )
     return times
 
 
 def _bytes(text: str) -> bytes:
-    """Raises ValueError when it is no ``0x`` hex."""
+    """Raises ValueError if the text is not ``0x`` hex."""
     data = bytes.fromhex(text[2:])
-    # bytes.fromhex passes over spaces.
+    # bytes.fromhex skips spaces.
     if len(text) != 2 + 2 * len(data) or not text.startswith("0x"):
         raise ValueError("not 0x and hex digits")
     return data

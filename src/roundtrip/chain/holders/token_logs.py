@@ -1,15 +1,13 @@
-"""Every transfer of one token, and the trades on its venues, read in wide ranges and without their blocks.
+"""Reads every transfer of one token, and the trades at its venues, in wide ranges and without their blocks.
 
-A node is not believed as far as its answer can be held against itself, as in ``past_logs``: every log is of a
-contract and a kind that were asked for, of a block in the range, and none is removed; blocks rise, and so do
-a block's logs and their transactions; a block has one hash and one time, and times do not fall. The range's
-first and last block are asked for in the same batch: a node that has not got so far, or stands on another
-fork there, gives no empty range.
+The node's answer is checked against itself, as in ``past_logs``: every log is of a contract and a kind that
+were requested, of a block in the range, and none is removed; blocks ascend, and so do a block's logs and
+their transactions; a block has one hash and one time, and times do not fall. The range's first and last block
+are requested in the same batch: a node that has not reached the range, or is on another fork there, does not
+pass for one with an empty range.
 
-What cannot be seen this way are logs left out or made up, as there. What wallets hold is asked of the token
-itself, and where that says something else the answer says so.
-
-"""
+As there, omitted or invented logs cannot be detected. Wallets' balances are read from the token itself, and
+the answer reports where they differ."""
 
 import asyncio
 import contextlib
@@ -34,102 +32,99 @@ from roundtrip.venues import SWAPS, amm_v4
 from roundtrip.venues.erc20 import TRANSFER_TOPIC
 
 from .token_log_reader import (
-    Sources,
+    LogSources,
     TokenLogReader,
     VenueSides,
+    block_times,
     decode_logs,
     is_contract,
     merge_logs,
-    times_of,
 )
 
 __all__ = [
     "HistoryPruned",
-    "Sources",
+    "LogSources",
     "TokenSpan",
     "VenueSides",
-    "gives_logs",
+    "find_oldest_logs",
+    "has_logs",
     "new_width",
-    "oldest_logs",
     "read_tokens",
     "token_spans",
 ]
 
 FIRST_BLOCKS, MOST_BLOCKS = 256, 2_000_000
-"""Logs of a few contracts are found by a node's own index: a range's width costs it little. One that gives
-fewer says so, and is asked for half. Of a busy token's first minutes more than so many blocks would be a
-hundred megabytes, which the node makes for nothing."""
+"""Logs of a few contracts are found by the node's own index: a wide range costs it little. A node that serves
+less says so, and is asked for half. In a busy token's first minutes a wider first range would return a
+hundred megabytes in vain."""
 IDS_A_CALL = 50
 """Ids of v4 pools in one filter."""
 _PROBES = 16
 _LOGS_IN_A_ROW = 1_000
-"""So many are read before others have their turn."""
+"""How many logs are read before other tasks run."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenSpan:
-    """What a range holds, in order. ``last``: its last block, whether or not that has any logs;
-    ``parent_hash``: of the block before ``first``. ``unreadable``: logs that are not what their topic says,
-    as the transfers of an ERC-721: nothing of them is in ``txs``. ``times_told`` False: the node does not
-    tell with a log when its block was made; then times are estimates, as ``read_tokens`` says. ``logs``: how
-    many the node gave."""
+    """The contents of a range, in order. ``last``: its last block, whether or not that has any logs;
+    ``parent_hash``: of the block before ``first``. ``unreadable``: logs that do not match their topic, such
+    as the transfers of an ERC-721; they are not in ``txs``. ``has_block_times`` False: the node does not
+    report block times with logs; times are then estimates, see ``read_tokens``. ``logs``: how many the node
+    returned."""
 
     first: int
     last: BlockRef
     txs: tuple[TokenTx, ...]
     transfers: int
     unreadable: int
-    times_told: bool
+    has_block_times: bool
     parent_hash: str
     logs: int
 
-    def count_logs(self) -> int:
-        """How many the node gave."""
-        return self.logs
-
 
 def new_width() -> Width:
-    """How many blocks are asked for at once."""
+    """The number of blocks requested at once."""
     return Width(FIRST_BLOCKS, MOST_BLOCKS)
 
 
-async def read_tokens(node: RpcNode, sources: Sources, first: int, last: int) -> TokenSpan:
-    """Blocks ``first`` to ``last``, both included. One trip, in which nothing is taken off the day's budget.
+async def read_tokens(node: RpcNode, sources: LogSources, first: int, last: int) -> TokenSpan:
+    """Reads blocks ``first`` to ``last``, both included, in one trip that does not count towards the day's
+    budget.
 
-    A block's time is told with its logs. Where a node does not tell it, it is an estimate: read off the line
-    between the range's first and last block, in whole seconds and never falling. The true one is between
-    theirs, too. A header for each of half a million blocks would cost more than everything else.
+    Block times come with the logs. If the node does not report them, they are estimates: interpolated between
+    the range's first and last block, in whole seconds and never falling. The true time is in that interval,
+    too. A header for each of half a million blocks would cost more than everything else.
 
-    Raises HistoryPruned where the node has let logs that old go, and else as ``spans.read_span``."""
+    Raises HistoryPruned if the node has pruned logs that old, and else as ``spans.read_span``."""
     *answers, start, end = await ask(node, _calls(sources, first, last))
-    given: list[msgspec.Raw] = []
+    log_answers: list[msgspec.Raw] = []
     for answer in answers:
         if isinstance(answer, RpcError):
             raise await _explain_refusal(node, sources, answer, first, last)
-        given.append(answer)
-    (begun, parent_hash), (over, _) = _header(start, first), _header(end, last)
-    lists = [decode_logs(answer) for answer in given]
+        log_answers.append(answer)
+    (first_ref, parent_hash), (last_ref, _) = _header(start, first), _header(end, last)
+    lists = [decode_logs(answer) for answer in log_answers]
     reader = TokenLogReader(sources, first, last)
     try:
         logs = merge_logs(lists)
         for start_at in range(0, len(logs), _LOGS_IN_A_ROW):
             await asyncio.sleep(0)
             reader.take(logs[start_at : start_at + _LOGS_IN_A_ROW])
-        times = times_of(reader.blocks, begun, over)
+        times = block_times(reader.blocks, first_ref, last_ref)
     except ValueError as error:
         raise NodeFault("it gave logs that cannot be read") from error
     txs = [tx for tx in reader.txs if tx.moves or tx.fills]
     if times is not None:
         txs = [tx._replace(at_s=times[tx.block_number]) for tx in txs]
     count = reader.transfers, reader.unreadable
-    return TokenSpan(first, over, tuple(txs), *count, times is None, parent_hash, len(logs))
+    return TokenSpan(first, last_ref, tuple(txs), *count, times is None, parent_hash, len(logs))
 
 
-async def _read(node: RpcNode, sources: Sources, first: int, last: int) -> TokenSpan:
+async def _read(node: RpcNode, sources: LogSources, first: int, last: int) -> TokenSpan:
     try:
         return await read_tokens(node, sources, first, last)
     except NodeAnswerTooLarge as fault:
-        # A token can say as much in a block as it likes to.
+        # The number of a token's logs in a block is not bounded.
         if first < last:
             raise
         raise BlockTooLarge(f"its block {first} has more of the token than is read") from fault
@@ -137,100 +132,109 @@ async def _read(node: RpcNode, sources: Sources, first: int, last: int) -> Token
 
 async def token_spans(
     node: RpcNode,
-    sources: Sources,
+    sources: LogSources,
     first: int,
     last: BlockRef,
     width: Width,
     in_flight: int = 4,
     parent_hash: str | None = None,
 ) -> AsyncGenerator[TokenSpan]:
-    """Blocks ``first`` to ``last`` in ranges that follow each other, as ``ranges`` asks for them, and raising
-    what it does. ``parent_hash``: of the block before ``first``, where it is known. Raises HistoryPruned,
-    and Forked where a range does not follow the one before, or ``last`` is another block by now. Close it
-    (``contextlib.aclosing``): then nothing is left under way."""
-    before = parent_hash
-    reading = partial(_read, node, sources)
-    stream = ranges(reading, TokenSpan.count_logs, first, last.number, width, in_flight)
+    """Reads blocks ``first`` to ``last`` in consecutive ranges, as ``ranges`` requests them. ``parent_hash``:
+    of the block before ``first``, where it is known. Raises as ``ranges``, HistoryPruned, and ForkSeen if a
+    range does not follow the one before, or ``last`` has been replaced. Close it with
+    ``contextlib.aclosing``, which cancels open requests."""
+    previous_hash = parent_hash
+    read = partial(_read, node, sources)
+    stream = ranges(read, lambda span: span.logs, first, last.number, width, in_flight)
     async with contextlib.aclosing(stream):
         async for span in stream:
-            if before is not None and span.parent_hash != before:
+            if previous_hash is not None and span.parent_hash != previous_hash:
                 raise ForkSeen(span.first)
             if span.last.number == last.number and span.last.hash != last.hash:
                 raise ForkSeen(last.number)
-            before = span.last.hash
+            previous_hash = span.last.hash
             yield span
 
 
-async def oldest_logs(node: RpcNode, sources: Sources, low: int, high: int) -> int | None:
-    """The first block of ``low`` to ``high`` from which on logs are given; None: not even those of ``high``,
-    or it could not be found out. Sixteen blocks a trip. Raises ServiceFull."""
-    # What is below was not given, what is at ``given`` was.
-    below, given = low - 1, high + 1
+async def find_oldest_logs(node: RpcNode, sources: LogSources, low: int, high: int) -> int | None:
+    """The first block of ``low`` to ``high`` from which on the node has logs; None: not even those of
+    ``high``, or it could not be found out. Sixteen blocks per trip. Raises ServiceFull."""
+    last_missing, first_available = low - 1, high + 1
     numbers = sorted({low, high, *between(low, high, _PROBES - 2)})
     while numbers:
         try:
             answers = await ask(node, [_probe(sources, number) for number in numbers])
         except NodeFault:
             return None
-        found = [_is_given(answer) for answer in answers]
-        if None in found or any(one and not after for one, after in pairwise(found)):
+        available = [_are_logs_available(answer) for answer in answers]
+        if None in available or any(before and not after for before, after in pairwise(available)):
             return None
-        below = max([below, *(number for number, one in zip(numbers, found, strict=True) if not one)])
-        given = min([given, *(number for number, one in zip(numbers, found, strict=True) if one)])
-        if given > high:
+        last_missing = max(
+            [
+                last_missing,
+                *(number for number, is_there in zip(numbers, available, strict=True) if not is_there),
+            ]
+        )
+        first_available = min(
+            [
+                first_available,
+                *(number for number, is_there in zip(numbers, available, strict=True) if is_there),
+            ]
+        )
+        if first_available > high:
             return None
-        numbers = between(below, given, _PROBES)
-    return given
+        numbers = between(last_missing, first_available, _PROBES)
+    return first_available
 
 
-async def gives_logs(node: RpcNode, sources: Sources, number: int) -> bool:
-    """Whether the node gives the token's logs of that block. Raises NodeFault, ServiceFull."""
+async def has_logs(node: RpcNode, sources: LogSources, number: int) -> bool:
+    """Whether the node has the token's logs of that block. Raises NodeFault, ServiceFull."""
     (answer,) = await ask(node, [_probe(sources, number)])
-    return _is_given(answer) is True
+    return _are_logs_available(answer) is True
 
 
 # --- asking ----------------------------------------------------------------------------------------
 
 
-def _calls(sources: Sources, first: int, last: int) -> list[RpcCall]:
-    """Lists of logs, and behind them the two headers."""
-    kinds = {quoted.kind for quoted in sources.venues.values()}
+def _calls(sources: LogSources, first: int, last: int) -> list[RpcCall]:
+    """One request per list of logs, then the two headers."""
+    kinds = {sides.kind for sides in sources.venues.values()}
     topics = [TRANSFER_TOPIC]
     for kind, traits in TRAITS.items():
         topics += SWAPS[kind] if traits.is_contract and kind in kinds else ()
-    own = sorted(at for at, quoted in sources.venues.items() if is_contract(quoted))
-    ids = sorted(at for at, quoted in sources.venues.items() if not is_contract(quoted))
+    contracts = sorted(at for at, sides in sources.venues.items() if is_contract(sides))
+    ids = sorted(at for at, sides in sources.venues.items() if not is_contract(sides))
     block = {"fromBlock": hex(first), "toBlock": hex(last)}
-    calls = [RpcCall("eth_getLogs", [{**block, "address": [sources.token, *own], "topics": [topics]}])]
+    calls = [RpcCall("eth_getLogs", [{**block, "address": [sources.token, *contracts], "topics": [topics]}])]
     for start in range(0, len(ids), IDS_A_CALL):
-        some = [[amm_v4.SWAP], ids[start : start + IDS_A_CALL]]
-        asked = {**block, "address": [sources.contracts.v4_pool_manager], "topics": some}
-        calls.append(RpcCall("eth_getLogs", [asked]))
+        topics_of_ids = [[amm_v4.SWAP], ids[start : start + IDS_A_CALL]]
+        filter_ = {**block, "address": [sources.contracts.v4_pool_manager], "topics": topics_of_ids}
+        calls.append(RpcCall("eth_getLogs", [filter_]))
     return calls + [RpcCall("eth_getBlockByNumber", [hex(number), False]) for number in (first, last)]
 
 
-def _probe(sources: Sources, number: int) -> RpcCall:
+def _probe(sources: LogSources, number: int) -> RpcCall:
     at = hex(number)
-    asked = {"fromBlock": at, "toBlock": at, "address": [sources.token], "topics": [[TRANSFER_TOPIC]]}
-    return RpcCall("eth_getLogs", [asked])
+    filter_ = {"fromBlock": at, "toBlock": at, "address": [sources.token], "topics": [[TRANSFER_TOPIC]]}
+    return RpcCall("eth_getLogs", [filter_])
 
 
 async def _explain_refusal(
-    node: RpcNode, sources: Sources, error: RpcError, first: int, last: int
+    node: RpcNode, sources: LogSources, error: RpcError, first: int, last: int
 ) -> NodeFault:
-    """What it means that no logs of these blocks are given. Providers also speak of archives where a range
-    is too wide for them: so the first block is asked for alone before the logs are taken to be gone."""
+    """The meaning of a refusal to return logs. Providers also mention archives if a range is too wide for
+    them, so the first block is requested alone before the logs are taken to be pruned."""
     if concern(error) != "pruned":
         return no_logs(error, last - first + 1)
     if last > first:
         (answer,) = await ask(node, [_probe(sources, first)])
-        if _is_given(answer) is not False:
+        if _are_logs_available(answer) is not False:
             return SpanRefused(f"it gives no logs of {last - first + 1} blocks")
     return HistoryPruned(f"it has let the logs of block {first} go")
 
 
-def _is_given(answer: msgspec.Raw | RpcError) -> bool | None:
-    """Whether logs of the block are given, False: they are gone; None: it does not say."""
+def _are_logs_available(answer: msgspec.Raw | RpcError) -> bool | None:
+    """Whether the node has the logs of the block, False: they are pruned; None: it does not say."""
     if isinstance(answer, RpcError):
         return False if concern(answer) == "pruned" else None
     try:
@@ -243,7 +247,7 @@ def _is_given(answer: msgspec.Raw | RpcError) -> bool | None:
 def _header(answer: msgspec.Raw | RpcError, number: int) -> tuple[BlockRef, str]:
     if isinstance(answer, RpcError) and concern(answer) == "pruned":
         raise HistoryPruned(f"it has let its block {number} go")
-    found = read_ref(answer, number)
-    if found is None:
+    ref = read_ref(answer, number)
+    if ref is None:
         raise NodeFault(f"it has no block {number}")
-    return found
+    return ref

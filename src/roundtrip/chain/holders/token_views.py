@@ -1,4 +1,4 @@
-"""What a token says of itself, for the index: plain reads in one trip."""
+"""Reads a token's metadata for the index, in one trip."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,8 +18,8 @@ _VIEWS = (erc20.SYMBOL, erc20.NAME, erc20.DECIMALS, erc20.TOTAL_SUPPLY)
 
 @dataclass(frozen=True, slots=True)
 class TokenViews:
-    """As the token told it; None where it told nothing that can be read. Texts are a stranger's and not
-    cleaned: cut at ``MOST_CHARACTERS`` and without NUL, which the database cannot hold."""
+    """The metadata that the token reports; None where it cannot be read. Texts are written by strangers and
+    not cleaned: cut at ``MOST_CHARACTERS`` and without NUL, which the database cannot store."""
 
     symbol: str | None
     name: str | None
@@ -28,27 +28,29 @@ class TokenViews:
 
 
 def view_calls(token: Address, pinned: BlockRef, gas_limit: int) -> list[RpcCall]:
-    """The reads, at the pinned block; none may use more than ``gas_limit``."""
+    """The reads, at the pinned block; no call may use more than ``gas_limit``."""
     return [
-        RpcCall("eth_call", [{"to": token, "data": head, "gas": hex(gas_limit)}, {"blockHash": pinned.hash}])
-        for head in _VIEWS
+        RpcCall(
+            "eth_call", [{"to": token, "data": selector, "gas": hex(gas_limit)}, {"blockHash": pinned.hash}]
+        )
+        for selector in _VIEWS
     ]
 
 
 def read_views(answers: Sequence[msgspec.Raw | RpcError]) -> TokenViews:
-    """What ``view_calls`` was answered. Raises NodeFault when the node, not the token, left one open."""
+    """Reads the answers to ``view_calls``. Raises NodeFault if the node, not the token, failed to answer."""
     symbol, name, decimals, supply = map(bytes_or_empty, answers)
-    places = abi.uint_at(decimals, 0)
+    decimals_word = abi.uint_at(decimals, 0)
     return TokenViews(
         symbol=_text(symbol),
         name=_text(name),
-        decimals=places if places is not None and places < 256 else None,
+        decimals=decimals_word if decimals_word is not None and decimals_word < 256 else None,
         supply_raw=abi.uint_at(supply, 0),
     )
 
 
 def bytes_or_empty(answer: msgspec.Raw | RpcError) -> bytes:
-    """Empty where the call failed on any node."""
+    """The result; empty if the call itself failed. Raises NodeFault if the node failed to answer."""
     if not isinstance(answer, RpcError):
         return hex_bytes(answer)
     if concern(answer) != "call":
@@ -57,5 +59,5 @@ def bytes_or_empty(answer: msgspec.Raw | RpcError) -> bytes:
 
 
 def _text(data: bytes) -> str | None:
-    found = text_in(data)
-    return None if found is None else found.replace("\0", "")[:MOST_CHARACTERS]
+    text = text_in(data)
+    return None if text is None else text.replace("\0", "")[:MOST_CHARACTERS]

@@ -1,4 +1,4 @@
-"""Whether some of a token's venues had any trade in a range of blocks."""
+"""Counts the trades at some of a token's venues in a range of blocks."""
 
 import contextlib
 from collections.abc import AsyncGenerator, Sequence
@@ -14,37 +14,37 @@ from roundtrip.chain.rpc.errors import concern
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.venues import amm_v3, amm_v4, launchpad_curve
 
-from .token_log_reader import Sources, is_contract
+from .token_log_reader import LogSources, is_contract
 from .token_logs import IDS_A_CALL
 
-_OWN_TRADES = [amm_v3.SWAP, launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SELL]
+_CONTRACT_TRADES = [amm_v3.SWAP, launchpad_curve.CURVE_BUY, launchpad_curve.CURVE_SELL]
 _LOGS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class CountedTrades(NamedTuple):
-    """How many there were in a range, and the last block of that."""
+    """The number of trades in a range, and the range's last block."""
 
     last: int
     trades: int
 
 
 async def venue_trades(
-    node: RpcNode, sources: Sources, venues: Sequence[str], first: int, last: int, width: Width
+    node: RpcNode, sources: LogSources, venues: Sequence[str], first: int, last: int, width: Width
 ) -> AsyncGenerator[CountedTrades]:
-    """Blocks ``first`` to ``last`` in ranges that follow each other, as ``ranges`` asks for them, and raising
-    what it does; HistoryPruned, BlockTooLarge, too. Close it (``contextlib.aclosing``)."""
+    """Reads the blocks ``first`` to ``last`` in consecutive ranges, as ``ranges`` requests them. Raises as
+    ``ranges``, and HistoryPruned, BlockTooLarge. Close it with ``contextlib.aclosing``."""
 
     async def read(low: int, high: int) -> CountedTrades:
         return await _read(node, sources, venues, low, high)
 
-    stream = ranges(read, lambda one: one.trades, first, last, width)
+    stream = ranges(read, lambda counted: counted.trades, first, last, width)
     async with contextlib.aclosing(stream):
-        async for one in stream:
-            yield one
+        async for counted in stream:
+            yield counted
 
 
 async def _read(
-    node: RpcNode, sources: Sources, venues: Sequence[str], first: int, last: int
+    node: RpcNode, sources: LogSources, venues: Sequence[str], first: int, last: int
 ) -> CountedTrades:
     try:
         *answers, end = await ask(node, _calls(sources, venues, first, last))
@@ -62,23 +62,23 @@ async def _read(
             count += len(_LOGS.decode(answer))
         except (msgspec.DecodeError, ValueError, RecursionError) as error:
             raise NodeFault("it gave logs that cannot be read") from error
-    # One that has not got so far gives nothing of what it does not have.
+    # A node that has not reached the block returns an empty list.
     if read_ref(end, last) is None:
         raise NodeFault(f"it has no block {last}")
     return CountedTrades(last, count)
 
 
-def _calls(sources: Sources, venues: Sequence[str], first: int, last: int) -> list[RpcCall]:
-    """Lists of logs, and behind them the last header."""
+def _calls(sources: LogSources, venues: Sequence[str], first: int, last: int) -> list[RpcCall]:
+    """One request per list of logs, then one for the last header."""
     block = {"fromBlock": hex(first), "toBlock": hex(last)}
-    own = [at for at in venues if is_contract(sources.venues[at])]
-    ids = [at for at in venues if at not in own]
-    asked: list[dict[str, object]] = []
-    if own:
-        asked.append({**block, "address": own, "topics": [_OWN_TRADES]})
+    contracts = [at for at in venues if is_contract(sources.venues[at])]
+    ids = [at for at in venues if at not in contracts]
+    filters: list[dict[str, object]] = []
+    if contracts:
+        filters.append({**block, "address": contracts, "topics": [_CONTRACT_TRADES]})
     manager = sources.contracts.v4_pool_manager
     for start in range(0, len(ids), IDS_A_CALL):
-        some = ids[start : start + IDS_A_CALL]
-        asked.append({**block, "address": [manager], "topics": [[amm_v4.SWAP], some]})
-    calls = [RpcCall("eth_getLogs", [one]) for one in asked]
+        chunk = ids[start : start + IDS_A_CALL]
+        filters.append({**block, "address": [manager], "topics": [[amm_v4.SWAP], chunk]})
+    calls = [RpcCall("eth_getLogs", [filter_]) for filter_ in filters]
     return [*calls, RpcCall("eth_getBlockByNumber", [hex(last), False])]

@@ -1,24 +1,20 @@
-"""What wallets hold, and whether they are wallets at all: plain reads in one trip."""
+"""Reads what wallets hold, and whether they are wallets, in one trip."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-import msgspec
-
-from roundtrip.chain.rpc.client import RpcCall, RpcError, hex_bytes, quantity
+from roundtrip.chain.rpc.client import Answer, RpcCall, hex_bytes, quantity
 from roundtrip.chain.simulate.block_dependence import DELEGATED
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.venues import abi, erc20
 from roundtrip.venues.base import Contracts
 
-Answer = msgspec.Raw | RpcError
-
 
 @dataclass(frozen=True, slots=True)
 class WalletToken:
-    """One token: what the wallet holds of it, in base units, and what the token says of itself where that was
-    asked; None where it could not be read."""
+    """The wallet's balance of one token, in base units, and the token's decimals and supply where these were
+    requested; None where it could not be read."""
 
     amount_raw: int | None = None
     decimals: int | None = None
@@ -49,13 +45,16 @@ def view_calls(
     pinned: BlockRef,
     gas_limit: int,
 ) -> list[RpcCall]:
-    """The reads, at the pinned block; no call may use more than ``gas_limit``. ``unread``: those of the
-    tokens that are asked for decimals and supply, too."""
+    """The reads, at the pinned block; no call may use more than ``gas_limit``. ``unread``: the tokens whose
+    decimals and supply are requested, too."""
     block = {"blockHash": pinned.hash}
-    held = abi.call(erc20.BALANCE_OF, wallet)
-    asked = [(token, held) for token in (contracts.weth, contracts.usdg, *tokens)]
-    asked += [
-        (token, head) for token in tokens if token in unread for head in (erc20.DECIMALS, erc20.TOTAL_SUPPLY)
+    balance_call = abi.call(erc20.BALANCE_OF, wallet)
+    calls = [(token, balance_call) for token in (contracts.weth, contracts.usdg, *tokens)]
+    calls += [
+        (token, selector)
+        for token in tokens
+        if token in unread
+        for selector in (erc20.DECIMALS, erc20.TOTAL_SUPPLY)
     ]
     return [
         RpcCall("eth_chainId", []),
@@ -63,7 +62,7 @@ def view_calls(
         RpcCall("eth_getBalance", [wallet, block]),
         *(
             RpcCall("eth_call", [{"to": to, "data": data, "gas": hex(gas_limit)}, block])
-            for to, data in asked
+            for to, data in calls
         ),
     ]
 
@@ -71,36 +70,38 @@ def view_calls(
 def read_views(
     answers: Sequence[Answer], tokens: Sequence[Address], unread: Collection[Address], chain_id: int
 ) -> WalletViews:
-    """What ``view_calls`` was answered. Raises NodeFault when the node is of another chain."""
+    """Reads the answers to ``view_calls``. Raises NodeFault if the node is of another chain."""
     chain, code, eth, weth, usdg, *rest = answers
-    _is_on(chain, chain_id)
-    said = iter(rest[len(tokens) :])
-    held = {}
+    _check_chain(chain, chain_id)
+    metadata = iter(rest[len(tokens) :])
+    wallet_tokens = {}
     for token, amount in zip(tokens, rest, strict=False):
-        places, supply = (_word(next(said)), _word(next(said))) if token in unread else (None, None)
-        decimals = places if places is not None and places < 256 else None
-        held[token] = WalletToken(_word(amount), decimals, supply)
-    return WalletViews(is_contract(code), _quantity(eth), _word(weth), _word(usdg), held)
+        decimals_word, supply = (
+            (_word(next(metadata)), _word(next(metadata))) if token in unread else (None, None)
+        )
+        decimals = decimals_word if decimals_word is not None and decimals_word < 256 else None
+        wallet_tokens[token] = WalletToken(_word(amount), decimals, supply)
+    return WalletViews(is_contract(code), _quantity(eth), _word(weth), _word(usdg), wallet_tokens)
 
 
 def code_calls(addresses: Sequence[Address], pinned: BlockRef) -> list[RpcCall]:
-    """Asks for their code, at the pinned block."""
+    """Requests the code of addresses, at the pinned block."""
     block = {"blockHash": pinned.hash}
-    return [RpcCall("eth_chainId", []), *(RpcCall("eth_getCode", [one, block]) for one in addresses)]
+    return [RpcCall("eth_chainId", []), *(RpcCall("eth_getCode", [address, block]) for address in addresses)]
 
 
 def read_codes(
     answers: Sequence[Answer], addresses: Sequence[Address], chain_id: int
 ) -> dict[Address, bool | None]:
-    """Which of them are contracts; None: could not be read. Raises NodeFault when the node is of another
+    """Which addresses are contracts; None: could not be read. Raises NodeFault if the node is of another
     chain."""
     chain, *codes = answers
-    _is_on(chain, chain_id)
+    _check_chain(chain, chain_id)
     return {address: is_contract(code) for address, code in zip(addresses, codes, strict=True)}
 
 
 def is_contract(answer: Answer) -> bool | None:
-    """Whether code is a contract's; None: it could not be read."""
+    """Whether the code is a contract's; None: it could not be read."""
     try:
         code = hex_bytes(answer)
     except NodeFault:
@@ -108,7 +109,7 @@ def is_contract(answer: Answer) -> bool | None:
     return bool(code) and not code.startswith(DELEGATED)
 
 
-def _is_on(answer: Answer, chain_id: int) -> None:
+def _check_chain(answer: Answer, chain_id: int) -> None:
     if quantity(answer) != chain_id:
         raise NodeFault(f"it does not answer for chain {chain_id}")
 
@@ -121,7 +122,7 @@ def _quantity(answer: Answer) -> int | None:
 
 
 def _word(answer: Answer) -> int | None:
-    """The first word of what a call gave; None where it gave none."""
+    """The first word of a call's result; None if there is none."""
     try:
         return abi.uint_at(hex_bytes(answer), 0)
     except NodeFault:

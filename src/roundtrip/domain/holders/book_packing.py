@@ -1,6 +1,5 @@
-"""A table of addresses and whole numbers as bytes: a line of JSON, the addresses, and one line a column, the
-numbers in hex; all of it compressed. Half a million rows take about a second either way.
-"""
+"""A table of addresses and integers as bytes: a line of JSON, the addresses, and one line per column with the
+numbers in hex; all of it compressed. Half a million rows take about a second either way."""
 
 import json
 import zlib
@@ -10,13 +9,13 @@ from typing import Any
 from roundtrip.domain.base.types import Address
 
 MOST_BYTES = 1 << 30
-"""So long a table is read at most, decompressed: six million rows."""
+"""The longest table that is read, decompressed: six million rows."""
 
 _MOST_LISTS = 500
-"""JSON has so many lists at most: of a hundred thousand, one in the other, its reader kills the process."""
+"""The most lists that the JSON may hold: a hundred thousand nested ones crash its parser."""
 
 _LEVEL = 1
-"""The fastest: addresses and amounts are as good as random, and a higher level wins a twentieth."""
+"""The fastest: addresses and amounts are nearly random, and a higher level saves a twentieth."""
 
 _NONE = "n"
 _LETTERS = b"0123456789abcdef- \n" + _NONE.encode()
@@ -24,25 +23,25 @@ _LETTERS = b"0123456789abcdef- \n" + _NONE.encode()
 Column = Sequence[int | None]
 
 
-def pack(told: dict[str, Any], addresses: Sequence[Address], columns: Iterable[Column]) -> bytes:
-    """As bytes, the same for the same. ``told``: what JSON can tell, in few lists. Every column is as long
-    as there are addresses."""
-    head = json.dumps({**told, "rows": len(addresses)}, sort_keys=True, separators=(",", ":")).encode()
+def pack(header: dict[str, Any], addresses: Sequence[Address], columns: Iterable[Column]) -> bytes:
+    """Deterministic. ``header``: JSON-compatible values with few lists. Every column is as long as
+    ``addresses``."""
+    head = json.dumps({**header, "rows": len(addresses)}, sort_keys=True, separators=(",", ":")).encode()
     lines = "\n".join(
         " ".join([_NONE if value is None else "%x" % value for value in column])  # noqa: UP031 (twice as fast)
         for column in columns
     )
-    shorn = bytes.fromhex("".join([address[2:] for address in addresses]))
-    return zlib.compress(b"\n".join((head, shorn + lines.encode())), _LEVEL)
+    address_bytes = bytes.fromhex("".join([address[2:] for address in addresses]))
+    return zlib.compress(b"\n".join((head, address_bytes + lines.encode())), _LEVEL)
 
 
 def unpack(data: bytes) -> tuple[dict[str, Any], list[Address], list[list[int | None]]]:
-    """What ``pack`` made. Raises ValueError for anything else."""
+    """Decodes ``pack``. Raises ValueError for anything else."""
     head, _, rest = _decompress(data).partition(b"\n")
     if head.count(b"[") + head.count(b"{") > _MOST_LISTS:
         raise ValueError("more lists than a table tells")
-    told = json.loads(head)
-    rows = told.pop("rows", None) if isinstance(told, dict) else None
+    header = json.loads(head)
+    rows = header.pop("rows", None) if isinstance(header, dict) else None
     if type(rows) is not int or not 0 <= rows <= len(rest) // 20:
         raise ValueError("no table")
     digits, text = rest[: 20 * rows].hex(), rest[20 * rows :]
@@ -52,7 +51,7 @@ def unpack(data: bytes) -> tuple[dict[str, Any], list[Address], list[list[int | 
     columns = [_numbers(line) for line in text.decode().split("\n")] if rows else []
     if any(len(column) != rows for column in columns):
         raise ValueError("a column of a table is too short or too long")
-    return told, addresses, columns
+    return header, addresses, columns
 
 
 def _decompress(data: bytes) -> bytes:
@@ -70,15 +69,15 @@ def _numbers(line: str) -> list[int | None]:
     return [None if word == _NONE else int(word, 16) for word in line.split(" ")]
 
 
-def wholes(told: Any) -> list[int]:
-    """A list of whole numbers, as JSON told it. Raises ValueError or TypeError for anything else."""
-    if not all(type(one) is int for one in told):
+def read_ints(values: Any) -> list[int]:
+    """A list of integers from JSON. Raises ValueError or TypeError for anything else."""
+    if not all(type(value) is int for value in values):
         raise ValueError("what should be a number is none")
-    return list(told)
+    return list(values)
 
 
-def texts(told: Any) -> list[str]:
-    """The same of texts."""
-    if not all(type(one) is str for one in told):
+def read_texts(values: Any) -> list[str]:
+    """The same for texts."""
+    if not all(type(value) is str for value in values):
         raise ValueError("what should be a text is none")
-    return list(told)
+    return list(values)

@@ -1,4 +1,4 @@
-"""One address and the token, and many of them as columns of numbers."""
+"""The accounts of a token's addresses, and their encoding as columns of numbers."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from .book_packing import Column
 
 @dataclass(slots=True)
 class HolderColumns:
-    """One address and the token. ``balance_raw``: by the logs; below zero where they lie. ``received_raw``:
-    everything that ever reached and stayed beyond a transaction; what it takes back out of pools is not
-    received again; of the zero address, all that was ever sent there. ``pooled_raw``: what it put into pools
-    and did not take back. ``spent_micro_usd``: what all its buys cost, None for ever once that is not known
-    of one. ``first_s``: when anything first reached it, 0: nothing did; ``first_buy_s`` None: it never
-    bought."""
+    """One address and the token. ``balance_raw``: by the logs; below zero if they lie. ``received_raw``:
+    everything that ever reached the address and stayed beyond a transaction; what it takes back out of pools
+    is not received again; for the zero address, everything ever sent there. ``pooled_raw``: what it put into
+    pools and did not take back. ``spent_micro_usd``: the cost of all its buys; None for good once the cost of
+    one is not known. ``first_s``: when anything first reached it, 0: nothing did; ``first_buy_s`` None: it
+    never bought."""
 
     balance_raw: int = 0
     received_raw: int = 0
@@ -26,21 +26,25 @@ class HolderColumns:
 
 
 def columns_of(holdings: Sequence[HolderColumns]) -> list[Column]:
-    """Differences where they are mostly nothing: most wallets bought all they ever got, and have it."""
+    """Columns of differences that are mostly zero: most wallets bought all that they received, and still hold
+    it."""
     return [
-        [one.received_raw for one in holdings],
-        [one.bought_raw - one.received_raw for one in holdings],
-        [one.sold_raw for one in holdings],
-        [one.pooled_raw for one in holdings],
-        [one.balance_raw + one.sold_raw - one.received_raw for one in holdings],
-        [one.spent_micro_usd for one in holdings],
-        [one.first_s for one in holdings],
-        [None if one.first_buy_s is None else one.first_buy_s - one.first_s for one in holdings],
+        [holding.received_raw for holding in holdings],
+        [holding.bought_raw - holding.received_raw for holding in holdings],
+        [holding.sold_raw for holding in holdings],
+        [holding.pooled_raw for holding in holdings],
+        [holding.balance_raw + holding.sold_raw - holding.received_raw for holding in holdings],
+        [holding.spent_micro_usd for holding in holdings],
+        [holding.first_s for holding in holdings],
+        [
+            None if holding.first_buy_s is None else holding.first_buy_s - holding.first_s
+            for holding in holdings
+        ],
     ]
 
 
-def holdings_of(columns: Sequence[Column]) -> Iterator[HolderColumns]:
-    """What ``columns_of`` told. Raises ValueError for anything else."""
+def read_holdings(columns: Sequence[Column]) -> Iterator[HolderColumns]:
+    """Decodes ``columns_of``. Raises ValueError for anything else."""
     if not columns:
         return
     for row in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""Who brought a token onto the chain."""
+"""Who created a token."""
 
 from dataclasses import dataclass
 from typing import Literal, get_args
@@ -6,15 +6,15 @@ from typing import Literal, get_args
 from roundtrip.domain.base.types import Address, TxHash
 
 Source = Literal["launchpad", "deployment", "launch_tx"]
-"""Who says so: the launchpad; the transaction that made the contract; the one in which the token first
-spoke."""
+"""Where the deployer is known from: the launchpad; the transaction that made the contract; the transaction
+with the token's first log."""
 SOURCES: tuple[Source, ...] = get_args(Source)
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """``creators``: whom the launchpad pays the creator's tax, and who sent the launch, where these are
-    others. ``tx_hash``: the transaction that shows it; None: not known."""
+    """``creators``: the receiver of the launchpad's creator tax, and the sender of the launch, if they differ
+    from the deployer. ``tx_hash``: the transaction that shows it; None: not known."""
 
     deployer: Address
     source: Source

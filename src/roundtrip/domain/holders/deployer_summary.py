@@ -1,4 +1,4 @@
-"""What the deployer of a token did with what reached him."""
+"""What the deployer of a token did with the tokens that reached him."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -11,8 +11,8 @@ Status = Literal["never_held", "holds_all", "holds_some", "sold_out", "moved_out
 
 @dataclass(frozen=True, slots=True)
 class DeployerDeeds:
-    """What the deployer did with what reached him. ``received_raw``: no less than what he has and what left
-    him, whether a transfer told of it or not."""
+    """What the deployer did with the tokens that reached him. ``received_raw``: at least what he holds plus
+    what left him, whether or not a transfer reported it."""
 
     status: Status
     received_raw: int
@@ -24,25 +24,25 @@ class DeployerDeeds:
     held_raw: int
 
 
-def deployer_deeds(told: HolderInputs) -> DeployerDeeds | None:
-    """None: nobody knows who the deployer is, or the book did not follow what he did; or by transfers that
-    do not add up he never had any, which says nothing."""
-    if told.maker is None:
+def deployer_deeds(inputs: HolderInputs) -> DeployerDeeds | None:
+    """None: the deployer is not known; or the book did not track him; or the logs drift and he never held any
+    by them, which says nothing."""
+    if inputs.maker is None:
         return None
-    deployer = told.maker.deployer
-    ledger = told.book.ledgers.get(deployer)
+    deployer = inputs.maker.deployer
+    ledger = inputs.book.ledgers.get(deployer)
     if ledger is None:
-        if deployer not in told.book.beginning.insiders:
+        if deployer not in inputs.book.beginning.insiders:
             return None
         ledger = InsiderLedger()
-    held_raw = balance_raw(told, deployer)
+    held_raw = balance_raw(inputs, deployer)
     gone_raw = ledger.sold_raw + ledger.moved_raw + ledger.pooled_raw + ledger.burned_raw
-    # What left him reached him: a token may have given it without a word.
+    # What left him must have reached him: a token may have credited it without a log.
     received_raw = max(ledger.received_raw, held_raw + gone_raw)
     status = _status(ledger, held_raw, received_raw)
-    if told.drifts and status == "never_held":
+    if inputs.drifts and status == "never_held":
         return None
-    if told.drifts and status == "holds_all" and gone_raw > 0:
+    if inputs.drifts and status == "holds_all" and gone_raw > 0:
         status = "holds_some"
     return DeployerDeeds(
         status=status,
@@ -57,17 +57,17 @@ def deployer_deeds(told: HolderInputs) -> DeployerDeeds | None:
 
 
 def _status(ledger: InsiderLedger, held_raw: int, received_raw: int) -> Status:
-    gone: dict[Status, int] = {
+    outflows: dict[Status, int] = {
         "sold_out": ledger.sold_raw,
         "moved_out": ledger.moved_raw + ledger.pooled_raw,
         "burned_out": ledger.burned_raw,
     }
-    most: Status = max(gone, key=lambda status: gone[status])
+    largest: Status = max(outflows, key=lambda status: outflows[status])
     if received_raw <= 0:
         return "never_held"
     if held_raw * 100 >= received_raw * 99:
         return "holds_all"
     if held_raw * 100 >= received_raw:
         return "holds_some"
-    # The token itself took it from him: it is gone, and no transfer says that he sold.
-    return most if gone[most] > 0 else "moved_out"
+    # The token itself took it from him: the balance is gone, and no transfer is a sale.
+    return largest if outflows[largest] > 0 else "moved_out"

@@ -1,6 +1,5 @@
-"""Who holds a token, and how they came by it: what is said of a folded book and of what the chain and the
-index know of its wallets. Definitions for people stand in docs/holders.md.
-"""
+"""Derives who holds a token, and how they acquired it, from a folded book and from what the chain and the
+index know of its wallets. docs/holders.md defines the terms."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,30 +10,30 @@ from roundtrip.domain.base.types import BPS, BURN_ADDRESSES, Address, TxHash
 
 from .book import HolderBook, HolderColumns, LaunchBuys
 from .deployer import Maker
-from .launch_groups import BuyerGroup, groups, join_groups
+from .launch_groups import BuyerGroup, group_buyers, join_groups
 from .ranking import evenness, largest
 
 TOP = 10
 FRESH_S = 3 * 86_400
-"""A wallet is fresh that was made so short a time before its first buy."""
-LEAST_BUNDLE = 3
-"""So many launch buyers of one funder, or in one transaction, are a bundle."""
+"""A wallet is fresh if its first activity precedes its first buy by at most this long."""
+MIN_BUNDLE = 3
+"""This many launch buyers with one funder, or in one transaction, are a bundle."""
 MOST_FUNDED = 500
-"""Who sent more wallets their first eth groups nobody: an exchange or a bridge."""
-LEAST_BOUGHT = 100_000
-"""Whoever bought no more than one in so many of all may have been sent it: it is no choice of his."""
-LEAST_PAID_MICRO_USD = 10 * 10**6
+"""A funder that sent more wallets their first eth groups nothing: it is an exchange or a bridge."""
+MIN_BOUGHT_PART = 100_000
+"""A wallet that bought at most one part in this many of the supply may have been sent it by a stranger."""
+MIN_PAID_MICRO_USD = 10 * 10**6
 DUST = 1000
-"""Who has no more than one in so many of what reached him has nothing left."""
+"""A wallet that holds at most one part in this many of what it acquired has nothing left."""
 
 Tag = Literal["deployer", "creator", "sniper", "bundle", "fresh", "winner", "contract", "funded_by_deployer"]
 
 
 @dataclass(frozen=True, slots=True)
 class KnownWallet:
-    """What is known of a wallet beside the token. ``first_s``: when anything first reached it; None: not
-    known. ``funder``: who sent it its first eth in a plain transfer, ``funded_tx``, where that is known;
-    ``funder_known``: whether None means that nobody did. ``is_contract`` None: not known."""
+    """What is known of a wallet apart from the token. ``first_s``: when anything first reached it; None: not
+    known. ``funder``: the wallet that sent its first eth in a plain transfer, ``funded_tx``, where that is
+    known; ``funder_known``: whether None means that no wallet did. ``is_contract`` None: not known."""
 
     first_s: int | None = None
     funder: Address | None = None
@@ -48,14 +47,13 @@ UNKNOWN = KnownWallet()
 
 @dataclass(frozen=True, slots=True)
 class HolderInputs:
-    """Everything that the answer is made of, at one block.
+    """The input of every finding, at one block.
 
-    ``supply_raw``: as the token tells it. ``balances``: what ``balanceOf`` tells of every wallet that was
-    asked. ``drifts``: whether logs and balances disagree: then the top is by ``balances``.
-    ``families``: how many wallets each funder sent a first eth. ``never_group``: transactions of entry
-    points, and funders that are contracts, or a deployer who is as busy as an exchange. ``first``: who has
-    most by the logs, enough of them to find the biggest wallets; None: all are looked through.
-    """
+    ``supply_raw``: as the token reports it. ``balances``: ``balanceOf`` of every wallet that was asked.
+    ``drifts``: whether logs and balances disagree; the top is then ranked by ``balances``. ``families``: how
+    many wallets each funder sent a first eth. ``never_group``: transactions of entry points, and funders that
+    are contracts, or a deployer as busy as an exchange. ``leaders``: the wallets with the largest balances by
+    the logs, enough to find the biggest holders; None: every wallet is searched."""
 
     book: HolderBook
     supply_raw: int
@@ -66,14 +64,14 @@ class HolderInputs:
     families: Mapping[Address, int] = field(default_factory=dict)
     winners: frozenset[Address] = frozenset()
     never_group: frozenset[str] = frozenset()
-    first: tuple[Address, ...] | None = None
+    leaders: tuple[Address, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RankedHolder:
-    """One of the biggest holders. ``entry_cap_micro_usd``: what the whole supply would have cost at what its
-    buys cost together, in millionths of a dollar; None: it never bought, or the worth of one buy is not
-    known."""
+    """One of the biggest holders. ``entry_cap_micro_usd``: what the whole supply would have cost at the
+    average price of its buys, in millionths of a dollar; None: it never bought, or the value of one buy is
+    not known."""
 
     address: Address
     balance_raw: int
@@ -84,8 +82,8 @@ class RankedHolder:
 
 @dataclass(frozen=True, slots=True)
 class Snipers:
-    """Who bought in the launch window, the deployer left out. ``sold_out``: how many of them sold and have no
-    more than a thousandth of what reached them."""
+    """The buyers in the launch window except the deployer. ``sold_out``: how many of them have sold out
+    (``has_sold_out``)."""
 
     wallets: tuple[Address, ...]
     bought_raw: int
@@ -95,8 +93,8 @@ class Snipers:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Launch buyers that one funder paid, or one transaction filled. Several links make one bundle where they
-    share wallets."""
+    """Launch buyers with one funder, or filled in one transaction. Links that share wallets form one
+    bundle."""
 
     wallets: tuple[Address, ...]
     funder: Address | None
@@ -107,8 +105,8 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Raw amounts of the whole. ``wallets``: how many wallets hold some. ``beside_raw``: in lockers, escrows
-    and the like, and at the token itself."""
+    """Parts of the supply, as raw amounts. ``wallets``: how many wallets hold some. ``beside_raw``: in
+    lockers, escrows and the like, and at the token itself."""
 
     wallets: int
     top_raw: int
@@ -119,8 +117,8 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Concentration:
-    """Over wallets that hold some by the logs. ``gini_bps``: 0, all have the same, to 10,000. ``nakamoto``:
-    the fewest wallets that have more than half of what wallets have."""
+    """Over wallets with a balance by the logs. ``gini_bps``: from 0, all balances are equal, to 10,000.
+    ``nakamoto``: the fewest wallets that hold more than half of what all wallets hold."""
 
     gini_bps: int
     nakamoto: int
@@ -129,134 +127,149 @@ class Concentration:
 # --- balances --------------------------------------------------------------------------------------
 
 
-def balance_raw(told: HolderInputs, wallet: Address) -> int:
-    """What the token says that it has, else what the logs say; never below zero."""
-    asked = told.balances.get(wallet)
-    return max(0, _holding(told, wallet).balance_raw if asked is None else asked)
+def balance_raw(inputs: HolderInputs, wallet: Address) -> int:
+    """The balance that the token reports, else the balance by the logs; never below zero."""
+    reported = inputs.balances.get(wallet)
+    return max(0, _holding(inputs, wallet).balance_raw if reported is None else reported)
 
 
-def outside(told: HolderInputs) -> frozenset[Address]:
-    """Who is no wallet: pools, what is beside them, burn addresses, and the token itself."""
-    places = told.book.beginning.places
-    return places.pools | places.beside | BURN_ADDRESSES | {told.book.beginning.token}
+def outside(inputs: HolderInputs) -> frozenset[Address]:
+    """Addresses that are not wallets: pools, the machinery beside them, burn addresses, and the token
+    itself."""
+    places = inputs.book.beginning.places
+    return places.pools | places.beside | BURN_ADDRESSES | {inputs.book.beginning.token}
 
 
-def has_sold_out(told: HolderInputs, wallet: Address) -> bool:
-    """Whether it sold at least half of what it bought, and has no more than a thousandth of that left; of one
-    that bought nothing, of what reached it. What went to and fro between two wallets reached each of them
-    many times."""
-    holding = _holding(told, wallet)
-    came_raw = holding.bought_raw or holding.received_raw
+def has_sold_out(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether the wallet sold at least half of what it bought and holds at most a thousandth of that. For a
+    wallet that bought nothing, what it received counts instead: tokens that go back and forth between two
+    wallets reach each of them many times."""
+    holding = _holding(inputs, wallet)
+    acquired_raw = holding.bought_raw or holding.received_raw
     return (
         holding.sold_raw > 0
-        and holding.sold_raw * 2 >= came_raw
-        and balance_raw(told, wallet) * DUST <= came_raw
+        and holding.sold_raw * 2 >= acquired_raw
+        and balance_raw(inputs, wallet) * DUST <= acquired_raw
     )
 
 
-def has_bought(told: HolderInputs, wallet: Address) -> bool:
-    """Whether it bought what can be told from dust that a stranger bought for it."""
-    bought_raw = _holding(told, wallet).bought_raw
-    return bought_raw > 0 and bought_raw * LEAST_BOUGHT >= told.supply_raw
+def has_bought(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether the wallet bought more than the dust that a stranger may have bought for it."""
+    bought_raw = _holding(inputs, wallet).bought_raw
+    return bought_raw > 0 and bought_raw * MIN_BOUGHT_PART >= inputs.supply_raw
 
 
-def holds_on_purpose(told: HolderInputs, wallet: Address) -> bool:
-    """Whether it bought what it has, and has a hundredth of a percent of all or paid ten dollars: anybody may
-    send anybody a base unit."""
-    held_raw, paid = balance_raw(told, wallet), _holding(told, wallet).spent_micro_usd
-    is_much = held_raw * BPS >= told.supply_raw or (paid is not None and paid >= LEAST_PAID_MICRO_USD)
-    return held_raw > 0 and is_much and has_bought(told, wallet)
+def holds_on_purpose(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether the wallet bought what it holds, and holds a hundredth of a percent of the supply or paid ten
+    dollars: anyone can send anyone a base unit."""
+    held_raw, paid = balance_raw(inputs, wallet), _holding(inputs, wallet).spent_micro_usd
+    is_much = held_raw * BPS >= inputs.supply_raw or (paid is not None and paid >= MIN_PAID_MICRO_USD)
+    return held_raw > 0 and is_much and has_bought(inputs, wallet)
 
 
-def entry_cap_micro_usd(told: HolderInputs, wallet: Address) -> int | None:
-    """What today's supply would have cost at its buys, in millionths of a dollar. None: it never bought, or
-    the worth of one buy is not known, or of all of them too little to tell."""
-    holding = _holding(told, wallet)
+def entry_cap_micro_usd(inputs: HolderInputs, wallet: Address) -> int | None:
+    """What the current supply would have cost at the average price of the wallet's buys, in millionths of
+    a dollar. None: it never bought, the value of one buy is not known, or all of them together round to
+    zero."""
+    holding = _holding(inputs, wallet)
     if not holding.spent_micro_usd or holding.bought_raw <= 0:
         return None
-    return holding.spent_micro_usd * told.supply_raw // holding.bought_raw
+    return holding.spent_micro_usd * inputs.supply_raw // holding.bought_raw
 
 
-def sold_bps(told: HolderInputs, wallet: Address) -> int:
-    """How much of all that ever reached it it sold; 0 where nothing did."""
-    holding = _holding(told, wallet)
+def sold_bps(inputs: HolderInputs, wallet: Address) -> int:
+    """How much of all that ever reached the wallet it sold; 0 where nothing did."""
+    holding = _holding(inputs, wallet)
     return min(BPS, holding.sold_raw * BPS // holding.received_raw) if holding.received_raw > 0 else 0
 
 
-def _holding(told: HolderInputs, wallet: Address) -> HolderColumns:
-    return told.book.wallets.get(wallet) or HolderColumns()
+def _holding(inputs: HolderInputs, wallet: Address) -> HolderColumns:
+    return inputs.book.wallets.get(wallet) or HolderColumns()
 
 
 # --- who has how much ------------------------------------------------------------------------------
 
 
 def top(
-    told: HolderInputs, most: int = TOP, snipers: Collection[Address] = (), bundled: Collection[Address] = ()
+    inputs: HolderInputs,
+    limit: int = TOP,
+    snipers: Collection[Address] = (),
+    bundled: Collection[Address] = (),
 ) -> list[RankedHolder]:
-    """The biggest holders, the biggest first; of equals the lower address. Whose ``balances`` were not asked
-    stands there by the logs, unless they drift. ``snipers``, ``bundled``: who is tagged so."""
-    return [_holder(told, wallet, raw, snipers, bundled) for wallet, raw in biggest(told, most)]
+    """The biggest holders, largest first; of equals the lower address. A wallet without an entry in
+    ``balances`` is ranked by the logs, unless they drift. ``snipers``, ``bundled``: the wallets with these
+    tags."""
+    return [_holder(inputs, wallet, raw, snipers, bundled) for wallet, raw in biggest(inputs, limit)]
 
 
-def biggest(told: HolderInputs, most: int) -> list[tuple[Address, int]]:
-    """As ``top``, with nothing but what they have: also whom to ask for ``balances``."""
-    asked, skipped = told.balances, outside(told)
-    wallets = told.book.wallets
+def biggest(inputs: HolderInputs, limit: int) -> list[tuple[Address, int]]:
+    """As ``top``, with only address and balance; also tells which wallets to ask for ``balances``."""
+    reported, skipped = inputs.balances, outside(inputs)
+    wallets = inputs.book.wallets
     by_logs: Iterable[tuple[Address, HolderColumns]] = ()
-    if not told.drifts:
-        by_logs = wallets.items() if told.first is None else ((one, wallets[one]) for one in told.first)
-    others = ((wallet, holding.balance_raw) for wallet, holding in by_logs if wallet not in asked)
-    return largest(chain(asked.items(), others), most, skipped)
+    if not inputs.drifts:
+        by_logs = (
+            wallets.items()
+            if inputs.leaders is None
+            else ((wallet, wallets[wallet]) for wallet in inputs.leaders)
+        )
+    by_logs_only = ((wallet, holding.balance_raw) for wallet, holding in by_logs if wallet not in reported)
+    return largest(chain(reported.items(), by_logs_only), limit, skipped)
 
 
 def _holder(
-    told: HolderInputs, wallet: Address, raw: int, snipers: Collection[Address], bundled: Collection[Address]
+    inputs: HolderInputs,
+    wallet: Address,
+    raw: int,
+    snipers: Collection[Address],
+    bundled: Collection[Address],
 ) -> RankedHolder:
-    tagged = tags(told, wallet, snipers, bundled)
-    return RankedHolder(wallet, raw, sold_bps(told, wallet), tagged, entry_cap_micro_usd(told, wallet))
+    tagged = tags(inputs, wallet, snipers, bundled)
+    return RankedHolder(wallet, raw, sold_bps(inputs, wallet), tagged, entry_cap_micro_usd(inputs, wallet))
 
 
-def shares(told: HolderInputs) -> Shares:
-    """How the supply is spread over sorts of places. What is a pool and something else counts as a pool."""
-    places = told.book.beginning.places
+def shares(inputs: HolderInputs) -> Shares:
+    """Where the supply lies. An address that is a pool and something else counts as a pool."""
+    places = inputs.book.beginning.places
     burning = BURN_ADDRESSES - places.pools
     return Shares(
-        wallets=_some_hold(told) if told.drifts else told.book.holders(),
-        top_raw=sum(raw for _, raw in biggest(told, TOP)),
-        in_pools_raw=_sum(told, places.pools),
-        burned_raw=_sum(told, burning),
-        beside_raw=_sum(told, (places.beside | {told.book.beginning.token}) - places.pools - burning),
+        wallets=_count_balances(inputs) if inputs.drifts else inputs.book.holders(),
+        top_raw=sum(raw for _, raw in biggest(inputs, TOP)),
+        in_pools_raw=_sum(inputs, places.pools),
+        burned_raw=_sum(inputs, burning),
+        beside_raw=_sum(inputs, (places.beside | {inputs.book.beginning.token}) - places.pools - burning),
     )
 
 
-def _some_hold(told: HolderInputs) -> int:
-    """Wallets that the token itself says have some: where logs lie, whom they name may have nothing."""
-    skipped = outside(told)
-    return sum(1 for wallet, raw in told.balances.items() if raw > 0 and wallet not in skipped)
+def _count_balances(inputs: HolderInputs) -> int:
+    """Wallets with a balance according to the token itself: where logs drift, a wallet that they name may
+    hold nothing."""
+    skipped = outside(inputs)
+    return sum(1 for wallet, raw in inputs.balances.items() if raw > 0 and wallet not in skipped)
 
 
-def concentration(told: HolderInputs) -> Concentration | None:
-    """None: no wallet holds any, or the logs drift: then nobody knows what all have."""
-    if told.drifts:
+def concentration(inputs: HolderInputs) -> Concentration | None:
+    """None: no wallet has a balance, or the logs drift, so that balances are not known."""
+    if inputs.drifts:
         return None
-    skipped, wallets = outside(told), told.book.wallets.items()
+    skipped, wallets = outside(inputs), inputs.book.wallets.items()
     held = (holding.balance_raw for wallet, holding in wallets if wallet not in skipped)
-    found = evenness(sorted(raw for raw in held if raw > 0))
-    return None if found is None else Concentration(*found)
+    gini_and_nakamoto = evenness(sorted(raw for raw in held if raw > 0))
+    return None if gini_and_nakamoto is None else Concentration(*gini_and_nakamoto)
 
 
-def _sum(told: HolderInputs, wallets: Collection[Address]) -> int:
-    return sum(balance_raw(told, wallet) for wallet in wallets)
+def _sum(inputs: HolderInputs, wallets: Collection[Address]) -> int:
+    return sum(balance_raw(inputs, wallet) for wallet in wallets)
 
 
 # --- the launch ------------------------------------------------------------------------------------
 
 
-def snipers(told: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
-    """None: nobody bought in the launch window, or there was no launch. ``launch``: the book's, where it is
-    at hand."""
-    launch = launch or told.book.launch()
-    deployer = told.maker.deployer if told.maker else None
+def snipers(inputs: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | None:
+    """None: no wallet bought in the launch window, or there was no launch. ``launch``: the book's, if the
+    caller has it already."""
+    launch = launch or inputs.book.launch()
+    deployer = inputs.maker.deployer if inputs.maker else None
     buys = [buy for buy in launch.buys if buy.wallet != deployer] if launch else []
     wallets = tuple(dict.fromkeys(buy.wallet for buy in buys))
     if not wallets:
@@ -264,119 +277,123 @@ def snipers(told: HolderInputs, launch: LaunchBuys | None = None) -> Snipers | N
     return Snipers(
         wallets=wallets,
         bought_raw=sum(buy.bought_raw for buy in buys),
-        held_raw=_sum(told, wallets),
-        sold_out=sum(1 for wallet in wallets if has_sold_out(told, wallet)),
+        held_raw=_sum(inputs, wallets),
+        sold_out=sum(1 for wallet in wallets if has_sold_out(inputs, wallet)),
     )
 
 
-def launch_groups(told: HolderInputs, launch: LaunchBuys, least: int = LEAST_BUNDLE) -> list[BuyerGroup]:
-    """Launch buyers of one funder who may group, or of one transaction that may. Groups may share wallets."""
+def launch_groups(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE) -> list[BuyerGroup]:
+    """Launch buyers that share a funder, or a transaction, that may group. Groups may share wallets."""
     funders = {}
     for buy in launch.buys:
-        funder = told.wallets.get(buy.wallet, UNKNOWN).funder
-        if funder is not None and _may_group(told, funder):
+        funder = inputs.wallets.get(buy.wallet, UNKNOWN).funder
+        if funder is not None and _may_group(inputs, funder):
             funders[buy.wallet] = funder
-    return groups(launch.buys, funders, told.never_group, least)
+    return group_buyers(launch.buys, funders, inputs.never_group, min_size)
 
 
-def _may_group(told: HolderInputs, funder: Address) -> bool:
-    """Not before it is known that it paid few; the deployer however many: he is no exchange."""
-    family = told.families.get(funder)
+def _may_group(inputs: HolderInputs, funder: Address) -> bool:
+    """A funder may group once it is known to have funded few wallets. The deployer may group however many he
+    funded: he is not an exchange."""
+    family = inputs.families.get(funder)
     is_few = family is not None and family <= MOST_FUNDED
-    return (is_few or _is_deployer(told, funder)) and not _is_everybodys(told, funder)
+    return (is_few or _is_deployer(inputs, funder)) and not _is_shared_funder(inputs, funder)
 
 
-def _is_deployer(told: HolderInputs, wallet: Address) -> bool:
-    return told.maker is not None and wallet == told.maker.deployer
+def _is_deployer(inputs: HolderInputs, wallet: Address) -> bool:
+    return inputs.maker is not None and wallet == inputs.maker.deployer
 
 
-def busy_funders(told: HolderInputs, launch: LaunchBuys) -> list[tuple[Address, int]]:
-    """Funders of three or more launch buyers who group nobody for having paid so many; and how many buyers,
-    the most first."""
+def busy_funders(inputs: HolderInputs, launch: LaunchBuys) -> list[tuple[Address, int]]:
+    """Funders of three or more launch buyers that do not group them because they funded too many wallets;
+    with the number of buyers, largest first."""
     paid: dict[Address, set[Address]] = {}
     for buy in launch.buys:
-        funder = told.wallets.get(buy.wallet, UNKNOWN).funder
-        if funder is not None and told.families.get(funder, 0) > MOST_FUNDED:
+        funder = inputs.wallets.get(buy.wallet, UNKNOWN).funder
+        if funder is not None and inputs.families.get(funder, 0) > MOST_FUNDED:
             paid.setdefault(funder, set()).add(buy.wallet)
-    left = [
+    counts = [
         (funder, len(wallets))
         for funder, wallets in paid.items()
-        if len(wallets) >= LEAST_BUNDLE and not _may_group(told, funder)
+        if len(wallets) >= MIN_BUNDLE and not _may_group(inputs, funder)
     ]
-    return sorted(left, key=lambda one: (-one[1], one[0]))
+    return sorted(counts, key=lambda count: (-count[1], count[0]))
 
 
-def _is_everybodys(told: HolderInputs, funder: Address) -> bool:
-    is_contract = told.wallets.get(funder, UNKNOWN).is_contract
-    return bool(is_contract) or funder in told.never_group or funder in outside(told)
+def _is_shared_funder(inputs: HolderInputs, funder: Address) -> bool:
+    is_contract = inputs.wallets.get(funder, UNKNOWN).is_contract
+    return bool(is_contract) or funder in inputs.never_group or funder in outside(inputs)
 
 
-def bundles(told: HolderInputs, launch: LaunchBuys, least: int = LEAST_BUNDLE) -> list[Bundle]:
-    """The one that bought most first. ``least``: how many wallets one link has to have."""
+def bundles(inputs: HolderInputs, launch: LaunchBuys, min_size: int = MIN_BUNDLE) -> list[Bundle]:
+    """The bundle that bought most comes first. ``min_size``: the minimum number of wallets of one link."""
     bought: dict[Address, int] = {}
     for buy in launch.buys:
         bought[buy.wallet] = bought.get(buy.wallet, 0) + buy.bought_raw
-    found = []
-    for together in join_groups(launch_groups(told, launch, least)):
-        members = {wallet for group in together for wallet in group.wallets}
+    joined = []
+    for groups_of_bundle in join_groups(launch_groups(inputs, launch, min_size)):
+        members = {wallet for group in groups_of_bundle for wallet in group.wallets}
         wallets = tuple(wallet for wallet in bought if wallet in members)
-        by_size = sorted(together, key=lambda group: (-len(group.wallets), group.funder or group.tx_hash))
-        found.append(
+        by_size = sorted(
+            groups_of_bundle, key=lambda group: (-len(group.wallets), group.funder or group.tx_hash)
+        )
+        joined.append(
             Bundle(
                 wallets=wallets,
                 funder=next((group.funder for group in by_size if group.funder), None),
                 tx_hash=next((group.tx_hash for group in by_size if group.tx_hash), None),
                 bought_raw=sum(bought[wallet] for wallet in wallets),
-                held_raw=_sum(told, wallets),
+                held_raw=_sum(inputs, wallets),
             )
         )
-    return sorted(found, key=lambda bundle: (-bundle.bought_raw, bundle.wallets))
+    return sorted(joined, key=lambda bundle: (-bundle.bought_raw, bundle.wallets))
 
 
 # --- insiders --------------------------------------------------------------------------------------
 
 
-def suspicious(told: HolderInputs, launch: LaunchBuys | None) -> tuple[Address, ...]:
-    """Every wallet in suspicious hands, each once: deployer, snipers, and bundles with them, who all
-    bought in the launch window, and whom the deployer funded. A launch may name any stranger as its creator:
-    he is only where one of these is so, or where a contract launched it, since then he may be behind that."""
-    found: list[Address] = []
-    if told.maker is not None:
-        found.append(told.maker.deployer)
-        if told.wallets.get(told.maker.deployer, UNKNOWN).is_contract is not False:
-            found += told.maker.creators
+def suspicious(inputs: HolderInputs, launch: LaunchBuys | None) -> tuple[Address, ...]:
+    """Every suspicious wallet, once: the deployer, snipers, bundles (all of them bought in the launch
+    window), and wallets that the deployer funded. A launch may name any stranger as its creator: a
+    creator counts only if one of these rules covers him, or if the deployer is a contract, since he may
+    control it."""
+    wallets: list[Address] = []
+    if inputs.maker is not None:
+        wallets.append(inputs.maker.deployer)
+        if inputs.wallets.get(inputs.maker.deployer, UNKNOWN).is_contract is not False:
+            wallets += inputs.maker.creators
     if launch is not None:
-        found += [buy.wallet for buy in launch.buys]
-    found += sorted(wallet for wallet in told.wallets if is_deployers(told, wallet))
-    skipped = outside(told)
-    return tuple(wallet for wallet in dict.fromkeys(found) if wallet not in skipped)
+        wallets += [buy.wallet for buy in launch.buys]
+    wallets += sorted(wallet for wallet in inputs.wallets if is_funded_by_deployer(inputs, wallet))
+    skipped = outside(inputs)
+    return tuple(wallet for wallet in dict.fromkeys(wallets) if wallet not in skipped)
 
 
-def is_deployers(told: HolderInputs, wallet: Address) -> bool:
-    """Whether the deployer sent it its first eth; however many others, too."""
-    if told.maker is None or wallet == told.maker.deployer:
+def is_funded_by_deployer(inputs: HolderInputs, wallet: Address) -> bool:
+    """Whether the deployer sent the wallet its first eth, however many others he funded."""
+    if inputs.maker is None or wallet == inputs.maker.deployer:
         return False
-    deployer = told.maker.deployer
-    pays = told.wallets.get(wallet, UNKNOWN).funder == deployer
-    return pays and not _is_everybodys(told, deployer)
+    deployer = inputs.maker.deployer
+    was_funder = inputs.wallets.get(wallet, UNKNOWN).funder == deployer
+    return was_funder and not _is_shared_funder(inputs, deployer)
 
 
 def tags(
-    told: HolderInputs, wallet: Address, snipers: Collection[Address], bundled: Collection[Address]
+    inputs: HolderInputs, wallet: Address, snipers: Collection[Address], bundled: Collection[Address]
 ) -> tuple[Tag, ...]:
     """In the order of ``Tag``."""
-    maker, known = told.maker, told.wallets.get(wallet, UNKNOWN)
-    holds: dict[Tag, bool] = {
+    maker, known = inputs.maker, inputs.wallets.get(wallet, UNKNOWN)
+    applicable: dict[Tag, bool] = {
         "deployer": maker is not None and wallet == maker.deployer,
         "creator": maker is not None and wallet in maker.creators,
         "sniper": wallet in snipers,
         "bundle": wallet in bundled,
-        "fresh": _is_fresh(known, _holding(told, wallet)),
-        "winner": wallet in told.winners and has_bought(told, wallet),
+        "fresh": _is_fresh(known, _holding(inputs, wallet)),
+        "winner": wallet in inputs.winners and has_bought(inputs, wallet),
         "contract": bool(known.is_contract),
-        "funded_by_deployer": is_deployers(told, wallet),
+        "funded_by_deployer": is_funded_by_deployer(inputs, wallet),
     }
-    return tuple(tag for tag, holds_it in holds.items() if holds_it)
+    return tuple(tag for tag, applies in applicable.items() if applies)
 
 
 def _is_fresh(known: KnownWallet, holding: HolderColumns) -> bool:

@@ -1,4 +1,4 @@
-"""Which buyers of a launch belong together: whom one wallet paid, and whom one transaction filled."""
+"""Groups launch buyers that belong together: those with one funder, and those filled in one transaction."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -10,19 +10,19 @@ from .book import LaunchBuy
 
 
 class BuyerGroup(NamedTuple):
-    """Launch buyers behind one funder, he among them where he bought, or filled in one transaction: one of
-    the two is None. In the order of their first buys."""
+    """Launch buyers with one funder, who is among them if he bought, or filled in one transaction: one of
+    ``funder`` and ``tx_hash`` is None. Ordered by first buy."""
 
     funder: Address | None
     tx_hash: TxHash | None
     wallets: tuple[Address, ...]
 
 
-def groups(
-    buys: Sequence[LaunchBuy], funders: Mapping[Address, Address], never: Collection[str], least: int
+def group_buyers(
+    buys: Sequence[LaunchBuy], funders: Mapping[Address, Address], never: Collection[str], min_size: int
 ) -> list[BuyerGroup]:
-    """Every group of so many wallets. ``funders``: who paid whom, of those who may group at all. ``never``:
-    transactions that group nobody."""
+    """Every group of at least ``min_size`` wallets. ``funders``: the funder of each wallet, only those that
+    may group. ``never``: transactions that do not group."""
     paid: defaultdict[Address, dict[Address, None]] = defaultdict(dict)
     filled: defaultdict[TxHash, dict[Address, None]] = defaultdict(dict)
     paying = {funders[buy.wallet] for buy in buys if buy.wallet in funders}
@@ -34,23 +34,23 @@ def groups(
         for tx_hash in buy.txs or (buy.tx_hash,):
             if tx_hash not in never:
                 filled[tx_hash][buy.wallet] = None
-    found = [BuyerGroup(funder, None, tuple(wallets)) for funder, wallets in paid.items()]
-    found += [BuyerGroup(None, tx_hash, tuple(wallets)) for tx_hash, wallets in filled.items()]
-    return [group for group in found if len(group.wallets) >= least]
+    by_link = [BuyerGroup(funder, None, tuple(wallets)) for funder, wallets in paid.items()]
+    by_link += [BuyerGroup(None, tx_hash, tuple(wallets)) for tx_hash, wallets in filled.items()]
+    return [group for group in by_link if len(group.wallets) >= min_size]
 
 
-def join_groups(found: Iterable[BuyerGroup]) -> list[list[BuyerGroup]]:
-    """Groups that share a wallet, directly or over others, put together."""
+def join_groups(groups: Iterable[BuyerGroup]) -> list[list[BuyerGroup]]:
+    """Joins groups that share a wallet, directly or through other groups."""
     parents: dict[Address, Address] = {}
-    kept = list(found)
-    for group in kept:
+    all_groups = list(groups)
+    for group in all_groups:
         first = _root(parents, group.wallets[0])
         for wallet in group.wallets[1:]:
             parents[_root(parents, wallet)] = first
-    together: defaultdict[Address, list[BuyerGroup]] = defaultdict(list)
-    for group in kept:
-        together[_root(parents, group.wallets[0])].append(group)
-    return list(together.values())
+    joined: defaultdict[Address, list[BuyerGroup]] = defaultdict(list)
+    for group in all_groups:
+        joined[_root(parents, group.wallets[0])].append(group)
+    return list(joined.values())
 
 
 def _root(parents: dict[Address, Address], wallet: Address) -> Address:

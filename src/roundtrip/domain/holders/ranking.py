@@ -1,5 +1,5 @@
-"""Who has most of a token and who has less than nothing, kept from one answer to the next: of a million
-wallets a few hundred moved since, and nobody else's place among the first can have changed."""
+"""Ranks the holders of a token, from one answer to the next: of a million wallets a few hundred move in
+between, and only they can change place among the leaders."""
 
 import heapq
 from bisect import bisect_right
@@ -12,26 +12,26 @@ from roundtrip.domain.base.types import BPS, Address
 from roundtrip.domain.holders.book import HolderColumns
 
 KEPT = 400
-"""So many of those with most are remembered."""
+"""How many wallets with the largest balances are remembered."""
 _LEAST = 100
-"""As many of them have to be sure for what is remembered to count."""
+"""How many leaders must be certain for the remembered ranking to be used."""
 MOST_MOVED = 20_000
-"""Where more moved, looking at all is as quick."""
+"""If more wallets moved, ranking all of them is as fast."""
 
 
 @dataclass(slots=True)
 class HolderRanking:
-    """``moved``: whose balance changed since the last look; None: anybody's."""
+    """``moved``: wallets whose balance changed since the last ``look``; None: any wallet may have."""
 
     moved: set[Address] | None = None
-    _first: list[Address] = field(default_factory=list)
-    _below: list[Address] = field(default_factory=list)
+    _leaders: list[Address] = field(default_factory=list)
+    _negative: list[Address] = field(default_factory=list)
     _is_cut: bool = False
-    _edge_raw: int = 0
-    """Where some were cut off: nobody who is not among the first, and did not move since, has more."""
+    _cutoff_raw: int = 0
+    """Where the list was cut: no wallet outside the leaders that did not move since has more."""
 
     def touch(self, wallets: Iterable[Address]) -> None:
-        """These moved."""
+        """Marks wallets as moved."""
         if self.moved is None:
             return
         self.moved.update(wallets)
@@ -39,70 +39,73 @@ class HolderRanking:
             self.moved = None
 
     def look(self, wallets: Mapping[Address, HolderColumns]) -> tuple[list[Address], list[Address]]:
-        """Those with most, at least ``_LEAST`` of them where there are so many, the most first; and all that
-        have less than nothing, at most as many as are kept."""
-        if self.moved is None or not self._again(wallets, self.moved):
-            self._look_at_all(wallets)
+        """The wallets with the largest balances, at least ``_LEAST`` of them if there are as many, largest
+        first; and those with a balance below zero, at most ``KEPT``."""
+        if self.moved is None or not self._update(wallets, self.moved):
+            self._rank_all(wallets)
         self.moved = set()
-        return self._first, self._below
+        return self._leaders, self._negative
 
-    def _again(self, wallets: Mapping[Address, HolderColumns], moved: set[Address]) -> bool:
-        """Whether those who were first and those who moved are enough to tell who is first now."""
-        sure = _by_balance(wallets, {*self._first, *moved})
+    def _update(self, wallets: Mapping[Address, HolderColumns], moved: set[Address]) -> bool:
+        """Updates the ranking from the leaders and the wallets that moved. False: these are not enough to
+        decide."""
+        certain = _by_balance(wallets, {*self._leaders, *moved})
         if self._is_cut:
-            sure = [wallet for wallet in sure if wallets[wallet].balance_raw >= self._edge_raw]
-            if len(sure) < _LEAST:
+            certain = [wallet for wallet in certain if wallets[wallet].balance_raw >= self._cutoff_raw]
+            if len(certain) < _LEAST:
                 return False
-        self._keep(sure, wallets)
-        self._below = [
-            one for one in {*self._below, *moved} if one in wallets and wallets[one].balance_raw < 0
+        self._set_leaders(certain, wallets)
+        self._negative = [
+            wallet
+            for wallet in {*self._negative, *moved}
+            if wallet in wallets and wallets[wallet].balance_raw < 0
         ]
         return True
 
-    def _keep(self, first: list[Address], wallets: Mapping[Address, HolderColumns]) -> None:
-        if len(first) > KEPT:
-            self._is_cut, self._edge_raw = True, wallets[first[KEPT]].balance_raw
-        self._first = first[:KEPT]
+    def _set_leaders(self, ranked: list[Address], wallets: Mapping[Address, HolderColumns]) -> None:
+        if len(ranked) > KEPT:
+            self._is_cut, self._cutoff_raw = True, wallets[ranked[KEPT]].balance_raw
+        self._leaders = ranked[:KEPT]
 
-    def _look_at_all(self, wallets: Mapping[Address, HolderColumns]) -> None:
-        raw = {wallet: holding.balance_raw for wallet, holding in wallets.items()}
+    def _rank_all(self, wallets: Mapping[Address, HolderColumns]) -> None:
+        balances = {wallet: holding.balance_raw for wallet, holding in wallets.items()}
         self._is_cut = False
-        self._keep(heapq.nlargest(KEPT + 1, raw, key=raw.__getitem__), wallets)
-        below = [wallet for wallet, balance_raw in raw.items() if balance_raw < 0]
-        self._below = heapq.nsmallest(KEPT, below, key=raw.__getitem__)
+        self._set_leaders(heapq.nlargest(KEPT + 1, balances, key=balances.__getitem__), wallets)
+        negative = [wallet for wallet, balance_raw in balances.items() if balance_raw < 0]
+        self._negative = heapq.nsmallest(KEPT, negative, key=balances.__getitem__)
 
 
 def _by_balance(wallets: Mapping[Address, HolderColumns], among: Iterable[Address]) -> list[Address]:
-    found = [wallet for wallet in among if wallet in wallets]
-    return sorted(found, key=lambda wallet: wallets[wallet].balance_raw, reverse=True)
+    present = [wallet for wallet in among if wallet in wallets]
+    return sorted(present, key=lambda wallet: wallets[wallet].balance_raw, reverse=True)
 
 
 def largest(
-    held: Iterable[tuple[Address, int]], most: int, skipped: Collection[Address]
+    held: Iterable[tuple[Address, int]], limit: int, skipped: Collection[Address]
 ) -> list[tuple[Address, int]]:
-    """The largest amounts above zero, the largest first; of equals the lower address."""
-    kept: list[tuple[int, int, Address]] = []
-    least = 1
-    for wallet, raw in held if most > 0 else ():
-        # Nearly everybody ends here, of half a million.
-        if raw < least or wallet in skipped:
+    """The largest amounts above zero, largest first; of equals the lower address."""
+    heap: list[tuple[int, int, Address]] = []
+    min_raw = 1
+    for wallet, raw in held if limit > 0 else ():
+        # Nearly all of half a million wallets end here.
+        if raw < min_raw or wallet in skipped:
             continue
-        one = raw, -int(wallet, 16), wallet
-        if len(kept) < most:
-            heappush(kept, one)
+        entry = raw, -int(wallet, 16), wallet
+        if len(heap) < limit:
+            heappush(heap, entry)
         else:
-            heappushpop(kept, one)
-        least = kept[0][0] if len(kept) == most else 1
-    return [(wallet, raw) for raw, _, wallet in sorted(kept, reverse=True)]
+            heappushpop(heap, entry)
+        min_raw = heap[0][0] if len(heap) == limit else 1
+    return [(wallet, raw) for raw, _, wallet in sorted(heap, reverse=True)]
 
 
 def evenness(ascending: Sequence[int]) -> tuple[int, int] | None:
-    """Of amounts above zero, the smallest first: their Gini coefficient, 0, all the same, to 10,000, and the
-    fewest of them that make more than half of all. None: there are none."""
+    """The Gini coefficient of amounts above zero, given in ascending order, from 0 (all equal) to 10,000; and
+    the fewest of them that make more than half of the total. None: there are no amounts."""
     sums = list(accumulate(ascending))
     if not sums:
         return None
     count, whole = len(sums), sums[-1]
     gini_bps = BPS * ((count + 1) * whole - 2 * sum(sums)) // (count * whole)
-    # So many of the smallest are less than half together.
+    # The bisection counts the smallest amounts that together are less than half.
     return gini_bps, count - bisect_right(sums, (whole - 1) // 2)

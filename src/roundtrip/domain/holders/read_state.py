@@ -1,29 +1,29 @@
-"""The life of one token's reading: how much of its transfers is in the book that is kept.
+"""The state machine of reading one token: how much of its transfers is in the stored book.
 
-A book is begun, goes on in pieces, and is whole once it reaches the newest block. It falls behind as blocks
-pass, and goes on from where it stands. What it was made of may turn out to be wrong (its block is on no chain
-any more, or it did not know of a place where the token trades): then it is thrown away, whole, and begun
-anew: a book cannot be unfolded.
-"""
+A book is begun, is read on in pieces, and is whole once it reaches the newest block. It falls behind as
+blocks pass, and is read on from its block. If its basis turns out to be wrong (its block was reorged out, or
+it did not know a venue of the token), it is discarded and begun again: a book cannot be unfolded."""
 
 from types import MappingProxyType
 from typing import Literal
 
 State = Literal["unread", "reading", "whole", "capped"]
-"""unread: no book is kept. reading: there is more between its block and the newest one. whole: there was
-nothing more when it was read. capped: there is more than is ever read; it stays where it stands."""
+"""unread: no book is stored. reading: there are more transfers between its block and the newest one. whole:
+it had reached the newest block when it was last read. capped: there are more transfers than are ever read; it
+stays at its block."""
 
 Event = Literal["begun", "advanced", "caught_up", "capped", "forked", "grown_venues"]
-"""begun: a book was made, with nothing in it yet. advanced: it goes further, and not to the newest block.
-caught_up: it goes to the newest block. capped: it may not go further. forked: its block is not on the chain.
-grown_venues: the token trades at a place that the book did not know of when it was there already."""
+"""begun: an empty book was made. advanced: it was read further, but not to the newest block. caught_up: it
+reached the newest block. capped: it reached the size limit. forked: its block is not on the chain.
+grown_venues: the token trades at a venue that the book did not know and that is older than its block."""
 
 ReadStatus = Literal["complete", "reading", "partial"]
-"""As callers are told: every transfer is in it; it is being read; counts are a floor."""
+"""The status that callers see. complete: every transfer was read. reading: not yet. partial: counts are a
+floor."""
 
 
 class IllegalStep(ValueError):
-    """Such a thing cannot happen to a reading in that state."""
+    """The event cannot happen in that state."""
 
     def __init__(self, state: State, event: Event) -> None:
         super().__init__(f"a reading that is {state} cannot be {event}")
@@ -54,11 +54,11 @@ STEPS: MappingProxyType[State, MappingProxyType[Event, State]] = MappingProxyTyp
         "capped": MappingProxyType({"forked": "unread", "grown_venues": "unread"}),
     }
 )
-"""THE TABLE: what each event makes of each state. What does not stand here cannot happen."""
+"""The state after each event, by state. An event that is missing cannot happen."""
 
 
 def step(state: State, event: Event) -> State:
-    """The state after it. Raises IllegalStep."""
+    """The state after the event. Raises IllegalStep."""
     after = STEPS[state].get(event)
     if after is None:
         raise IllegalStep(state, event)
@@ -66,8 +66,8 @@ def step(state: State, event: Event) -> State:
 
 
 def read_status(state: State, pruned: bool) -> ReadStatus:
-    """What callers are told of a book. ``pruned``: logs before its first block are gone at the node, so not
-    even a whole one has every transfer."""
+    """The status that callers see. ``pruned``: the node no longer has logs before the book's first block, so
+    even a whole book lacks transfers."""
     if state == "capped":
         return "partial"
     if state == "whole":

@@ -1,6 +1,5 @@
-"""What ties the wallets of a token to one another, with the transaction that shows it; and how far its logs
-are from what it tells of itself.
-"""
+"""What ties the wallets of a token to one another, with the transaction that shows it; and how far the
+token's logs differ from the balances that it reports."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +8,7 @@ from typing import Literal
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 
 from .book import HolderColumns, LaunchBuys
-from .findings import UNKNOWN, HolderInputs, is_deployers, launch_groups
+from .findings import UNKNOWN, HolderInputs, is_funded_by_deployer, launch_groups
 
 TieKind = Literal["deployed", "sniped", "same_transaction", "same_funder", "funded_by_deployer"]
 
@@ -26,8 +25,8 @@ class HolderTie:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """How far the logs are from what the token tells. ``supply_off_raw``: what all have by the logs, less the
-    supply; below zero: they have less."""
+    """How far the logs differ from what the token reports. ``supply_off_raw``: the sum of all balances by the
+    logs, less the supply; negative: the sum is smaller."""
 
     wallets_asked: int
     wallets_off: int
@@ -35,55 +34,58 @@ class Disagreement:
     supply_off_raw: int
 
 
-def ties(told: HolderInputs, launch: LaunchBuys | None) -> list[HolderTie]:
-    """Every one, the most telling kinds first."""
-    found = []
-    if told.maker is not None:
-        found.append(HolderTie(told.maker.deployer, "deployed", None, told.maker.tx_hash))
-        found += [
-            HolderTie(wallet, "funded_by_deployer", told.maker.deployer, told.wallets[wallet].funded_tx)
-            for wallet in sorted(told.wallets)
-            if is_deployers(told, wallet)
+def ties(inputs: HolderInputs, launch: LaunchBuys | None) -> list[HolderTie]:
+    """Every tie, the most telling kinds first."""
+    all_ties = []
+    if inputs.maker is not None:
+        all_ties.append(HolderTie(inputs.maker.deployer, "deployed", None, inputs.maker.tx_hash))
+        all_ties += [
+            HolderTie(wallet, "funded_by_deployer", inputs.maker.deployer, inputs.wallets[wallet].funded_tx)
+            for wallet in sorted(inputs.wallets)
+            if is_funded_by_deployer(inputs, wallet)
         ]
     if launch is not None:
-        found += [*_bundle_ties(told, launch), *_sniper_ties(told, launch)]
-    return found
+        all_ties += [*_bundle_ties(inputs, launch), *_sniper_ties(inputs, launch)]
+    return all_ties
 
 
-def _bundle_ties(told: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:
-    together = launch_groups(told, launch)
-    for group in together:
+def _bundle_ties(inputs: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:
+    groups = launch_groups(inputs, launch)
+    for group in groups:
         for wallet in group.wallets:
             if group.tx_hash is not None:
                 yield HolderTie(wallet, "same_transaction", None, group.tx_hash)
-    for group in together:
+    for group in groups:
         for wallet in group.wallets:
             if group.funder is not None and wallet != group.funder:
                 yield HolderTie(
-                    wallet, "same_funder", group.funder, told.wallets.get(wallet, UNKNOWN).funded_tx
+                    wallet, "same_funder", group.funder, inputs.wallets.get(wallet, UNKNOWN).funded_tx
                 )
 
 
-def _sniper_ties(told: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:
+def _sniper_ties(inputs: HolderInputs, launch: LaunchBuys) -> Iterator[HolderTie]:
     for buy in launch.buys:
-        if told.maker is None or buy.wallet != told.maker.deployer:
+        if inputs.maker is None or buy.wallet != inputs.maker.deployer:
             yield HolderTie(buy.wallet, "sniped", None, buy.tx_hash)
 
 
-def disagreement(told: HolderInputs) -> Disagreement:
-    """The logs held against ``balances`` and the supply."""
-    wallets = told.book.wallets
-    # What was sent to nobody is gone by the logs, and most tokens tell no balance of it.
-    asked = ((wallet, raw) for wallet, raw in told.balances.items() if wallet != ZERO_ADDRESS)
-    off = [abs(wallets.get(wallet, HolderColumns()).balance_raw - raw) for wallet, raw in asked]
-    # What was thrown away still counts in the supply of one token, which tells of it, and no longer in
-    # another's.
-    nobody = wallets.get(ZERO_ADDRESS, HolderColumns())
-    thrown_raw = min(told.balances.get(ZERO_ADDRESS, nobody.received_raw), nobody.received_raw)
-    without = sum(holding.balance_raw for holding in wallets.values()) - nobody.balance_raw - told.supply_raw
+def disagreement(inputs: HolderInputs) -> Disagreement:
+    """Compares the logs with ``balances`` and the supply."""
+    wallets = inputs.book.wallets
+    # By the logs, what was sent to the zero address is gone; most tokens report no balance for it.
+    reported = ((wallet, raw) for wallet, raw in inputs.balances.items() if wallet != ZERO_ADDRESS)
+    differences = [abs(wallets.get(wallet, HolderColumns()).balance_raw - raw) for wallet, raw in reported]
+    # Some tokens still count burned tokens in the supply and report them as a balance, others do not.
+    zero_holding = wallets.get(ZERO_ADDRESS, HolderColumns())
+    thrown_raw = min(inputs.balances.get(ZERO_ADDRESS, zero_holding.received_raw), zero_holding.received_raw)
+    excess_raw = (
+        sum(holding.balance_raw for holding in wallets.values())
+        - zero_holding.balance_raw
+        - inputs.supply_raw
+    )
     return Disagreement(
-        wallets_asked=len(off),
-        wallets_off=sum(1 for one in off if one),
-        most_off_raw=max(off, default=0),
-        supply_off_raw=min(without, without + thrown_raw, key=abs),
+        wallets_asked=len(differences),
+        wallets_off=sum(1 for difference in differences if difference),
+        most_off_raw=max(differences, default=0),
+        supply_off_raw=min(excess_raw, excess_raw + thrown_raw, key=abs),
     )

@@ -25,21 +25,21 @@ async def holders(ctx: Context, job: Job) -> Effect:
     NodeFault, ReadFailed, ServiceFull."""
     token = parse_address(job.key)
     try:
-        piece = await book_reader.go_on(ctx, token)
+        piece = await book_reader.read_piece(ctx, token)
     except ServiceFull as full:
         if full.code not in _SPENT:
             raise
         return _tomorrow(ctx, job, full)
-    if piece.kept is None and piece.forget is None and not piece.done:
+    if piece.book is None and piece.forget is None and not piece.done:
         raise NotYet("it could not be read further")
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
 
     async def keep(connection: Connection) -> None:
         if piece.forget is not None:
-            await books.forget(connection, token, piece.forget)
-        if piece.kept is not None:
-            await books.keep(connection, token, piece.kept)
-            # Large books are written here, so the size limit is applied here and not only once a day.
+            await books.delete_book(connection, token, piece.forget)
+        if piece.book is not None:
+            await books.save_book(connection, token, piece.book)
+            # The large books are made here: they do not wait for the day to be over.
             await books.prune_to(connection)
         # Last: from here on the job's row is locked.
         if not piece.done:

@@ -110,7 +110,7 @@ class HolderSellPlan:
         sells = []
         for number, planned in enumerate(self.planned):
             result = results.get(("holder sell", number), Missing("token", ""))
-            outcome = sell_plans.read(planned, self.sell, result)
+            outcome = sell_plans.read_sell(planned, self.sell, result)
             sells.append(HolderSell(planned.holder, planned.held_raw(), *outcome))
         sells += [HolderSell(holder, None, Missing("node", NOT_TOLD)) for holder in self.unread]
         return HolderSells(self.best, self.control, self.known, tuple(sells))
@@ -135,4 +135,4 @@ def plan_holder_sells(
     wallets = [wallet for wallet in holders.wallets if wallet.address not in left_out]
     unread = tuple(address for address in holders.unread if address not in left_out)
     known = len(bought.indexed.holders)
-    return HolderSellPlan(best, sell, control, known, sell_plans.plans(sell, wallets), unread)
+    return HolderSellPlan(best, sell, control, known, sell_plans.plan_sells(sell, wallets), unread)

@@ -1,98 +1,108 @@
-"""What a token itself tells of its holders at one block, held against what its transfers add up to.
+"""The balances that a token reports at one block, compared with the sum of its transfers.
 
-Logs are the token's own words, and a token may say anything: one that rebases or takes of what is held moves
-balances without a word, and one that mints in secret hides who has most. So whoever may matter is asked of.
-"""
+The token writes its own logs, and may lie: one that rebases or seizes tokens changes balances without a
+log, and one that mints in secret hides the largest holder. So the balance of every wallet that may matter
+is read."""
 
 import heapq
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 
-from roundtrip.chain.holders.views import Views, views_of
+from roundtrip.chain.holders.views import Views, fetch_views
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.domain.base.types import BURN_ADDRESSES, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.balance_drift import has_drifted
 from roundtrip.domain.holders.book import HolderBook, HolderColumns
 from roundtrip.services.runtime.context import Context
 
-MOST_BY_CHANCE = 30
-"""Some of the others are asked of, too."""
+MOST_RANDOM = 30
+"""How many of the other wallets are read, too."""
 MOST_BUYERS = 300
-MOST_WHERE_LOGS_LIE = 1000
-"""Of a token whose logs lie: so many of those to whom most ever came."""
+MOST_IF_DRIFTING = 1000
+"""How many more wallets are read if the logs drift: those that ever received most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Balances:
-    """At the block ``at``. ``told``: by wallet, of those that were asked and answered. ``unread``: who gave
-    no answer. ``contracts``: of whom it is known whether they are one. ``drifts``: the logs are not to be
-    believed."""
+    """At the block ``at``. ``by_wallet``: of wallets that were asked and answered. ``unread``: wallets
+    without an answer. ``contracts``: whether each wallet is one, None: not known. ``drifts``: the logs are
+    wrong."""
 
     at: BlockRef
     supply_raw: int
-    told: Mapping[Address, int]
+    by_wallet: Mapping[Address, int]
     unread: frozenset[Address]
     contracts: Mapping[Address, bool | None]
     drifts: bool = False
 
 
-async def balances(
-    ctx: Context, book: HolderBook, at: BlockRef, supply_raw: int, who: Iterable[Address], meter: Meter
+async def read_balances(
+    ctx: Context, book: HolderBook, at: BlockRef, supply_raw: int, wallets: Iterable[Address], meter: Meter
 ) -> Balances:
-    """Of ``who``, of the launch's buyers, of places, and of some by chance, as of the block ``at``. Where the
-    book does not go so far, nothing is held against it: then nobody knows what the logs would say. Raises
-    NodeFault when the node did not answer, ServiceFull."""
-    asked = _wallets_to_read(book, who, Random(ctx.entropy()))  # noqa: S311
-    found = held_against(book, at, supply_raw, await _read(ctx, book, asked, at, meter))
-    if not found.drifts:
-        return found
-    more = heapq.nlargest(
-        MOST_WHERE_LOGS_LIE, book.wallets, key=lambda wallet: book.wallets[wallet].received_raw
+    """Reads the balances of ``wallets``, of the launch's buyers, of pools, and of some random wallets, at the
+    block ``at``. If the book does not end there, they are not compared with it: what the logs would say there
+    is not known. Raises NodeFault if the node did not answer, ServiceFull."""
+    to_read = _wallets_to_read(book, wallets, Random(ctx.entropy()))  # noqa: S311
+    balances = compare_to_logs(book, at, supply_raw, await _read_views(ctx, book, to_read, at, meter))
+    if not balances.drifts:
+        return balances
+    largest_receivers = heapq.nlargest(
+        MOST_IF_DRIFTING, book.wallets, key=lambda wallet: book.wallets[wallet].received_raw
     )
-    return held_against(book, at, supply_raw, await _read(ctx, book, {*asked, *more}, at, meter))
+    return compare_to_logs(
+        book, at, supply_raw, await _read_views(ctx, book, {*to_read, *largest_receivers}, at, meter)
+    )
 
 
-async def _read(
+async def _read_views(
     ctx: Context, book: HolderBook, wallets: Collection[Address], at: BlockRef, meter: Meter
 ) -> Views:
     limit = ctx.policy.read_gas_limit
-    return await views_of(ctx.node, book.beginning.token, wallets, wallets, at, limit, ctx.chain_id, meter)
+    return await fetch_views(ctx.node, book.beginning.token, wallets, wallets, at, limit, ctx.chain_id, meter)
 
 
-def _wallets_to_read(book: HolderBook, who: Iterable[Address], chance: Random) -> set[Address]:
-    """Who may matter: these, where it lies, who bought first, and some by chance."""
+def _wallets_to_read(book: HolderBook, requested: Iterable[Address], random: Random) -> set[Address]:
+    """The wallets that may matter: the requested ones, pools, the first buyers, and some at random."""
     wallets, launch = book.wallets, book.launch()
     buyers = () if launch is None else launch.buys
-    first = heapq.nlargest(MOST_BUYERS, buyers, key=lambda buy: buy.bought_raw)
+    largest_buys = heapq.nlargest(MOST_BUYERS, buyers, key=lambda buy: buy.bought_raw)
     everyone = list(wallets)
-    some = chance.sample(everyone, min(MOST_BY_CHANCE, len(everyone)))
-    pools = [one for one in book.beginning.places.pools if one in wallets]
-    return {*who, *(buy.wallet for buy in first), *some, *pools, *BURN_ADDRESSES}
+    random_wallets = random.sample(everyone, min(MOST_RANDOM, len(everyone)))
+    pools = [pool for pool in book.beginning.places.pools if pool in wallets]
+    return {*requested, *(buy.wallet for buy in largest_buys), *random_wallets, *pools, *BURN_ADDRESSES}
 
 
-def held_against(book: HolderBook, at: BlockRef, supply_raw: int, views: Views) -> Balances:
-    """What the token told, with whether its logs drift from it; never where the book goes elsewhere than
-    ``at``. ``supply_raw``: where the token did not tell it now."""
+def compare_to_logs(book: HolderBook, at: BlockRef, supply_raw: int, views: Views) -> Balances:
+    """The balances of ``views``, with whether the logs drift from them; never if the book ends at another
+    block than ``at``. ``supply_raw``: used if the token did not report it now."""
     supply = supply_raw if views.supply_raw is None else views.supply_raw
-    told = {wallet: raw for wallet, raw in views.balances.items() if raw is not None}
-    unread = frozenset(views.balances.keys() - told.keys())
-    found = Balances(at, supply, told, unread, views.contracts)
+    by_wallet = {wallet: raw for wallet, raw in views.balances.items() if raw is not None}
+    unread = frozenset(views.balances.keys() - by_wallet.keys())
+    balances = Balances(at, supply, by_wallet, unread, views.contracts)
     if book.block != at:
-        return found
-    by_logs = {wallet: book.wallets[wallet].balance_raw if wallet in book.wallets else 0 for wallet in told}
-    off = any(
-        has_drifted(by_logs[wallet], raw, supply) for wallet, raw in told.items() if wallet != ZERO_ADDRESS
+        return balances
+    by_logs = {
+        wallet: book.wallets[wallet].balance_raw if wallet in book.wallets else 0 for wallet in by_wallet
+    }
+    wallet_drifts = any(
+        has_drifted(by_logs[wallet], raw, supply)
+        for wallet, raw in by_wallet.items()
+        if wallet != ZERO_ADDRESS
     )
-    return replace(found, drifts=off or _is_short(book, told.get(ZERO_ADDRESS, 0), supply))
+    return replace(
+        balances, drifts=wallet_drifts or _sum_drifts(book, by_wallet.get(ZERO_ADDRESS, 0), supply)
+    )
 
 
-def _is_short(book: HolderBook, thrown_raw: int, supply_raw: int) -> bool:
-    """Whether all that wallets have by the logs, with what the token tells of nobody, ``thrown_raw``, is not
-    the supply. What was sent to nobody is gone by the logs, and most tokens tell no balance of it; of those
-    that do it still counts in the supply, and it was sent there."""
-    nobody = book.wallets.get(ZERO_ADDRESS, HolderColumns())
-    there_are = -nobody.balance_raw
-    # More than was ever sent there fills the gap that a secret mint left.
-    made_up = thrown_raw > nobody.received_raw and has_drifted(nobody.received_raw, thrown_raw, supply_raw)
-    return made_up or has_drifted(there_are + thrown_raw, supply_raw, supply_raw)
+def _sum_drifts(book: HolderBook, reported_burned_raw: int, supply_raw: int) -> bool:
+    """Whether all balances by the logs, with the one that the token reports for the zero address, differ from
+    the supply. By the logs, what was sent to the zero address is gone, and most tokens report no balance
+    there; those that do still count it in the supply."""
+    zero_holding = book.wallets.get(ZERO_ADDRESS, HolderColumns())
+    existing_raw = -zero_holding.balance_raw
+    # A balance above what was ever sent there would hide a secret mint.
+    is_inflated = reported_burned_raw > zero_holding.received_raw and has_drifted(
+        zero_holding.received_raw, reported_burned_raw, supply_raw
+    )
+    return is_inflated or has_drifted(existing_raw + reported_burned_raw, supply_raw, supply_raw)

@@ -1,4 +1,4 @@
-"""Books as they lie in the database, and the job that goes on with one."""
+"""Loads and saves holder books, and enqueues the job that reads one on."""
 
 import asyncio
 import contextlib
@@ -18,102 +18,106 @@ from roundtrip.store.server.rows import Connection
 
 JOB = "holders"
 MOST_JOBS = 50
-"""More busy tokens are not taken in: each is a million transfers, perhaps."""
+"""No more busy tokens are accepted: each may have a million transfers."""
 _GIVEN_UP = timedelta(minutes=10)
-"""After a job was given up nobody is told to wait for another one so long."""
+"""How long after a job was given up callers get an error instead of another job."""
 _SOON_S = 60
-"""A job that waits longer is not what anybody waits for."""
+"""If a job is scheduled later than this, the caller gets an error instead of waiting for it."""
 _FAILED = "it failed again and again while transfers were read"
 _DATABASE_S = 5.0
 _SMALL = 20_000
-"""Books of so many wallets are packed in some 50 ms; larger ones beside the loop."""
+"""Books with up to this many wallets are packed in about 50 ms; larger ones in a thread."""
 _WRITTEN_EVERY = 500
-"""A whole book is written again when so many transfers, or a fiftieth of all, are new: what is not written is
-read once more."""
+"""A whole book is saved again when this many transfers, or a fiftieth of all, are new: unsaved ones are read
+again."""
 
 
-async def load_book(ctx: Context, token: Address, opened: OpenBook | None) -> OpenBook | None:
-    """The book that is kept, where it goes further than the one that is open. Raises ServiceFull (busy)."""
+async def load_book(ctx: Context, token: Address, open_book: OpenBook | None) -> OpenBook | None:
+    """The stored book if it goes further than the open one, else the open one. Raises ServiceFull (busy)."""
     try:
-        if opened is not None and opened.book.block is not None:
+        if open_book is not None and open_book.book.block is not None:
             async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                head = await books.head_of(connection, token)
-            if head is None or head.block.number <= opened.book.block.number:
-                return opened
+                head = await books.load_head(connection, token)
+            if head is None or head.block.number <= open_book.book.block.number:
+                return open_book
         async with ctx.books.loading:
             async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                kept = await books.load_book(connection, token)
-            if kept is None:
-                return opened
+                stored = await books.load_book(connection, token)
+            if stored is None:
+                return open_book
             try:
-                book = await asyncio.to_thread(load, kept.book)
+                book = await asyncio.to_thread(load, stored.book)
             except ValueError:
-                # Of another release. It goes, however far it went: nothing may be kept in its place before.
+                # The book is of another release. It would block shorter ones, so it is deleted.
                 async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
-                    await books.forget(connection, token, kept.block.hash)
-                return opened
+                    await books.delete_book(connection, token, stored.block.hash)
+                return open_book
     except DATABASE_FAULTS as error:
         raise ServiceFull("busy", "What was read before cannot be had just now.", 5) from error
-    opened = OpenBook(book, kept.state, kept.pruned, kept.transfers)
-    asked = ctx.books.probe_times(token)
-    if asked.probed_s is None and kept.pruned:
-        asked.probed_s = kept.read_at.timestamp()
-    ctx.books.put(token, opened)
-    return opened
+    open_book = OpenBook(book, stored.state, stored.pruned, stored.transfers)
+    probe_times = ctx.books.probe_times(token)
+    if probe_times.probed_s is None and stored.pruned:
+        probe_times.probed_s = stored.read_at.timestamp()
+    ctx.books.put(token, open_book)
+    return open_book
 
 
-def is_worth_writing(opened: OpenBook) -> bool:
-    """Whether enough is new in a book that is whole."""
-    new = opened.book.transfers - max(0, opened.kept_transfers)
-    return opened.kept_transfers < 0 or new >= max(_WRITTEN_EVERY, opened.kept_transfers // 50)
-
-
-async def pack_book(ctx: Context, opened: OpenBook) -> StoredBook:
-    """The book as it is written down. It goes to a block."""
-    book, now = opened.book, datetime.fromtimestamp(ctx.now_s(), UTC)
-    assert book.block is not None
-    packing = asyncio.to_thread(dump, book) if len(book.wallets) > _SMALL else None
-    written = dump(book) if packing is None else await packing
-    first_number = book.beginning.first_number
-    return StoredBook(
-        opened.state, book.block, book.transfers, first_number, opened.pruned, written, now, now
+def is_worth_writing(open_book: OpenBook) -> bool:
+    """Whether enough is new in a whole book."""
+    new_transfers = open_book.book.transfers - max(0, open_book.kept_transfers)
+    return open_book.kept_transfers < 0 or new_transfers >= max(
+        _WRITTEN_EVERY, open_book.kept_transfers // 50
     )
 
 
-async def note_asked(ctx: Context, token: Address) -> None:
-    """It is kept so much longer: also one that has nothing new to write."""
+async def pack_book(ctx: Context, open_book: OpenBook) -> StoredBook:
+    """The book in stored form. It must have a block."""
+    book, now = open_book.book, datetime.fromtimestamp(ctx.now_s(), UTC)
+    assert book.block is not None
+    packing = asyncio.to_thread(dump, book) if len(book.wallets) > _SMALL else None
+    packed = dump(book) if packing is None else await packing
+    first_number = book.beginning.first_number
+    return StoredBook(
+        open_book.state, book.block, book.transfers, first_number, open_book.pruned, packed, now, now
+    )
+
+
+async def record_request(ctx: Context, token: Address) -> None:
+    """Records a request for a book with nothing new to save, which keeps it longer."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
             await books.touch(connection, token, datetime.fromtimestamp(ctx.now_s(), UTC))
 
 
-async def write(ctx: Context, opened: OpenBook, kept: StoredBook, forget: str | None) -> None:
-    """Nothing is lost where it cannot be written: it is read again then."""
+async def save_book(ctx: Context, open_book: OpenBook, stored: StoredBook, forget: str | None) -> None:
+    """Saves the book. If that fails, nothing is lost: the transfers are read again."""
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
-            await _write(connection, opened.book.beginning.token, kept, forget)
-        opened.kept_transfers = kept.transfers
+            await _replace_book(connection, open_book.book.beginning.token, stored, forget)
+        open_book.kept_transfers = stored.transfers
 
 
-async def _write(connection: Connection, token: Address, kept: StoredBook | None, forget: str | None) -> None:
+async def _replace_book(
+    connection: Connection, token: Address, stored: StoredBook | None, forget: str | None
+) -> None:
     if forget is not None:
-        await books.forget(connection, token, forget)
-    if kept is not None:
-        await books.keep(connection, token, kept)
+        await books.delete_book(connection, token, forget)
+    if stored is not None:
+        await books.save_book(connection, token, stored)
 
 
-async def wish(ctx: Context, token: Address, kept: StoredBook | None, forget: str | None) -> None:
-    """Has a job go on with it, with what was read so far. Raises ServiceFull (holders_busy) where too many
-    wait, (holders_budget) where it waits for another day's budget; ReadFailed where it was given up not long
-    ago, or waits since it failed."""
+async def enqueue_read(ctx: Context, token: Address, stored: StoredBook | None, forget: str | None) -> None:
+    """Saves what was read so far, and enqueues a job that reads on. Raises ServiceFull (holders_busy) if too
+    many jobs wait, (holders_budget) if it waits for the next day's budget; ReadFailed if it was given up
+    recently, or is to be retried later after a failure."""
     now = datetime.fromtimestamp(ctx.now_s(), UTC)
     try:
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection:
             async with connection.transaction():
-                await _write(connection, token, kept, forget)
-            waits = await jobs.to_come(connection, JOB, token)
-            if waits is not None:
-                _raise_if_late(waits, now)
+                await _replace_book(connection, token, stored, forget)
+            pending = await jobs.to_come(connection, JOB, token)
+            if pending is not None:
+                _raise_if_late(pending, now)
                 return
             if await jobs.among(connection, JOB, [token], now - _GIVEN_UP):
                 raise ReadFailed(NodeFault(_FAILED))

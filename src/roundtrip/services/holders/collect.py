@@ -1,12 +1,17 @@
-"""Everything that is known of who holds a token, at one block: its book, what it tells itself, where its
-wallets come from, and which of them win elsewhere.
-"""
+"""Collects everything known of who holds a token at one block: its book, the balances that it reports, the
+origins of its wallets, and which of them win elsewhere."""
 
 import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from roundtrip.chain.holders.views import FirstFunding, entry_point_txs, funding_txs, had_before, was_made_in
+from roundtrip.chain.holders.views import (
+    FirstFunding,
+    find_entry_point_txs,
+    find_funding_txs,
+    had_before,
+    was_made_in,
+)
 from roundtrip.chain.holders.wallet_views import code_calls, read_codes
 from roundtrip.chain.rpc.client import Meter, RpcCall, RpcError, quantity
 from roundtrip.domain.base.errors import ServiceFull
@@ -17,7 +22,7 @@ from roundtrip.domain.check.price import USDG_UNIT
 from roundtrip.domain.holders.book import HolderBook, LaunchBuys
 from roundtrip.domain.holders.deployer import Maker
 from roundtrip.domain.holders.findings import (
-    LEAST_BUNDLE,
+    MIN_BUNDLE,
     TOP,
     UNKNOWN,
     Concentration,
@@ -25,7 +30,7 @@ from roundtrip.domain.holders.findings import (
     biggest,
     concentration,
     has_bought,
-    is_deployers,
+    is_funded_by_deployer,
     launch_groups,
 )
 from roundtrip.domain.holders.read_state import ReadStatus, read_status
@@ -35,303 +40,329 @@ from roundtrip.services.runtime.context import Context
 from roundtrip.services.support.index_reader import looking
 from roundtrip.store.community import public_names
 from roundtrip.store.holders import smart_money
-from roundtrip.store.holders.smart_money import BoardRow
-from roundtrip.store.holders.smart_money import WinningClose as KeptWin
+from roundtrip.store.holders.smart_money import BoardRow, WinningClose
 from roundtrip.store.index.cursor import may_trade_beyond
 
-from .balances import MOST_BUYERS, Balances, balances
-from .book_reader import read
+from .balances import MOST_BUYERS, Balances, read_balances
+from .book_reader import read_book
 from .findings import NEAREST, HolderRecord, HolderWin, LaunchCrowd, Why, WinFinding
-from .funding import BUSY_NONCE, FunderFamilies, kin
+from .funding import BUSY_NONCE, FunderFamilies, trace_wallets
 from .late_venues import late_venues
 from .schema import Window
-from .sources import MOST_PLACES, TokenSource, source
+from .sources import MOST_PLACES, TokenSource, read_source
 
-LEAST_TIED = 2
-"""Two of one funder are told as a pair."""
-LEAST_FUNDING_WEI = 10**12
-"""Less pays for no transaction: whoever sends it only wants to be taken for the funder."""
+MIN_TIED = 2
+"""Two wallets with one funder are reported as a pair."""
+MIN_FUNDING_WEI = 10**12
+"""Less cannot pay for a transaction: its sender only wants to be taken for the funder."""
 MOST_BY_LOGS = 60
-"""Of those who have most by the logs, pools among them, so many are asked of, and of those who have less than
-nothing by them."""
+"""How many wallets with the largest balances by the logs are asked for their balance, pools among them, and
+how many with a balance below zero."""
 MOST_BELOW_ZERO = 20
 MANY_WALLETS = 50_000
-"""How even they are is counted in 30 ms."""
+"""Computing their concentration takes 30 ms."""
 MOST_WINS = 40
-"""Of so many winners the biggest win is looked up: of one with many thousand closings it takes 3 ms."""
+"""How many winners' biggest wins are looked up: for a wallet with many thousand closings it takes 3 ms."""
 
 
 async def gather_holders(ctx: Context, token: Address, meter: Meter) -> HolderRecord:
-    """Raises CallerFault (not_a_token), NodeFault, ReadFailed, ServiceFull."""
-    found = await source(ctx, token, meter)
-    opened = ctx.books.get(token)
-    if opened is not None and opened.state == "reading" and ctx.books.is_locked(token):
-        # A job is just reading on.
-        return await _of_launch(ctx, found, opened, meter)
+    """Collects the record, reading transfers first as far as that is quick. Raises CallerFault (not_a_token),
+    NodeFault, ReadFailed, ServiceFull."""
+    source = await read_source(ctx, token, meter)
+    open_book = ctx.books.get(token)
+    if open_book is not None and open_book.state == "reading" and ctx.books.is_locked(token):
+        # A job is reading the token at the moment.
+        return await _collect_launch(ctx, source, open_book, meter)
     async with ctx.books.alone(token):
-        opened = await read(ctx, found)
-        if opened.state == "reading":
-            return await _of_launch(ctx, found, opened, meter)
-        return await _of_all(ctx, found, opened, meter)
+        open_book = await read_book(ctx, source)
+        if open_book.state == "reading":
+            return await _collect_launch(ctx, source, open_book, meter)
+        return await _collect_all(ctx, source, open_book, meter)
 
 
 def _collect_record(
     ctx: Context,
-    found: TokenSource,
+    source: TokenSource,
     at: BlockRef,
-    told: HolderInputs,
+    inputs: HolderInputs,
     launch: LaunchBuys | None,
     status: ReadStatus,
     why: tuple[Why, ...] = (),
 ) -> HolderRecord:
-    symbol = found.trip.data.facts.symbol_data
-    usd = found.usd_a_unit(ctx.policy)
+    symbol = source.buy_round.data.facts.symbol_data
+    usd = source.usd_a_unit(ctx.policy)
     return HolderRecord(
         chain_id=ctx.chain_id,
-        token=found.token,
+        token=source.token,
         symbol=text_in(bytes.fromhex(symbol[2:])) if isinstance(symbol, str) else None,
-        decimals=found.decimals,
-        supply_raw=told.supply_raw,
+        decimals=source.decimals,
+        supply_raw=inputs.supply_raw,
         block=at,
         checked_s=int(ctx.now_s()),
         status="partial" if why and status == "complete" else status,
-        transfers_read=told.book.transfers,
+        transfers_read=inputs.book.transfers,
         why=why,
-        told=told,
+        inputs=inputs,
         launch=launch,
-        market_cap_micro_usd=None if usd is None else usd * told.supply_raw * USDG_UNIT,
+        market_cap_micro_usd=None if usd is None else usd * inputs.supply_raw * USDG_UNIT,
     )
 
 
 # --- while it is being read ------------------------------------------------------------------------
 
 
-async def _of_launch(ctx: Context, found: TokenSource, opened: OpenBook, meter: Meter) -> HolderRecord:
-    """The launch alone, once its place and all who bought in it are known for good: what these hold is asked
-    of the token. A job may read on meanwhile, even to the end: nothing of that is told here."""
-    at, book = found.head, opened.book
-    is_known = not opened.pruned and book.launching.found is not None and book.launch_is_over()
-    is_known = is_known and not await _is_unread(ctx, found, opened)
+async def _collect_launch(
+    ctx: Context, source: TokenSource, open_book: OpenBook, meter: Meter
+) -> HolderRecord:
+    """Only the launch, once its block is final and all its buyers are known; their balances are read from the
+    token. A job may read on meanwhile, even to the end; nothing of that is used here."""
+    at, book = source.head, open_book.book
+    is_known = not open_book.pruned and book.launching.window is not None and book.launch_is_over()
+    is_known = is_known and not await _may_lack_trades(ctx, source, open_book)
     launch = book.launch() if is_known else None
-    is_sure = launch is not None and await _is_sure(ctx, book, meter)
-    told = HolderInputs(book, found.supply_raw, {}, False, book.beginning.maker if is_sure else None, {})
+    is_certain = launch is not None and await _is_maker_certain(ctx, book, meter)
+    inputs = HolderInputs(
+        book, source.supply_raw, {}, False, book.beginning.maker if is_certain else None, {}
+    )
     if launch is None:
-        return _collect_record(ctx, found, at, told, None, "reading")
-    held = await balances(ctx, book, at, found.supply_raw, (), meter)
-    told = replace(told, supply_raw=held.supply_raw, balances=held.told)
-    told = await _with_kin(ctx, told, launch, (), held, meter)
-    return _collect_record(ctx, found, at, told, launch, "reading")
+        return _collect_record(ctx, source, at, inputs, None, "reading")
+    balances = await read_balances(ctx, book, at, source.supply_raw, (), meter)
+    inputs = replace(inputs, supply_raw=balances.supply_raw, balances=balances.by_wallet)
+    inputs = await _add_origins(ctx, inputs, launch, (), balances, meter)
+    return _collect_record(ctx, source, at, inputs, launch, "reading")
 
 
 # --- when it is read -------------------------------------------------------------------------------
 
 
-async def _of_all(ctx: Context, found: TokenSource, opened: OpenBook, meter: Meter) -> HolderRecord:
-    book = opened.book
+async def _collect_all(ctx: Context, source: TokenSource, open_book: OpenBook, meter: Meter) -> HolderRecord:
+    book = open_book.book
     assert book.block is not None
-    # What is read no further is told with balances as they are now.
-    at = found.head if opened.state == "capped" else book.block
+    # A capped book stays behind, so its balances are read at the head.
+    at = source.head if open_book.state == "capped" else book.block
     maker = book.beginning.maker
-    is_sure = await _is_sure(ctx, book, meter)
-    moved = opened.standing.moved
+    is_certain = await _is_maker_certain(ctx, book, meter)
+    moved = open_book.standing.moved
     moved_count = None if moved is None else len(moved)
-    first, below = opened.standing.look(book.wallets)
-    who = {*_insiders(found, opened), *first[:MOST_BY_LOGS], *below[:MOST_BELOW_ZERO]}
-    held = await balances(ctx, book, at, found.supply_raw, who, meter)
-    launch = None if opened.pruned else book.launch()
-    sure = maker if is_sure else None
-    told = HolderInputs(book, held.supply_raw, held.told, held.drifts, sure, {}, first=tuple(first))
-    top = [wallet for wallet, _ in biggest(told, TOP)]
-    told = await _with_kin(ctx, told, launch, top, held, meter)
-    winners, crowd, scams = await _known_elsewhere(ctx, told, top, maker)
-    told = replace(told, winners=frozenset(one.wallet for one in winners or ()))
-    why = _why(opened, held, await _is_unread(ctx, found, opened))
-    status = "partial" if why else read_status(opened.state, opened.pruned)
+    leaders, negative = open_book.standing.look(book.wallets)
+    wallets_to_read = {
+        *_special_addresses(source, open_book),
+        *leaders[:MOST_BY_LOGS],
+        *negative[:MOST_BELOW_ZERO],
+    }
+    balances = await read_balances(ctx, book, at, source.supply_raw, wallets_to_read, meter)
+    launch = None if open_book.pruned else book.launch()
+    certain_maker = maker if is_certain else None
+    inputs = HolderInputs(
+        book,
+        balances.supply_raw,
+        balances.by_wallet,
+        balances.drifts,
+        certain_maker,
+        {},
+        leaders=tuple(leaders),
+    )
+    top = [wallet for wallet, _ in biggest(inputs, TOP)]
+    inputs = await _add_origins(ctx, inputs, launch, top, balances, meter)
+    winners, crowd, scams = await _read_winners(ctx, inputs, top, maker)
+    inputs = replace(inputs, winners=frozenset(win.wallet for win in winners or ()))
+    why = _partial_reasons(open_book, balances, await _may_lack_trades(ctx, source, open_book))
+    status = "partial" if why else read_status(open_book.state, open_book.pruned)
     return replace(
-        _collect_record(ctx, found, at, told, launch, status, why),
+        _collect_record(ctx, source, at, inputs, launch, status, why),
         winners=winners,
         crowd=crowd,
-        disagreement=disagreement(told) if book.block == at and not opened.pruned else None,
-        concentration=_spread(opened, told, moved_count),
-        unsure_maker=None if is_sure else maker,
+        disagreement=disagreement(inputs) if book.block == at and not open_book.pruned else None,
+        concentration=_read_concentration(open_book, inputs, moved_count),
+        unsure_maker=None if is_certain else maker,
         scams=scams,
     )
 
 
-async def _is_sure(ctx: Context, book: HolderBook, meter: Meter) -> bool:
-    """Whether the token was made where its maker was looked for. Without an archive that is where it first
-    spoke: whoever made it may have said nothing, long before."""
-    begun = book.beginning
-    if begun.maker is None or begun.maker.source != "launch_tx":
+async def _is_maker_certain(ctx: Context, book: HolderBook, meter: Meter) -> bool:
+    """Whether the token was made in the block where its maker was looked for. Without an archive that is the
+    block of its first log: the real maker may have made it long before, without a log."""
+    start = book.beginning
+    if start.maker is None or start.maker.source != "launch_tx":
         return True
-    return bool(await was_made_in(ctx.node, begun.token, begun.first_number, meter))
+    return bool(await was_made_in(ctx.node, start.token, start.first_number, meter))
 
 
-def _spread(opened: OpenBook, told: HolderInputs, moved: int | None) -> Concentration | None:
-    """Counted anew for every answer; of very many wallets only once a hundredth of them moved."""
-    wallets, before = len(told.book.wallets), opened.spread_moved
-    opened.spread_moved = None if before is None or moved is None else before + moved
-    is_old = opened.spread_moved is None or opened.spread_moved * 100 > wallets
-    if wallets < MANY_WALLETS or is_old or told.drifts:
-        opened.spread, opened.spread_moved = concentration(told), 0
-    return opened.spread
+def _read_concentration(open_book: OpenBook, inputs: HolderInputs, moved: int | None) -> Concentration | None:
+    """Recomputed for every answer; for very many wallets only once a hundredth of them moved."""
+    wallets, moved_before = len(inputs.book.wallets), open_book.spread_moved
+    open_book.spread_moved = None if moved_before is None or moved is None else moved_before + moved
+    is_old = open_book.spread_moved is None or open_book.spread_moved * 100 > wallets
+    if wallets < MANY_WALLETS or is_old or inputs.drifts:
+        open_book.spread, open_book.spread_moved = concentration(inputs), 0
+    return open_book.spread
 
 
-def _insiders(found: TokenSource, opened: OpenBook) -> set[Address]:
-    """Who may have what no transfer tells."""
-    facts, maker = found.trip.data.facts, opened.book.beginning.maker
-    told = {facts.owner, facts.proxy_admin, found.token}
-    told |= set() if maker is None else {maker.deployer, *maker.creators}
-    return {one for one in told if one is not None and not isinstance(one, Missing)}
+def _special_addresses(source: TokenSource, open_book: OpenBook) -> set[Address]:
+    """Addresses that may hold tokens that no transfer reported."""
+    facts, maker = source.buy_round.data.facts, open_book.book.beginning.maker
+    addresses = {facts.owner, facts.proxy_admin, source.token}
+    addresses |= set() if maker is None else {maker.deployer, *maker.creators}
+    return {address for address in addresses if address is not None and not isinstance(address, Missing)}
 
 
-async def _is_unread(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
-    """Whether trades may be missing, of places that are not known, or came to be known late, or are known no
-    more, or beyond those that are read."""
-    if opened.unread_venues or late_venues(found, opened):
+async def _may_lack_trades(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
+    """Whether trades may be missing: at venues that are not known, became known late, are no longer known, or
+    exceed the limit."""
+    if open_book.unread_venues or late_venues(source, open_book):
         return True
-    if len(found.sources.venues) < MOST_PLACES:
-        return not found.trip.candidates.complete or not opened.book.lost_venues.keys() <= found.absent
+    if len(source.log_sources.venues) < MOST_PLACES:
+        return (
+            not source.buy_round.candidates.complete or not open_book.book.lost_venues.keys() <= source.absent
+        )
     try:
         async with looking(ctx) as (connection, _):
-            return await may_trade_beyond(connection, found.token, found.sources.venues)
+            return await may_trade_beyond(connection, source.token, source.log_sources.venues)
     except ServiceFull:
         return True
 
 
-def _why(opened: OpenBook, held: Balances, is_unread: bool) -> tuple[Why, ...]:
-    """Why it is partial; nothing where it is complete."""
-    holds: dict[Why, bool] = {
-        "capped": opened.state == "capped",
-        "pruned": opened.pruned,
-        # Without its oldest transfers they add up to nothing of what it tells.
-        "drifts": held.drifts and not opened.pruned,
-        "unverified": bool(held.unread),
+def _partial_reasons(open_book: OpenBook, balances: Balances, is_unread: bool) -> tuple[Why, ...]:
+    """Why the answer is partial; empty if it is complete."""
+    reasons: dict[Why, bool] = {
+        "capped": open_book.state == "capped",
+        "pruned": open_book.pruned,
+        # Without the oldest transfers, logs never add up to the balances.
+        "drifts": balances.drifts and not open_book.pruned,
+        "unverified": bool(balances.unread),
         "venues_unread": is_unread,
-        "claims": 0 < held.supply_raw <= opened.book.claimed_raw * BPS,
+        "claims": 0 < balances.supply_raw <= open_book.book.claimed_raw * BPS,
     }
-    return tuple(why for why, is_so in holds.items() if is_so)
+    return tuple(why for why, applies in reasons.items() if applies)
 
 
-# --- who they are ----------------------------------------------------------------------------------
+# --- origins and ties ----------------------------------------------------------------------------------
 
 
-async def _with_kin(
+async def _add_origins(
     ctx: Context,
-    told: HolderInputs,
+    inputs: HolderInputs,
     launch: LaunchBuys | None,
     top: Sequence[Address],
-    held: Balances,
+    balances: Balances,
     meter: Meter,
 ) -> HolderInputs:
-    """With where the top and the launch's buyers come from, and what ties them."""
+    """Adds the origins of the top holders and of the launch's buyers, and what ties them."""
     buys = () if launch is None else launch.buys
-    first = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
-    behind = [] if told.maker is None else [told.maker.deployer, *told.maker.creators]
-    others = [*behind, *(buy.wallet for buy in first)]
-    came = await kin(ctx, told.book, held.at, top, others, held.contracts, meter)
-    told = replace(told, wallets=came.wallets, families=came.families)
+    largest_buys = heapq.nlargest(MOST_BUYERS, buys, key=lambda buy: buy.bought_raw)
+    makers = [] if inputs.maker is None else [inputs.maker.deployer, *inputs.maker.creators]
+    low_priority = [*makers, *(buy.wallet for buy in largest_buys)]
+    families = await trace_wallets(
+        ctx, inputs.book, balances.at, top, low_priority, balances.contracts, meter
+    )
+    inputs = replace(inputs, wallets=families.wallets, families=families.families)
     launch = launch or LaunchBuys(0, 0, ())
-    told = await _with_fundings(ctx, told, launch, came, meter)
-    never, unasked = await _never_group(ctx, told, launch, held.at, meter)
+    inputs = await _verify_fundings(ctx, inputs, launch, families, meter)
+    never_group, unknown = await _find_never_group(ctx, inputs, launch, balances.at, meter)
     hidden = {
-        wallet: replace(told.wallets.get(wallet, UNKNOWN), funder=None, funder_known=False)
-        for group in launch_groups(told, launch)
-        if {group.funder, group.tx_hash} & unasked
+        wallet: replace(inputs.wallets.get(wallet, UNKNOWN), funder=None, funder_known=False)
+        for group in launch_groups(inputs, launch)
+        if {group.funder, group.tx_hash} & unknown
         for wallet in group.wallets
     }
-    return replace(told, wallets={**told.wallets, **hidden}, never_group=never)
+    return replace(inputs, wallets={**inputs.wallets, **hidden}, never_group=never_group)
 
 
-async def _never_group(
-    ctx: Context, told: HolderInputs, launch: LaunchBuys, at: BlockRef, meter: Meter
+async def _find_never_group(
+    ctx: Context, inputs: HolderInputs, launch: LaunchBuys, at: BlockRef, meter: Meter
 ) -> tuple[frozenset[str], frozenset[str | None]]:
-    """Funders that are contracts, a deployer who is as busy as an exchange, and transactions of entry points;
-    and of whom that could not be found out: these group nobody either, and leave open who belongs to whom."""
-    found = launch_groups(told, launch)
-    funders = sorted({group.funder for group in found if group.funder is not None})
-    txs = sorted({group.tx_hash for group in found if group.tx_hash is not None})
+    """Funders that are contracts, a deployer as busy as an exchange, and transactions of entry points; and
+    those that could not be decided, which do not group either and leave open who belongs together."""
+    groups = launch_groups(inputs, launch)
+    funders = sorted({group.funder for group in groups if group.funder is not None})
+    txs = sorted({group.tx_hash for group in groups if group.tx_hash is not None})
     never: set[str] = set()
-    unasked: set[str | None] = set()
+    unknown: set[str | None] = set()
     if funders:
         answers = await ctx.node.batch(code_calls(funders, at), meter)
         codes = read_codes(answers, funders, ctx.chain_id)
         never |= {funder for funder in funders if codes[funder] is not False}
-        unasked |= {funder for funder in funders if codes[funder] is None}
-    if told.maker is not None and any(is_deployers(told, wallet) for wallet in told.wallets):
-        deployer = told.maker.deployer
+        unknown |= {funder for funder in funders if codes[funder] is None}
+    if inputs.maker is not None and any(is_funded_by_deployer(inputs, wallet) for wallet in inputs.wallets):
+        deployer = inputs.maker.deployer
         call = RpcCall("eth_getTransactionCount", [deployer, {"blockHash": at.hash}])
         (answer,) = await ctx.node.batch([call], meter)
         if isinstance(answer, RpcError) or quantity(answer) >= BUSY_NONCE:
             never.add(deployer)
     if txs:
-        operated = await entry_point_txs(ctx.node, txs, meter)
-        never |= {tx_hash for tx_hash in txs if operated[tx_hash] is not False}
-        unasked |= {tx_hash for tx_hash in txs if operated[tx_hash] is None}
-    return frozenset(never), frozenset(unasked)
+        by_entry_point = await find_entry_point_txs(ctx.node, txs, meter)
+        never |= {tx_hash for tx_hash in txs if by_entry_point[tx_hash] is not False}
+        unknown |= {tx_hash for tx_hash in txs if by_entry_point[tx_hash] is None}
+    return frozenset(never), frozenset(unknown)
 
 
-async def _with_fundings(
-    ctx: Context, told: HolderInputs, launch: LaunchBuys, came: FunderFamilies, meter: Meter
+async def _verify_fundings(
+    ctx: Context, inputs: HolderInputs, launch: LaunchBuys, families: FunderFamilies, meter: Meter
 ) -> HolderInputs:
-    """With the transaction that shows each tie to a funder, and without ties that are none: whoever had
-    something before that payment was funded by somebody else, and next to nothing is no funding."""
-    # What weighs most comes first: no more than some blocks are read.
-    tied = [wallet for wallet in told.wallets if is_deployers(told, wallet)]
-    for least in (LEAST_BUNDLE, LEAST_TIED):
-        groups = launch_groups(told, launch, least)
+    """Adds the transaction that shows each tie to a funder, and removes false ties: a wallet that had eth
+    before that payment was funded by another, and a tiny payment is no funding."""
+    # The most important ties come first, as the number of blocks read is limited.
+    tied = [wallet for wallet in inputs.wallets if is_funded_by_deployer(inputs, wallet)]
+    for min_size in (MIN_BUNDLE, MIN_TIED):
+        groups = launch_groups(inputs, launch, min_size)
         tied += [wallet for group in groups if group.funder is not None for wallet in group.wallets]
-    wanted = [
-        FirstFunding(funder, wallet, came.funded[wallet])
+    fundings = [
+        FirstFunding(funder, wallet, families.funded[wallet])
         for wallet in dict.fromkeys(tied)
-        if wallet in came.funded and (funder := told.wallets[wallet].funder) is not None
+        if wallet in families.funded and (funder := inputs.wallets[wallet].funder) is not None
     ]
-    if not wanted:
-        return told
-    paid = await funding_txs(ctx.node, wanted, meter)
-    before = await had_before(
-        ctx.node, [(one.wallet, one.block_number) for one in wanted], ctx.contracts.weth, meter
+    if not fundings:
+        return inputs
+    payments = await find_funding_txs(ctx.node, fundings, meter)
+    had_eth = await had_before(
+        ctx.node, [(funding.wallet, funding.block_number) for funding in fundings], ctx.contracts.weth, meter
     )
-    shown = {}
-    for wallet, payment in paid.items():
-        known = told.wallets[wallet]
-        if before[wallet] or (payment is not None and payment.paid_wei < LEAST_FUNDING_WEI):
-            shown[wallet] = replace(known, funder=None)
-        elif payment is None and before[wallet] is None:
-            # Neither how much it was nor what was there before it: it ties nobody.
-            shown[wallet] = replace(known, funder=None, funder_known=False)
+    verified = {}
+    for wallet, payment in payments.items():
+        known = inputs.wallets[wallet]
+        if had_eth[wallet] or (payment is not None and payment.paid_wei < MIN_FUNDING_WEI):
+            verified[wallet] = replace(known, funder=None)
+        elif payment is None and had_eth[wallet] is None:
+            # Neither the amount nor the earlier balance is known: no tie.
+            verified[wallet] = replace(known, funder=None, funder_known=False)
         else:
-            shown[wallet] = replace(known, funded_tx=None if payment is None else payment.tx_hash)
-    return replace(told, wallets={**told.wallets, **shown})
+            verified[wallet] = replace(known, funded_tx=None if payment is None else payment.tx_hash)
+    return replace(inputs, wallets={**inputs.wallets, **verified})
 
 
-# --- what the index knows of them ------------------------------------------------------------------
+# --- winners and the crowd ------------------------------------------------------------------
 
 
-async def _known_elsewhere(
-    ctx: Context, told: HolderInputs, top: Sequence[Address], perhaps: Maker | None
+async def _read_winners(
+    ctx: Context, inputs: HolderInputs, top: Sequence[Address], possible_maker: Maker | None
 ) -> tuple[tuple[HolderWin, ...] | None, LaunchCrowd | None, Mapping[Address, int]]:
-    """Who of all that ever had it wins elsewhere, and who of the top comes back to the deployer's launches
-    (None: the index could not be asked); how many mark whom of the top, or who ``perhaps`` deployed it, as a
-    scam."""
-    maker = told.maker
+    """The winners among all that ever bought it, and the top holders that bought other launches of the
+    deployer (None: the index was not available); and how many people mark a top holder, or the
+    ``possible_maker``, as a scam."""
+    maker = inputs.maker
     scams: Mapping[Address, int] = {}
     try:
-        async with looking(ctx) as (connection, stands):
-            scams = await public_names.scams(connection, [*top, *([perhaps.deployer] if perhaps else [])])
-            if stands is None:
+        async with looking(ctx) as (connection, cursor):
+            scams = await public_names.scams(
+                connection, [*top, *([possible_maker.deployer] if possible_maker else [])]
+            )
+            if cursor is None:
                 return None, None, scams
-            rows = await smart_money.winners(connection)
-            met = sorted((row for wallet, row in rows.items() if has_bought(told, wallet)), key=_nearness)
-            best = await smart_money.biggest_wins(connection, [row.wallet for row in met[:MOST_WINS]])
+            rows = await smart_money.load_winners(connection)
+            holder_rows = sorted(
+                (row for wallet, row in rows.items() if has_bought(inputs, wallet)), key=_nearness
+            )
+            best = await smart_money.load_biggest_wins(
+                connection, [row.wallet for row in holder_rows[:MOST_WINS]]
+            )
             crowd = None
             if maker is not None:
-                deployer, token = maker.deployer, told.book.beginning.token
-                found = await smart_money.repeat_buyers(connection, deployer, token, top)
-                crowd = LaunchCrowd(found.launches_by_wallet, found.deployer_launches)
+                deployer, token = maker.deployer, inputs.book.beginning.token
+                buyers = await smart_money.load_repeat_buyers(connection, deployer, token, top)
+                crowd = LaunchCrowd(buyers.launches_by_wallet, buyers.deployer_launches)
     except ServiceFull:
         return None, None, scams
-    return tuple(_winner(row, best.get(row.wallet)) for row in met), crowd, scams
+    return tuple(_holder_win(row, best.get(row.wallet)) for row in holder_rows), crowd, scams
 
 
 def _nearness(row: BoardRow) -> tuple[int, int]:
@@ -339,10 +370,10 @@ def _nearness(row: BoardRow) -> tuple[int, int]:
 
 
 def _window(row: BoardRow) -> Window:
-    return next(one for one in NEAREST if one == row.span)
+    return next(window for window in NEAREST if window == row.span)
 
 
-def _winner(row: BoardRow, best: KeptWin | None) -> HolderWin:
+def _holder_win(row: BoardRow, best: WinningClose | None) -> HolderWin:
     win = None
     if best is not None:
         win = WinFinding(best.token, best.symbol, best.profit_wei, best.spent_wei, best.at_s)

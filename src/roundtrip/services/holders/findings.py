@@ -1,4 +1,4 @@
-"""Everything that is said of who holds a token is made of this, and what is found in it."""
+"""The data that every holder answer is made of, and what is derived from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -24,10 +24,10 @@ from roundtrip.domain.holders.ties import Disagreement
 from .schema import Window
 
 Why = Literal["capped", "pruned", "drifts", "unverified", "venues_unread", "claims"]
-"""Why an answer is partial. capped: it has more transfers than are read. pruned: the node has not the oldest.
-drifts: logs and balances disagree. unverified: balances could not be asked. venues_unread: of some of its
-venues the trades are missing. claims: some of it was bought and left in the v4 manager: for whom is not
-known."""
+"""Why an answer is partial. capped: the token has more transfers than are read. pruned: the node does not
+have the oldest ones. drifts: logs and balances disagree. unverified: some balances could not be read.
+venues_unread: trades of some venues are missing. claims: some of it was bought and left in the v4 manager;
+the owner is not known."""
 
 NEAREST: tuple[Window, ...] = ("24h", "7d", "30d", "all")
 _FLATTERING = frozenset({"never_held", "holds_all", "holds_some"})
@@ -35,7 +35,8 @@ _FLATTERING = frozenset({"never_held", "holds_all", "holds_some"})
 
 @dataclass(frozen=True, slots=True)
 class WinFinding:
-    """The most eth that a wallet took out of one closed token. ``symbol``: as strangers wrote it."""
+    """The largest eth profit that a wallet took out of one closed token. ``symbol``: as strangers wrote
+    it."""
 
     token: Address
     symbol: str | None
@@ -59,7 +60,7 @@ class HolderWin:
 
 @dataclass(frozen=True, slots=True)
 class LaunchCrowd:
-    """How many other launches of the same deployer each wallet bought, and how many he made in all."""
+    """How many other launches of the same deployer each wallet bought, and how many he made in total."""
 
     bought: Mapping[Address, int]
     deployer_launches: int
@@ -67,14 +68,13 @@ class LaunchCrowd:
 
 @dataclass(frozen=True, slots=True)
 class HolderRecord:
-    """``symbol``: as strangers wrote it. ``why``: why it is partial, the weightiest first; nothing else has
-    any. ``told`` None: nothing was read yet. While ``status`` is reading only the launch is told of it, and
-    only balances that were asked. ``launch`` None: there was none, or its place is not known for sure.
+    """``symbol``: as strangers wrote it. ``why``: the reasons if it is partial, the weightiest first; else
+    empty. ``inputs`` None: nothing was read yet. While ``status`` is reading, only the launch is known, and
+    only balances that were asked. ``launch`` None: there was none, or its block is not final.
     ``market_cap_micro_usd``: in millionths of a dollar, at ``block``. ``winners``, ``crowd`` None: the index
-    could not be asked. ``disagreement``, ``concentration`` None: not looked at. ``unsure_maker``: who sent
-    the transaction in which the token first spoke, where it may be older: nothing else is told of him.
-    ``scams``: how many people mark a top holder, or the deployer, as a scam.
-    """
+    was not available. ``disagreement``, ``concentration`` None: not computed. ``unsure_maker``: the sender of
+    the transaction with the token's first log, if the token may be older; nothing else is reported of him.
+    ``scams``: how many people mark a top holder, or the deployer, as a scam."""
 
     chain_id: int
     token: Address
@@ -86,7 +86,7 @@ class HolderRecord:
     status: ReadStatus
     transfers_read: int
     why: tuple[Why, ...] = ()
-    told: HolderInputs | None = None
+    inputs: HolderInputs | None = None
     launch: LaunchBuys | None = None
     market_cap_micro_usd: Fraction | None = None
     winners: tuple[HolderWin, ...] | None = None
@@ -101,41 +101,41 @@ class HolderRecord:
             raise ValueError("what is partial has a reason, and nothing else has")
 
     @property
-    def read(self) -> HolderInputs | None:
-        """What is known of all holders; None while that is being read."""
-        return None if self.status == "reading" else self.told
+    def full_inputs(self) -> HolderInputs | None:
+        """What is known of all holders; None while transfers are being read."""
+        return None if self.status == "reading" else self.inputs
 
     @property
     def maker(self) -> Maker | None:
-        """Who deployed it, or may have."""
-        return self.unsure_maker if self.told is None else self.told.maker or self.unsure_maker
+        """The deployer, certain or probable."""
+        return self.unsure_maker if self.inputs is None else self.inputs.maker or self.unsure_maker
 
     @property
     def has_every_transfer(self) -> bool:
-        """Up to its block."""
-        return self.read is not None and not {"capped", "pruned"} & set(self.why)
+        """Whether every transfer up to its block was read."""
+        return self.full_inputs is not None and not {"capped", "pruned"} & set(self.why)
 
     def bps(self, raw: int) -> int:
-        """Of the supply, and never more than all of it, whatever a token tells; of one that says it has none,
-        0."""
+        """The amount as a part of the supply, at most all of it whatever the token reports; 0 if it reports
+        no supply."""
         return min(BPS, max(0, raw) * BPS // self.supply_raw) if self.supply_raw > 0 else 0
 
     def share_bps(self, raw: int) -> int | None:
-        """The same; None of a token that says it has none."""
+        """As ``bps``; None if the token reports no supply."""
         return self.bps(raw) if self.supply_raw > 0 else None
 
     def held_raw(self, wallet: Address) -> int | None:
-        """None: not known yet."""
-        told = self.told
-        if told is None or (self.status == "reading" and wallet not in told.balances):
+        """The wallet's balance; None: not known yet."""
+        inputs = self.inputs
+        if inputs is None or (self.status == "reading" and wallet not in inputs.balances):
             return None
-        return findings.balance_raw(told, wallet)
+        return findings.balance_raw(inputs, wallet)
 
 
 @dataclass(frozen=True, slots=True)
 class SmartFindings:
     """Winners that bought the token and hold it, by the nearest board and their rank there; and how many sold
-    it all."""
+    all of it."""
 
     holding: tuple[HolderWin, ...]
     sold_out: int
@@ -143,7 +143,7 @@ class SmartFindings:
 
 @dataclass(frozen=True, slots=True)
 class HolderFindings:
-    """None, or nothing in a list: not known, or there is none; ``bundles`` None: not known."""
+    """None, or an empty list: not known, or there is none; ``bundles`` None: not known."""
 
     top: tuple[RankedHolder, ...] = ()
     shares: Shares | None = None
@@ -158,87 +158,92 @@ class HolderFindings:
     """Of launch buyers."""
 
 
-def find(gathered: HolderRecord) -> HolderFindings:
-    """All that is found in it."""
-    told, launch, all_told = gathered.told, gathered.launch, gathered.read
-    bundles = _bundles(gathered)
-    sniping = None if told is None or launch is None else findings.snipers(told, launch)
-    sniped = frozenset(sniping.wallets if sniping else ())
-    bundled = frozenset(wallet for bundle in bundles or () for wallet in bundle.wallets)
-    tags = {} if told is None or launch is None else {
-        buy.wallet: findings.tags(told, buy.wallet, sniped, bundled) for buy in launch.buys
+def summarize(record: HolderRecord) -> HolderFindings:
+    """Derives all findings."""
+    inputs, launch, full_inputs = record.inputs, record.launch, record.full_inputs
+    bundles = _bundles(record)
+    snipers = None if inputs is None or launch is None else findings.snipers(inputs, launch)
+    sniper_wallets = frozenset(snipers.wallets if snipers else ())
+    bundled_wallets = frozenset(wallet for bundle in bundles or () for wallet in bundle.wallets)
+    tags = {} if inputs is None or launch is None else {
+        buy.wallet: findings.tags(inputs, buy.wallet, sniper_wallets, bundled_wallets) for buy in launch.buys
     }  # fmt: skip
-    if all_told is None:
+    if full_inputs is None:
         return HolderFindings(bundles=bundles, tags=tags)
-    top = tuple(findings.top(all_told, snipers=sniped, bundled=bundled))
-    ages = [all_told.wallets.get(one.address, findings.UNKNOWN).first_s for one in top]
+    top = tuple(findings.top(full_inputs, snipers=sniper_wallets, bundled=bundled_wallets))
+    ages = [full_inputs.wallets.get(holder.address, findings.UNKNOWN).first_s for holder in top]
     return HolderFindings(
         top=top,
-        shares=findings.shares(all_told),
-        snipers=sniping,
+        shares=findings.shares(full_inputs),
+        snipers=snipers,
         bundles=bundles,
-        deeds=_deeds(gathered, all_told),
-        suspicious=findings.suspicious(all_told, launch),
-        smart=_smart(gathered, all_told),
-        fresh_in_top=sum(1 for one in top if "fresh" in one.tags),
+        deeds=_known_deeds(record, full_inputs),
+        suspicious=findings.suspicious(full_inputs, launch),
+        smart=_smart(record, full_inputs),
+        fresh_in_top=sum(1 for holder in top if "fresh" in holder.tags),
         aged_in_top=sum(1 for first_s in ages if first_s is not None),
         tags=tags,
     )
 
 
-def _bundles(gathered: HolderRecord) -> tuple[Bundle, ...] | None:
-    told, launch = gathered.told, gathered.launch
-    if told is None or launch is None:
+def _bundles(record: HolderRecord) -> tuple[Bundle, ...] | None:
+    inputs, launch = record.inputs, record.launch
+    if inputs is None or launch is None:
         return None
-    if gathered.status == "reading":
-        if not told.book.launch_is_over():
+    if record.status == "reading":
+        if not inputs.book.launch_is_over():
             return None
-        if any(gathered.held_raw(buy.wallet) is None for buy in launch.buys):
+        if any(record.held_raw(buy.wallet) is None for buy in launch.buys):
             return None
-    return tuple(findings.bundles(told, launch))
+    return tuple(findings.bundles(inputs, launch))
 
 
-def _deeds(gathered: HolderRecord, told: HolderInputs) -> DeployerDeeds | None:
-    """Where transfers are missing only that he is out is told: what he got and sold may be among these. So it
-    is where somebody else may have deployed it."""
-    deeds = deployer_deeds(replace(told, maker=gathered.maker))
-    is_all = gathered.has_every_transfer and gathered.unsure_maker is None
+def _known_deeds(record: HolderRecord, inputs: HolderInputs) -> DeployerDeeds | None:
+    """If transfers are missing, or another wallet may be the deployer, only that he is out is reported: what
+    he received and sold may be missing."""
+    deeds = deployer_deeds(replace(inputs, maker=record.maker))
+    is_all = record.has_every_transfer and record.unsure_maker is None
     return None if deeds is not None and deeds.status in _FLATTERING and not is_all else deeds
 
 
-def _smart(gathered: HolderRecord, told: HolderInputs) -> SmartFindings | None:
-    if gathered.winners is None:
+def _smart(record: HolderRecord, inputs: HolderInputs) -> SmartFindings | None:
+    if record.winners is None:
         return None
-    skipped = findings.outside(told)
+    skipped = findings.outside(inputs)
     nearest: dict[Address, HolderWin] = {}
-    for one in sorted(gathered.winners, key=lambda one: (NEAREST.index(one.window), one.rank)):
-        if one.profit_wei > 0 and one.wallet not in skipped and findings.has_bought(told, one.wallet):
-            nearest.setdefault(one.wallet, one)
-    out = {wallet for wallet in nearest if findings.has_sold_out(told, wallet)}
-    holding = (one for one in nearest.values() if one.wallet not in out)
+    for win in sorted(record.winners, key=lambda win: (NEAREST.index(win.window), win.rank)):
+        if win.profit_wei > 0 and win.wallet not in skipped and findings.has_bought(inputs, win.wallet):
+            nearest.setdefault(win.wallet, win)
+    sold_out = {wallet for wallet in nearest if findings.has_sold_out(inputs, wallet)}
+    holding = (win for win in nearest.values() if win.wallet not in sold_out)
     return SmartFindings(
-        tuple(one for one in holding if findings.holds_on_purpose(told, one.wallet)), len(out)
+        tuple(win for win in holding if findings.holds_on_purpose(inputs, win.wallet)), len(sold_out)
     )
 
 
-def funders_unknown(gathered: HolderRecord) -> tuple[Address, ...]:
-    """Launch buyers of whom it could not be found out who funded them, or whom else that one funded."""
-    if gathered.launch is None:
+def funders_unknown(record: HolderRecord) -> tuple[Address, ...]:
+    """Launch buyers whose funder, or whose funder's other wallets, could not be found out."""
+    if record.launch is None:
         return ()
-    known = {} if gathered.told is None else gathered.told.wallets
-    each = ((buy.wallet, known.get(buy.wallet, findings.UNKNOWN)) for buy in gathered.launch.buys)
-    families = {} if gathered.told is None else gathered.told.families
+    known = {} if record.inputs is None else record.inputs.wallets
+    known_wallets = ((buy.wallet, known.get(buy.wallet, findings.UNKNOWN)) for buy in record.launch.buys)
+    families = {} if record.inputs is None else record.inputs.families
     return tuple(
         address
-        for address, wallet in each
+        for address, wallet in known_wallets
         if (not wallet.funder_known if wallet.funder is None else wallet.funder not in families)
     )
 
 
-def repeats(gathered: HolderRecord, found: HolderFindings) -> list[int]:
-    """Of every top holder that bought other launches of the deployer how many; he himself is no crowd."""
-    if gathered.crowd is None:
+def launches_bought(record: HolderRecord, summary: HolderFindings) -> list[int]:
+    """For every top holder that bought other launches of the deployer, how many; the deployer and creators do
+    not count."""
+    if record.crowd is None:
         return []
-    own = {"deployer", "creator"}
-    each = (gathered.crowd.bought.get(one.address, 0) for one in found.top if not own & set(one.tags))
-    return [launches for launches in each if launches > 0]
+    insider_tags = {"deployer", "creator"}
+    counts = (
+        record.crowd.bought.get(holder.address, 0)
+        for holder in summary.top
+        if not insider_tags & set(holder.tags)
+    )
+    return [launches for launches in counts if launches > 0]

@@ -27,38 +27,39 @@ from roundtrip.store.wallets import linked
 
 from .sources import reading_node
 
-Came = Mapping[Address, StoredOrigin | None]
-"""Where wallets come from, of those of whom it is known; None: nothing of this chain's money ever reached
-it."""
+Origins = Mapping[Address, StoredOrigin | None]
+"""The origins of wallets that are known; None: no eth of this chain ever reached the wallet."""
 
 MOST_SEARCHED = 24
-"""So many wallets that the index does not know are searched in the archive while somebody waits: nine trips
-each. Jobs find out about the others."""
-MOST_WISHED = 50
-"""A job takes a minute of them: more for one token keep all others' waiting."""
+"""How many wallets that the index does not know are searched in the archive during the request, nine trips
+each. Jobs search the others."""
+MOST_ENQUEUED = 50
+"""A job takes a minute for this many; more for one token would delay all others."""
 _AT_ONCE = 8
 _SEARCH_S = 6.0
-_MOST_UNTOLD = 4
-"""After so many of whom it has no old states, and none of whom it told anything, the node has none: each such
+_MOST_NO_ARCHIVE = 4
+"""After this many wallets without old states, and none with an answer, the node has no archive: each such
 answer costs it 33 calls. It is asked again after ``NO_ARCHIVE_S``."""
 NO_ARCHIVE_S = 3600.0
 _DATABASE_S = 5.0
 _GIVEN_UP = timedelta(days=7)
 BUSY_NONCE = 10_000
-"""Who sent so many transactions funds anybody, however few first payments of his the index has seen."""
+"""A sender of this many transactions may fund anyone, however few of his first payments the index has
+seen."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunderFamilies:
-    """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first eth,
-    at least; more than ``MOST_FUNDED`` also where he may have. ``funded``: in which block."""
+    """``wallets``: of all that were asked for. ``families``: how many wallets each funder sent a first
+    eth, at least; above ``MOST_FUNDED`` also if he may have. ``funded``: the block of the first eth, by
+    wallet."""
 
     wallets: Mapping[Address, KnownWallet]
     families: Mapping[Address, int] = field(default_factory=dict)
     funded: Mapping[Address, int] = field(default_factory=dict)
 
 
-async def kin(
+async def trace_wallets(
     ctx: Context,
     book: HolderBook,
     head: BlockRef,
@@ -67,61 +68,75 @@ async def kin(
     contracts: Mapping[Address, bool | None],
     meter: Meter,
 ) -> FunderFamilies:
-    """Of ``first``, and of ``others`` as far as there is time, as of the block ``head``: of an older one many
-    nodes tell nothing. What cannot be found out stands as not known. Raises ServiceFull (busy), NodeFault."""
-    wanted = list(dict.fromkeys((*first, *others)))
-    index = await _from_index(ctx, book, wanted)
-    before = await _before(ctx, index.came, first, head, meter)
-    came = {wallet: origin for wallet, origin in index.came.items() if not before.get(wallet)}
-    # How old a wallet is the index alone does not tell: of money out of contracts it sees nothing.
-    aged = {wallet for wallet, had in before.items() if had is False}
-    unknown = [wallet for wallet in wanted if wallet not in came]
+    """Traces ``first``, and ``others`` as far as time allows, at the block ``head``: many nodes have no older
+    states. What cannot be found out is reported as not known. Raises ServiceFull (busy), NodeFault."""
+    wallets_to_trace = list(dict.fromkeys((*first, *others)))
+    index = await _read_index(ctx, book, wallets_to_trace)
+    had_before_index = await _had_before(ctx, index.origins, first, head, meter)
+    origins_by_wallet = {
+        wallet: origin for wallet, origin in index.origins.items() if not had_before_index.get(wallet)
+    }
+    # The index alone does not tell a wallet's age: it does not see eth that comes out of contracts.
+    aged = {wallet for wallet, had in had_before_index.items() if had is False}
+    unknown = [wallet for wallet in wallets_to_trace if wallet not in origins_by_wallet]
     if unknown:
         searched = await _search_archive(ctx, unknown[:MOST_SEARCHED], head)
-        came |= searched
+        origins_by_wallet |= searched
         aged |= searched.keys()
-        await _remember(ctx, index.stands, came, [one for one in unknown if one not in index.came])
-    wallets = {wallet: _wallet(book, wallet, came, aged, contracts.get(wallet)) for wallet in wanted}
-    funders = {one.funder for one in wallets.values() if one.funder is not None}
-    families = await _families(ctx, index.stands, funders, head, meter)
-    return FunderFamilies(wallets, families, _funding_blocks(index, came))
+        await _remember(
+            ctx,
+            index.cursor,
+            origins_by_wallet,
+            [wallet for wallet in unknown if wallet not in index.origins],
+        )
+    wallets = {
+        wallet: _known_wallet(book, wallet, origins_by_wallet, aged, contracts.get(wallet))
+        for wallet in wallets_to_trace
+    }
+    funders = {known.funder for known in wallets.values() if known.funder is not None}
+    families = await _read_families(ctx, index.cursor, funders, head, meter)
+    return FunderFamilies(wallets, families, _funding_blocks(index, origins_by_wallet))
 
 
-def _funding_blocks(index: "_Index", came: Came) -> dict[Address, int]:
-    """In which block each was sent its first eth, by whoever is its funder: what an archive told is older
-    than what the index saw of it."""
-    start_number = 0 if index.stands is None else index.stands.start_number
-    found = {}
-    for wallet, origin in came.items():
+def _funding_blocks(index: "_IndexedOrigins", origins_by_wallet: Origins) -> dict[Address, int]:
+    """The block in which its funder sent each wallet its first eth; an archive's answer is older than the
+    index's."""
+    start_number = 0 if index.cursor is None else index.cursor.start_number
+    numbers = {}
+    for wallet, origin in origins_by_wallet.items():
         if origin is None or origin.funder is None:
             continue
-        is_older = index.came.get(wallet) is not origin or origin.first_number < start_number
+        is_older = index.origins.get(wallet) is not origin or origin.first_number < start_number
         number = None if is_older else index.funded.get(wallet)
-        found[wallet] = origin.first_number if number is None else number
-    return found
+        numbers[wallet] = origin.first_number if number is None else number
+    return numbers
 
 
-async def _before(
-    ctx: Context, came: Came, wallets: Sequence[Address], head: BlockRef, meter: Meter
+async def _had_before(
+    ctx: Context, origins_by_wallet: Origins, wallets: Sequence[Address], head: BlockRef, meter: Meter
 ) -> Mapping[Address, bool | None]:
-    """Whether they had something before the index first met them, or have something though it never did; of
-    those of whom it tells. None: could not be found out."""
-    met = []
+    """Whether wallets had something before the index first met them, or have something although it never did;
+    only those with an origin. None: could not be found out."""
+    first_met = []
     for wallet in wallets:
-        if wallet in came:
-            origin = came[wallet]
-            met.append((wallet, head.number + 1 if origin is None else origin.first_number))
-    return await had_before(ctx.node, met, ctx.contracts.weth, meter) if met else {}
+        if wallet in origins_by_wallet:
+            origin = origins_by_wallet[wallet]
+            first_met.append((wallet, head.number + 1 if origin is None else origin.first_number))
+    return await had_before(ctx.node, first_met, ctx.contracts.weth, meter) if first_met else {}
 
 
-def _wallet(
-    book: HolderBook, wallet: Address, came: Came, aged: Collection[Address], is_contract: bool | None
+def _known_wallet(
+    book: HolderBook,
+    wallet: Address,
+    origins_by_wallet: Origins,
+    aged: Collection[Address],
+    is_contract: bool | None,
 ) -> KnownWallet:
-    """The token itself may be the first thing that ever reached it. ``aged``: of whom it is known since when
-    they are there."""
-    if wallet not in came:
+    """The token itself may be the first thing that reached the wallet. ``aged``: wallets whose age is
+    known."""
+    if wallet not in origins_by_wallet:
         return KnownWallet(is_contract=is_contract)
-    origin, holding = came[wallet], book.wallets.get(wallet)
+    origin, holding = origins_by_wallet[wallet], book.wallets.get(wallet)
     times = [] if origin is None else [origin.first_s]
     if holding is not None and holding.first_s:
         times.append(holding.first_s)
@@ -130,105 +145,109 @@ def _wallet(
 
 
 @dataclass(frozen=True, slots=True)
-class _Index:
-    """What the index knows of wallets. ``funded``: in which block each had its first eth, of those that
-    somebody sent it."""
+class _IndexedOrigins:
+    """The origins that the index knows. ``funded``: the block of each wallet's first eth, where a wallet sent
+    it."""
 
-    stands: Cursor | None
-    came: Came
+    cursor: Cursor | None
+    origins: Origins
     funded: Mapping[Address, int]
 
 
-async def _from_index(ctx: Context, book: HolderBook, wanted: Collection[Address]) -> _Index:
-    async with looking(ctx) as (connection, stands):
-        found: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wanted))
-        funded = await linked.funded_numbers(connection, wanted)
-    if stands is not None and stands.start_number == 0:
-        # Whom a whole index never met nothing had reached by its newest block: which says where a wallet
-        # comes from only if the token had reached it by then.
-        newest_s = stands.block.timestamp_s
-        for wallet in wanted:
+async def _read_index(ctx: Context, book: HolderBook, wallets: Collection[Address]) -> _IndexedOrigins:
+    async with looking(ctx) as (connection, cursor):
+        known: dict[Address, StoredOrigin | None] = dict(await origins.origins_of(connection, wallets))
+        funded = await linked.funded_numbers(connection, wallets)
+    if cursor is not None and cursor.start_number == 0:
+        # A wallet that an index of the whole chain never met was empty at its newest block. That is an
+        # origin only if the token had reached the wallet by then.
+        newest_s = cursor.block.timestamp_s
+        for wallet in wallets:
             holding = book.wallets.get(wallet)
-            if wallet not in found and holding is not None and 0 < holding.first_s < newest_s:
-                found[wallet] = None
-    return _Index(stands, found, funded)
+            if wallet not in known and holding is not None and 0 < holding.first_s < newest_s:
+                known[wallet] = None
+    return _IndexedOrigins(cursor, known, funded)
 
 
-async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Came:
-    """What an archive tells of them; who is not there could not be found out in time, or for what the day has
-    for reading holders: it is thousands of calls, and no check is to go without them."""
-    found: dict[Address, StoredOrigin | None] = {}
+async def _search_archive(ctx: Context, wallets: Iterable[Address], head: BlockRef) -> Origins:
+    """Searches the origins in the archive; missing ones could not be found out in time, or within the day's
+    budget for reading holders: it takes thousands of calls, which must not be taken from checks."""
+    origins_found: dict[Address, StoredOrigin | None] = {}
     books, now_s = ctx.books, ctx.now_s()
     if books.no_archive_s is not None and now_s - books.no_archive_s < NO_ARCHIVE_S:
-        return found
-    room = asyncio.Semaphore(_AT_ONCE)
-    node, untold = reading_node(ctx), 0
+        return origins_found
+    slots = asyncio.Semaphore(_AT_ONCE)
+    node, no_archive_count = reading_node(ctx), 0
 
     async def search(wallet: Address) -> None:
-        nonlocal untold
-        async with room:
-            if not found and untold >= _MOST_UNTOLD:
+        nonlocal no_archive_count
+        async with slots:
+            if not origins_found and no_archive_count >= _MOST_NO_ARCHIVE:
                 return
             try:
-                told = await seek_origin(node, wallet, 0, head)
+                origin = await seek_origin(node, wallet, 0, head)
             except NoArchive:
-                untold += 1
+                no_archive_count += 1
                 return
             except NodeFault:
-                # What an address tells of itself may contradict itself: that says nothing of the others.
+                # The answers about this address contradict each other; others may be fine.
                 return
-        found[wallet] = StoredOrigin(*told) if isinstance(told, FoundOrigin) else None
+        origins_found[wallet] = StoredOrigin(*origin) if isinstance(origin, FoundOrigin) else None
 
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(_SEARCH_S):
             await at_once(*(search(wallet) for wallet in wallets))
-    if not found and untold >= _MOST_UNTOLD:
+    if not origins_found and no_archive_count >= _MOST_NO_ARCHIVE:
         books.no_archive_s = now_s
-    return found
+    return origins_found
 
 
-async def _remember(ctx: Context, stands: Cursor | None, came: Came, unknown: Sequence[Address]) -> None:
-    """Keeps what an archive told of blocks before the index, and has jobs find out about the rest. Where that
-    cannot be written it is found out again."""
-    if stands is None or stands.start_number == 0:
+async def _remember(
+    ctx: Context, cursor: Cursor | None, origins_by_wallet: Origins, unknown: Sequence[Address]
+) -> None:
+    """Saves what the archive reported of blocks before the index, and enqueues jobs for the rest. If that
+    cannot be written, it is found out again."""
+    if cursor is None or cursor.start_number == 0:
         # There is nothing before the index for a job to search.
         return
     with contextlib.suppress(*DATABASE_FAULTS):
         async with ctx.pool.acquire(timeout=_DATABASE_S) as connection, connection.transaction():
             for wallet in unknown:
-                if wallet in came:
-                    older = _older(came[wallet], stands.start_number)
+                if wallet in origins_by_wallet:
+                    older = _older_origin(origins_by_wallet[wallet], cursor.start_number)
                     await origins.keep_older(connection, wallet, older)
-            left = [wallet for wallet in unknown if wallet not in came][:MOST_WISHED]
+            missing = [wallet for wallet in unknown if wallet not in origins_by_wallet][:MOST_ENQUEUED]
             now = datetime.fromtimestamp(ctx.now_s(), UTC)
-            known = await jobs.among(connection, JOB, left, now - _GIVEN_UP)
-            await jobs.enqueue_many(connection, JOB, [wallet for wallet in left if wallet not in known])
+            failed = await jobs.among(connection, JOB, missing, now - _GIVEN_UP)
+            await jobs.enqueue_many(connection, JOB, [wallet for wallet in missing if wallet not in failed])
 
 
-def _older(origin: StoredOrigin | None, start_number: int) -> OlderOrigin:
-    """As far as it is from before the index: what came later the sync has seen itself."""
+def _older_origin(origin: StoredOrigin | None, start_number: int) -> OlderOrigin:
+    """The part of an origin that is older than the index: later events the sync has seen itself."""
     if origin is None or origin.first_number >= start_number:
         return OlderOrigin(None, start_number - 1)
     return OlderOrigin(origin, origin.first_number)
 
 
-async def _families(
-    ctx: Context, stands: Cursor | None, funders: set[Address], head: BlockRef, meter: Meter
+async def _read_families(
+    ctx: Context, cursor: Cursor | None, funders: set[Address], head: BlockRef, meter: Meter
 ) -> dict[Address, int]:
-    """Where the index has seen every payment its count is right. Else a funder's own count of transactions
-    tells who is too busy to be anybody's purse."""
+    """If the index covers the whole chain its counts are right. Else a funder's transaction count tells
+    whether he is too busy to tie wallets."""
     if not funders:
         return {}
     async with looking(ctx) as (connection, _):
-        counted = await linked.families_of(connection, funders)
-    if stands is not None and stands.start_number == 0:
-        return counted
-    asked = sorted(funders)
-    calls = [RpcCall("eth_getTransactionCount", [one, {"blockHash": head.hash}]) for one in asked]
-    for funder, answer in zip(asked, await ctx.node.batch(calls, meter), strict=True):
+        families = await linked.families_of(connection, funders)
+    if cursor is not None and cursor.start_number == 0:
+        return families
+    sorted_funders = sorted(funders)
+    calls = [
+        RpcCall("eth_getTransactionCount", [funder, {"blockHash": head.hash}]) for funder in sorted_funders
+    ]
+    for funder, answer in zip(sorted_funders, await ctx.node.batch(calls, meter), strict=True):
         if isinstance(answer, RpcError):
-            # He may be an exchange: whom he funded is left open.
-            del counted[funder]
+            # The funder may be an exchange, so his ties stay unknown.
+            del families[funder]
         elif quantity(answer) >= BUSY_NONCE:
-            counted[funder] = MOST_FUNDED + 1
-    return counted
+            families[funder] = MOST_FUNDED + 1
+    return families

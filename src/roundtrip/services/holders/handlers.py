@@ -1,4 +1,4 @@
-"""Who holds a token, and how they came by it; which of them win elsewhere; who bought at its launch."""
+"""The tools token_holders, smart_money and launch_bundle."""
 
 from typing import Annotated
 
@@ -6,9 +6,15 @@ import msgspec
 
 from roundtrip.chain.rpc.client import Meter
 from roundtrip.services.holders.collect import gather_holders
-from roundtrip.services.holders.findings import HolderFindings, HolderRecord, HolderWin, find
+from roundtrip.services.holders.findings import HolderFindings, HolderRecord, HolderWin, summarize
 from roundtrip.services.holders.launch_bundle import LaunchBundle, present_launch_bundle
-from roundtrip.services.holders.present import MOST_LISTED, market_cap_usd, of_holders, present, smart_wallets
+from roundtrip.services.holders.present import (
+    MOST_LISTED,
+    common_fields,
+    market_cap_usd,
+    present,
+    smart_wallets,
+)
 from roundtrip.services.holders.schema import HoldersParams, OfHolders, SmartWallet, TokenHolders
 from roundtrip.services.holders.text import smart_text, status_text, token_text
 from roundtrip.services.runtime.context import Context, UseCaseAnswer
@@ -16,7 +22,7 @@ from roundtrip.services.support.index_reader import eth_text, quote_token
 from roundtrip.store.index.tokens import Label
 
 _READING_TTL_MS = 2000
-"""Who waits for a busy token's whole answer does not wait for an answer without it to grow old."""
+"""Callers that wait for a busy token's full answer must not get a cached partial one for long."""
 
 
 class SmartMoney(OfHolders, frozen=True, rename="camel"):
@@ -31,30 +37,30 @@ class SmartMoney(OfHolders, frozen=True, rename="camel"):
 
 
 async def token_holders(ctx: Context, params: HoldersParams) -> UseCaseAnswer[TokenHolders]:
-    """The whole answer, as far as it is read. Raises CallerFault (bad_address, not_a_token), NodeFault,
-    ReadFailed (holders_failed), ServiceFull."""
+    """The full answer, as far as transfers are read. Raises CallerFault (bad_address, not_a_token),
+    NodeFault, ReadFailed (holders_failed), ServiceFull."""
     meter = Meter()
-    gathered = await gather_holders(ctx, params.token(), meter)
-    return UseCaseAnswer(present(gathered), ttl_ms(ctx, gathered), meter=meter)
+    record = await gather_holders(ctx, params.token(), meter)
+    return UseCaseAnswer(present(record), ttl_ms(ctx, record), meter=meter)
 
 
-def ttl_ms(ctx: Context, gathered: HolderRecord) -> int:
-    """How long an answer is shared."""
-    return _READING_TTL_MS if gathered.status == "reading" else ctx.policy.answer_ttl_ms
+def ttl_ms(ctx: Context, record: HolderRecord) -> int:
+    """How long an answer is cached and shared."""
+    return _READING_TTL_MS if record.status == "reading" else ctx.policy.answer_ttl_ms
 
 
 async def smart_money(ctx: Context, params: HoldersParams) -> UseCaseAnswer[SmartMoney]:
-    """Of it, which winners hold the token. Raises as ``token_holders``."""
+    """Which winners hold the token. Raises as ``token_holders``."""
     meter = Meter()
-    gathered = await gather_holders(ctx, params.token(), meter)
-    return UseCaseAnswer(present_smart_money(gathered), ttl_ms(ctx, gathered), meter=meter)
+    record = await gather_holders(ctx, params.token(), meter)
+    return UseCaseAnswer(present_smart_money(record), ttl_ms(ctx, record), meter=meter)
 
 
 async def launch_bundle(ctx: Context, params: HoldersParams) -> UseCaseAnswer[LaunchBundle]:
-    """Of it, who bought in the launch window. Raises as ``token_holders``."""
+    """Who bought in the launch window. Raises as ``token_holders``."""
     meter = Meter()
-    gathered = await gather_holders(ctx, params.token(), meter)
-    return UseCaseAnswer(present_launch_bundle(gathered), ttl_ms(ctx, gathered), meter=meter)
+    record = await gather_holders(ctx, params.token(), meter)
+    return UseCaseAnswer(present_launch_bundle(record), ttl_ms(ctx, record), meter=meter)
 
 
 class HoldersPage(msgspec.Struct, frozen=True):
@@ -65,49 +71,51 @@ class HoldersPage(msgspec.Struct, frozen=True):
 
 
 async def holders_page(ctx: Context, params: HoldersParams) -> UseCaseAnswer[HoldersPage]:
-    """Raises as ``token_holders``."""
+    """Both answers from one read. Raises as ``token_holders``."""
     meter = Meter()
-    gathered = await gather_holders(ctx, params.token(), meter)
-    both = HoldersPage(present(gathered), present_launch_bundle(gathered))
-    return UseCaseAnswer(both, ttl_ms(ctx, gathered), meter=meter)
+    record = await gather_holders(ctx, params.token(), meter)
+    page = HoldersPage(present(record), present_launch_bundle(record))
+    return UseCaseAnswer(page, ttl_ms(ctx, record), meter=meter)
 
 
-_SAID = 3
+_MOST_NAMED = 3
 
 
-def present_smart_money(gathered: HolderRecord) -> SmartMoney:
-    """The answer."""
-    found = find(gathered)
+def present_smart_money(record: HolderRecord) -> SmartMoney:
+    """Builds the answer."""
+    summary = summarize(record)
     return SmartMoney(
-        **of_holders(gathered, _text(gathered, found)),
-        market_cap_usd=market_cap_usd(gathered),
-        holding=None if found.smart is None else len(found.smart.holding),
-        sold_out=None if found.smart is None else found.smart.sold_out,
-        wallets=smart_wallets(gathered, found),
+        **common_fields(record, _text(record, summary)),
+        market_cap_usd=market_cap_usd(record),
+        holding=None if summary.smart is None else len(summary.smart.holding),
+        sold_out=None if summary.smart is None else summary.smart.sold_out,
+        wallets=smart_wallets(record, summary),
     )
 
 
-def _text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
-    said = status_text(gathered)
-    if gathered.read is None:
-        return [*said, "Which wallets of the winners list hold it is not known before that."]
-    smart = found.smart
+def _text(record: HolderRecord, summary: HolderFindings) -> list[str]:
+    sentences = status_text(record)
+    if record.full_inputs is None:
+        return [*sentences, "Which wallets of the winners list hold it is not known before that."]
+    smart = summary.smart
     if smart is None:
-        return [*said, *smart_text(gathered, found)]
-    said += [f"This is about {token_text(gathered)}.", *smart_text(gathered, found)]
-    said += [_line(one) for one in smart.holding[:_SAID]]
-    more = len(smart.holding) - MOST_LISTED
-    if more > 0:
-        said.append(f"{more:,} more hold it and are not listed.")
+        return [*sentences, *smart_text(record, summary)]
+    sentences += [f"This is about {token_text(record)}.", *smart_text(record, summary)]
+    sentences += [_winner_text(win) for win in smart.holding[:_MOST_NAMED]]
+    not_listed = len(smart.holding) - MOST_LISTED
+    if not_listed > 0:
+        sentences.append(f"{not_listed:,} more hold it and are not listed.")
     if smart.holding:
-        said.append("That winners hold it is no proof that it can be sold, and they may sell at any moment.")
-    return said
+        sentences.append(
+            "That winners hold it is no proof that it can be sold, and they may sell at any moment."
+        )
+    return sentences
 
 
-def _line(one: HolderWin) -> str:
-    board = "of all time" if one.window == "all" else f"of the last {one.window}"
-    said = f"{one.wallet} is rank {one.rank} {board} with {eth_text(one.profit_wei)}"
-    if one.best is None:
-        return f"{said}."
-    label = Label(one.best.token, one.best.symbol, None, None, None)
-    return f"{said}; its best ever was {quote_token(label)} with {eth_text(one.best.profit_wei)}."
+def _winner_text(win: HolderWin) -> str:
+    board = "of all time" if win.window == "all" else f"of the last {win.window}"
+    sentence = f"{win.wallet} is rank {win.rank} {board} with {eth_text(win.profit_wei)}"
+    if win.best is None:
+        return f"{sentence}."
+    label = Label(win.best.token, win.best.symbol, None, None, None)
+    return f"{sentence}; its best ever was {quote_token(label)} with {eth_text(win.best.profit_wei)}."

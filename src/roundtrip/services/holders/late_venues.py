@@ -1,4 +1,4 @@
-"""Places of a token that nobody knew of when its book was read: whether trades there were taken for gifts."""
+"""Venues that were not known when a token's book was read: their trades may have been taken for gifts."""
 
 import asyncio
 import contextlib
@@ -12,83 +12,93 @@ from roundtrip.services.runtime.context import Context
 from .sources import TokenSource, reading_node
 
 PATIENCE_S = 4.0
-"""So long it is looked for trades at once. The next question goes on from there."""
-AGAIN_EVERY_S = 3600.0
-"""A token is read again for their sake once in so long: else whoever trades there has it read all day."""
+"""How long one request searches for trades; the next request continues from there."""
+REREAD_EVERY_S = 3600.0
+"""How often a token is read again because of late venues, at most; otherwise one trader could have it read
+all day."""
 _DUST = 10_000
-"""What a place was sent before it was known is not worth reading all again below one part in so many."""
+"""If a late venue received less than one part in this many of the supply, the token is not read again for
+it."""
 
 
-async def lacks_venues(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
-    """Whether all is to be read again, since trades were not read at a place that the book did not know of,
-    or much was sent there. One that opened later, or that nobody used, changes nothing: else whoever opens
-    pools has all read anew each time. Those of which the node does not say it, and those that have it read
-    again too soon, are ``unread_venues`` afterwards; all others the book may learn."""
-    book = opened.book
+async def must_reread(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
+    """Whether all transfers must be read again, because the book misses trades at a venue that it did not
+    know, or because much was sent there. A venue that opened later, or was never used, does not count;
+    otherwise anyone could cause rereads by opening pools. Afterwards ``unread_venues`` holds those that the
+    node could not decide, and those reread too recently; the book may add all others."""
+    book = open_book.book
     assert book.block is not None
     number = book.block.number
-    _lose(found, opened)
-    older = late_venues(found, opened)
-    opened.unread_venues = {
-        at: opened.unread_venues.get(at, UnreadVenue(_empty_to(found, opened, at), number)) for at in older
+    _drop_lost_venues(source, open_book)
+    late = late_venues(source, open_book)
+    open_book.unread_venues = {
+        at: open_book.unread_venues.get(at, UnreadVenue(_empty_up_to(source, open_book, at), number))
+        for at in late
     }
-    again_s = ctx.books.probe_times(found.token).again_s
-    is_soon = again_s is not None and ctx.now_s() - again_s < AGAIN_EVERY_S
-    sent = {at: book.wallets[Address(at)].received_raw for at in older if Address(at) in book.wallets}
-    if any(raw * _DUST > found.supply_raw for raw in sent.values()):
+    reread_s = ctx.books.probe_times(source.token).again_s
+    is_soon = reread_s is not None and ctx.now_s() - reread_s < REREAD_EVERY_S
+    received = {at: book.wallets[Address(at)].received_raw for at in late if Address(at) in book.wallets}
+    if any(raw * _DUST > source.supply_raw for raw in received.values()):
         return not is_soon
-    return await _have_traded(ctx, found, opened) and not is_soon
+    return await _any_traded(ctx, source, open_book) and not is_soon
 
 
-def late_venues(found: TokenSource, opened: OpenBook) -> list[str]:
-    """Places that the book does not know of, and that may be older than its block."""
-    book = opened.book
+def late_venues(source: TokenSource, open_book: OpenBook) -> list[str]:
+    """Venues that the book does not know, and that may be older than its block."""
+    book = open_book.book
     number = -1 if book.block is None else book.block.number
-    unknown = found.sources.venues.keys() - book.beginning.venues
-    return sorted(at for at in unknown if at in book.lost_venues or not found.is_new(at, number))
+    unknown = source.log_sources.venues.keys() - book.beginning.venues
+    return sorted(at for at in unknown if at in book.lost_venues or not source.is_new(at, number))
 
 
-def _lose(found: TokenSource, opened: OpenBook) -> None:
-    """What nobody knows of any more is not read from here on: it is a late one once somebody does."""
-    book, there = opened.book, found.sources.venues.keys()
+def _drop_lost_venues(source: TokenSource, open_book: OpenBook) -> None:
+    """Stops reading venues that are no longer known; they are late venues if they become known again."""
+    book, known = open_book.book, source.log_sources.venues.keys()
     assert book.block is not None
-    lost = dict.fromkeys(book.beginning.venues - there, book.block.number)
-    lost |= {at: one.empty_to for at, one in opened.unread_venues.items() if at not in there}
+    lost = dict.fromkeys(book.beginning.venues - known, book.block.number)
+    lost |= {at: venue.empty_to for at, venue in open_book.unread_venues.items() if at not in known}
     if lost:
-        book.lose(lost)
+        book.drop_venues(lost)
 
 
-def _empty_to(found: TokenSource, opened: OpenBook, at: str) -> int:
-    """Up to which block nothing can be missing there."""
-    book = opened.book
+def _empty_up_to(source: TokenSource, open_book: OpenBook, at: str) -> int:
+    """The block up to which nothing can be missing there."""
+    book = open_book.book
     if at in book.lost_venues:
         return book.lost_venues[at]
-    return max(book.beginning.first_number, found.opened_at.get(at, 0)) - 1
+    return max(book.beginning.first_number, source.opened_at.get(at, 0)) - 1
 
 
-async def _have_traded(ctx: Context, found: TokenSource, opened: OpenBook) -> bool:
-    unread = opened.unread_venues
+async def _any_traded(ctx: Context, source: TokenSource, open_book: OpenBook) -> bool:
+    unread = open_book.unread_venues
     with contextlib.suppress(TimeoutError, NodeFault, ServiceFull):
         async with asyncio.timeout(PATIENCE_S):
-            for where in sorted(set(unread.values())):
-                venues = [at for at, one in unread.items() if one == where]
-                if await _traded_at(ctx, found, opened, venues, where):
+            for unread_range in sorted(set(unread.values())):
+                venues = [at for at, venue in unread.items() if venue == unread_range]
+                if await _has_trades(ctx, source, open_book, venues, unread_range):
                     return True
                 for at in venues:
                     del unread[at]
     return False
 
 
-async def _traded_at(
-    ctx: Context, found: TokenSource, opened: OpenBook, venues: list[str], where: UnreadVenue
+async def _has_trades(
+    ctx: Context, source: TokenSource, open_book: OpenBook, venues: list[str], unread_range: UnreadVenue
 ) -> bool:
-    """Writes down how far there is nothing."""
+    """Records how far there are no trades."""
     trades = venue_trades(
-        reading_node(ctx), found.sources, venues, where.empty_to + 1, where.last, opened.venues_width
+        reading_node(ctx),
+        source.log_sources,
+        venues,
+        unread_range.empty_to + 1,
+        unread_range.last,
+        open_book.venues_width,
     )
     async with contextlib.aclosing(trades) as reading:
-        async for one in reading:
-            if one.trades:
+        async for counted in reading:
+            if counted.trades:
                 return True
-            opened.unread_venues.update(dict.fromkeys(venues, UnreadVenue(one.last, where.last)))
+            open_book.unread_venues.update(
+                dict.fromkeys(venues, UnreadVenue(counted.last, unread_range.last))
+            )
     return False

@@ -1,4 +1,4 @@
-"""What launch_bundle answers: who bought in a token's first three seconds, and who of them are tied."""
+"""The tool launch_bundle: who bought in a token's first three seconds, and which buyers are tied."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -9,16 +9,16 @@ import msgspec
 from roundtrip.domain.base.types import Address
 from roundtrip.domain.holders import findings
 from roundtrip.domain.holders.book import LaunchBuy
-from roundtrip.domain.holders.findings import LEAST_BUNDLE, Bundle, Tag
+from roundtrip.domain.holders.findings import MIN_BUNDLE, Bundle, Tag
 
-from .findings import HolderFindings, HolderRecord, find, funders_unknown
-from .present import MOST_LISTED, launch_answer, of_holders
+from .findings import HolderFindings, HolderRecord, funders_unknown, summarize
+from .present import MOST_LISTED, common_fields, launch_answer
 from .schema import Bps, LaunchTime, OfHolders
 from .text import (
     bundle_text,
-    crowded_text,
+    busy_funder_text,
     launch_text,
-    nobody_text,
+    no_buyers_text,
     percent,
     status_text,
     token_text,
@@ -26,7 +26,7 @@ from .text import (
 )
 
 _LEAST_PAIR = 2
-_SAID = 3
+_MOST_NAMED = 3
 
 
 class LaunchBuyer(msgspec.Struct, frozen=True, rename="camel"):
@@ -81,45 +81,45 @@ class LaunchBundle(OfHolders, frozen=True, rename="camel"):
     ]
 
 
-def present_launch_bundle(gathered: HolderRecord) -> LaunchBundle:
-    """The answer."""
-    found = find(gathered)
-    together = _together(gathered, found)
-    grouped = {wallet for bundle, _ in together for wallet in bundle.wallets}
-    buys = {buy.wallet: buy for buy in gathered.launch.buys} if gathered.launch else {}
-    singles = [wallet for wallet in buys if wallet not in grouped]
-    room, groups = MOST_LISTED, list[LaunchGroup]()
-    for bundle, is_bundle in together:
-        listed = bundle.wallets[:room]
-        room -= len(listed)
+def present_launch_bundle(record: HolderRecord) -> LaunchBundle:
+    """Builds the answer."""
+    summary = summarize(record)
+    grouped_buyers = _group_buyers(record, summary)
+    grouped_wallets = {wallet for bundle, _ in grouped_buyers for wallet in bundle.wallets}
+    buys = {buy.wallet: buy for buy in record.launch.buys} if record.launch else {}
+    single_wallets = [wallet for wallet in buys if wallet not in grouped_wallets]
+    slots_left, groups = MOST_LISTED, list[LaunchGroup]()
+    for bundle, is_bundle in grouped_buyers:
+        listed = bundle.wallets[:slots_left]
+        slots_left -= len(listed)
         if listed:
-            rows = [_buyer(gathered, found, buys[wallet]) for wallet in listed]
-            groups.append(_group(gathered, bundle, is_bundle, rows))
+            rows = [_buyer(record, summary, buys[wallet]) for wallet in listed]
+            groups.append(_group(record, bundle, is_bundle, rows))
     return LaunchBundle(
-        **of_holders(gathered, _text(gathered, found)),
-        launch=launch_answer(gathered),
-        buyers=None if gathered.launch is None else len(buys) + gathered.launch.left_out,
-        bought_bps=_bought_bps(gathered),
-        held_bps=None if gathered.launch is None else _held_bps(gathered, buys),
+        **common_fields(record, _text(record, summary)),
+        launch=launch_answer(record),
+        buyers=None if record.launch is None else len(buys) + record.launch.left_out,
+        bought_bps=_bought_bps(record),
+        held_bps=None if record.launch is None else _held_bps(record, buys),
         groups=groups,
-        others=[_buyer(gathered, found, buys[wallet]) for wallet in singles[:room]],
-        not_listed=max(0, len(buys) - MOST_LISTED) + (gathered.launch.left_out if gathered.launch else 0),
-        funders_unknown=len(funders_unknown(gathered)),
+        others=[_buyer(record, summary, buys[wallet]) for wallet in single_wallets[:slots_left]],
+        not_listed=max(0, len(buys) - MOST_LISTED) + (record.launch.left_out if record.launch else 0),
+        funders_unknown=len(funders_unknown(record)),
     )
 
 
-def _together(gathered: HolderRecord, found: HolderFindings) -> list[tuple[Bundle, bool]]:
-    """Bundles, then pairs of those who are in none; each with whether it is a bundle."""
-    told, launch = gathered.told, gathered.launch
-    if found.bundles is None or told is None or launch is None:
+def _group_buyers(record: HolderRecord, summary: HolderFindings) -> list[tuple[Bundle, bool]]:
+    """Bundles, then pairs of buyers that are in no bundle; each with whether it is a bundle."""
+    inputs, launch = record.inputs, record.launch
+    if summary.bundles is None or inputs is None or launch is None:
         return []
-    bundled = {wallet for bundle in found.bundles for wallet in bundle.wallets}
+    bundled = {wallet for bundle in summary.bundles for wallet in bundle.wallets}
     rest = replace(launch, buys=tuple(buy for buy in launch.buys if buy.wallet not in bundled))
-    pairs = findings.bundles(told, rest, _LEAST_PAIR)
-    return [*((one, True) for one in found.bundles), *((one, False) for one in pairs)]
+    pairs = findings.bundles(inputs, rest, _LEAST_PAIR)
+    return [*((bundle, True) for bundle in summary.bundles), *((pair, False) for pair in pairs)]
 
 
-def _group(gathered: HolderRecord, bundle: Bundle, is_bundle: bool, rows: list[LaunchBuyer]) -> LaunchGroup:
+def _group(record: HolderRecord, bundle: Bundle, is_bundle: bool, rows: list[LaunchBuyer]) -> LaunchGroup:
     return LaunchGroup(
         funder=bundle.funder,
         same_transaction=bundle.tx_hash is not None,
@@ -127,76 +127,76 @@ def _group(gathered: HolderRecord, bundle: Bundle, is_bundle: bool, rows: list[L
         is_bundle=is_bundle,
         count=len(bundle.wallets),
         wallets=rows,
-        bought_bps=gathered.bps(bundle.bought_raw),
-        held_bps=_held_bps(gathered, bundle.wallets),
+        bought_bps=record.bps(bundle.bought_raw),
+        held_bps=_held_bps(record, bundle.wallets),
     )
 
 
-def _buyer(gathered: HolderRecord, found: HolderFindings, buy: LaunchBuy) -> LaunchBuyer:
-    known = gathered.told.wallets.get(buy.wallet, findings.UNKNOWN) if gathered.told else findings.UNKNOWN
+def _buyer(record: HolderRecord, summary: HolderFindings, buy: LaunchBuy) -> LaunchBuyer:
+    known = record.inputs.wallets.get(buy.wallet, findings.UNKNOWN) if record.inputs else findings.UNKNOWN
     return LaunchBuyer(
         address=buy.wallet,
-        bought_bps=gathered.bps(buy.bought_raw),
-        held_bps=_held_bps(gathered, [buy.wallet]),
-        sold_bps=None if gathered.read is None else findings.sold_bps(gathered.read, buy.wallet),
+        bought_bps=record.bps(buy.bought_raw),
+        held_bps=_held_bps(record, [buy.wallet]),
+        sold_bps=None if record.full_inputs is None else findings.sold_bps(record.full_inputs, buy.wallet),
         transaction=buy.tx_hash,
         funder=known.funder,
         funder_known=known.funder is not None or known.funder_known,
-        tags=list(found.tags.get(buy.wallet, ())),
+        tags=list(summary.tags.get(buy.wallet, ())),
     )
 
 
-def _bought_bps(gathered: HolderRecord) -> int | None:
-    launch = gathered.launch
-    return None if launch is None else gathered.share_bps(sum(buy.bought_raw for buy in launch.buys))
+def _bought_bps(record: HolderRecord) -> int | None:
+    launch = record.launch
+    return None if launch is None else record.share_bps(sum(buy.bought_raw for buy in launch.buys))
 
 
-def _held_raw(gathered: HolderRecord, wallets: Iterable[Address]) -> int | None:
-    """None: of one of them it is not known."""
+def _held_raw(record: HolderRecord, wallets: Iterable[Address]) -> int | None:
+    """None: the balance of one of them is not known."""
     held_raw = 0
     for wallet in wallets:
-        raw = gathered.held_raw(wallet)
+        raw = record.held_raw(wallet)
         if raw is None:
             return None
         held_raw += raw
     return held_raw
 
 
-def _held_bps(gathered: HolderRecord, wallets: Iterable[Address]) -> int | None:
-    held_raw = _held_raw(gathered, wallets)
-    return None if held_raw is None else gathered.share_bps(held_raw)
+def _held_bps(record: HolderRecord, wallets: Iterable[Address]) -> int | None:
+    held_raw = _held_raw(record, wallets)
+    return None if held_raw is None else record.share_bps(held_raw)
 
 
-# --- in words --------------------------------------------------------------------------------------
+# --- text --------------------------------------------------------------------------------------
 
 
-def _text(gathered: HolderRecord, found: HolderFindings) -> list[str]:
-    said, launch = status_text(gathered), gathered.launch
-    if gathered.status != "reading":
-        said.append(f"This is about {token_text(gathered)}.")
-    said += launch_text(gathered)
+def _text(record: HolderRecord, summary: HolderFindings) -> list[str]:
+    sentences, launch = status_text(record), record.launch
+    if record.status != "reading":
+        sentences.append(f"This is about {token_text(record)}.")
+    sentences += launch_text(record)
     if launch is None:
-        return said
+        return sentences
     if not launch.buys:
-        return [*said, nobody_text(gathered)]
+        return [*sentences, no_buyers_text(record)]
     buyers = len(launch.buys) + launch.left_out
     count = "1 wallet" if buyers == 1 else f"{buyers:,} wallets"
-    bought = percent(gathered, sum(buy.bought_raw for buy in launch.buys))
-    held_raw = _held_raw(gathered, (buy.wallet for buy in launch.buys))
-    held = "" if held_raw is None else f"; together they now have {percent(gathered, held_raw)}"
-    said.append(f"In its launch window {count} bought {bought} of the supply{held}.")
-    if found.bundles is None:
-        return [*said, "Who of them belong together is not known yet."]
-    said += [bundle_text(gathered, bundle) for bundle in found.bundles[:_SAID]]
-    if not found.bundles:
-        said.append(f"No {LEAST_BUNDLE} of them are known to share a funder or a transaction.")
-    said += crowded_text(gathered) + unpaid_text(gathered)
-    unknown = len(funders_unknown(gathered))
+    bought = percent(record, sum(buy.bought_raw for buy in launch.buys))
+    held_raw = _held_raw(record, (buy.wallet for buy in launch.buys))
+    held = "" if held_raw is None else f"; together they now have {percent(record, held_raw)}"
+    sentences.append(f"In its launch window {count} bought {bought} of the supply{held}.")
+    if summary.bundles is None:
+        return [*sentences, "Who of them belong together is not known yet."]
+    sentences += [bundle_text(record, bundle) for bundle in summary.bundles[:_MOST_NAMED]]
+    if not summary.bundles:
+        sentences.append(f"No {MIN_BUNDLE} of them are known to share a funder or a transaction.")
+    sentences += busy_funder_text(record) + unpaid_text(record)
+    unknown = len(funders_unknown(record))
     if unknown:
-        said.append(
+        sentences.append(
             f"Who funded {unknown:,} of them is not known: there may be more of a bundle than is seen."
         )
-    more = max(0, len(launch.buys) - MOST_LISTED) + launch.left_out
-    if more:
-        said.append(f"{more:,} more bought and are not listed.")
-    return said
+    not_listed = max(0, len(launch.buys) - MOST_LISTED) + launch.left_out
+    if not_listed:
+        sentences.append(f"{not_listed:,} more bought and are not listed.")
+    return sentences

@@ -1,4 +1,4 @@
-"""Who holds a token, from what was gathered, for people and programs."""
+"""Builds the holder answers for people and programs from a ``HolderRecord``."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -15,7 +15,15 @@ from roundtrip.domain.holders.read_state import ReadStatus
 from roundtrip.domain.holders.ties import ties
 from roundtrip.services.support.index_reader import eth, when
 
-from .findings import HolderFindings, HolderRecord, HolderWin, WinFinding, find, funders_unknown, repeats
+from .findings import (
+    HolderFindings,
+    HolderRecord,
+    HolderWin,
+    WinFinding,
+    funders_unknown,
+    launches_bought,
+    summarize,
+)
 from .schema import (
     BiggestWin,
     BundleAnswer,
@@ -44,29 +52,29 @@ _DAY_S = 86_400
 _WEEK_S = 7 * _DAY_S
 
 
-def present(gathered: HolderRecord) -> TokenHolders:
-    """The tool's answer."""
-    found = find(gathered)
+def present(record: HolderRecord) -> TokenHolders:
+    """The answer of the tool token_holders."""
+    summary = summarize(record)
     return TokenHolders(
-        address=gathered.token,
-        chain_id=gathered.chain_id,
-        status=gathered.status,
-        transfers_read=gathered.transfers_read,
-        token=held_token(gathered),
-        market_cap_usd=market_cap_usd(gathered),
-        holders=_present_counts(gathered, found),
-        top=[_top_holder(gathered, one) for one in found.top],
-        launch=launch_answer(gathered),
-        snipers=_snipers(gathered, found),
-        bundle=_bundle(gathered, found),
-        deployer=_deployer(gathered, found),
-        smart_money=_smart_money(gathered, found),
-        repeat_crowd=_repeat_crowd(gathered, found),
-        checked_at=when(gathered.checked_s),
-        why=[WHY_TEXT[one] for one in gathered.why],
-        text=text_of(gathered, found),
-        block=gathered.block.number,
-        forensics=_forensics(gathered, found),
+        address=record.token,
+        chain_id=record.chain_id,
+        status=record.status,
+        transfers_read=record.transfers_read,
+        token=held_token(record),
+        market_cap_usd=market_cap_usd(record),
+        holders=_present_counts(record, summary),
+        top=[_top_holder(record, holder) for holder in summary.top],
+        launch=launch_answer(record),
+        snipers=_snipers(record, summary),
+        bundle=_bundle(record, summary),
+        deployer=_deployer(record, summary),
+        smart_money=_smart_money(record, summary),
+        repeat_crowd=_repeat_crowd(record, summary),
+        checked_at=when(record.checked_s),
+        why=[WHY_TEXT[why] for why in record.why],
+        text=text_of(record, summary),
+        block=record.block.number,
+        forensics=_forensics(record, summary),
     )
 
 
@@ -82,156 +90,156 @@ class HolderAnswerFields(TypedDict):
     token: HeldToken
 
 
-def of_holders(gathered: HolderRecord, said: Iterable[str]) -> HolderAnswerFields:
-    """``said``: the answer's sentences."""
+def common_fields(record: HolderRecord, sentences: Iterable[str]) -> HolderAnswerFields:
+    """``sentences``: the answer's text."""
     return HolderAnswerFields(
-        text=" ".join(said),
-        chain_id=gathered.chain_id,
-        block=gathered.block.number,
-        block_time=when(gathered.block.timestamp_s),
-        address=gathered.token,
-        status=gathered.status,
-        token=held_token(gathered),
+        text=" ".join(sentences),
+        chain_id=record.chain_id,
+        block=record.block.number,
+        block_time=when(record.block.timestamp_s),
+        address=record.token,
+        status=record.status,
+        token=held_token(record),
     )
 
 
-def held_token(gathered: HolderRecord) -> HeldToken:
-    """The token, fit to show."""
-    symbol = None if gathered.symbol is None else names.symbol(gathered.symbol)
-    return HeldToken(symbol, gathered.decimals, plain_decimal(gathered.supply_raw, gathered.decimals))
+def held_token(record: HolderRecord) -> HeldToken:
+    """The token, safe to show."""
+    symbol = None if record.symbol is None else names.symbol(record.symbol)
+    return HeldToken(symbol, record.decimals, plain_decimal(record.supply_raw, record.decimals))
 
 
-def launch_answer(gathered: HolderRecord) -> LaunchTime | None:
-    """None: not known, or there was none."""
-    launch = gathered.launch
+def launch_answer(record: HolderRecord) -> LaunchTime | None:
+    """None: not known, or there was no launch."""
+    launch = record.launch
     return None if launch is None else LaunchTime(launch.block_number, when(launch.at_s), WINDOW_BLOCKS)
 
 
 def usd(micro_usd: Fraction | int | None) -> float | None:
-    """Millionths of a dollar in dollars and cents."""
+    """Millionths of a dollar as dollars, rounded to cents."""
     return None if micro_usd is None else round(float(Fraction(micro_usd) / USDG_UNIT), 2)
 
 
-def market_cap_usd(gathered: HolderRecord) -> float | None:
-    """None: not known, or of a token that says there is none of it."""
-    return usd(gathered.market_cap_micro_usd) if gathered.supply_raw > 0 else None
+def market_cap_usd(record: HolderRecord) -> float | None:
+    """None: not known, or the token reports no supply."""
+    return usd(record.market_cap_micro_usd) if record.supply_raw > 0 else None
 
 
-def entry(gathered: HolderRecord, entry_cap_micro_usd: int | None) -> tuple[float | None, float | None]:
-    """The market cap at entry in dollars, and how many times that it is now, by four digits."""
-    now = gathered.market_cap_micro_usd
+def entry_cap(record: HolderRecord, entry_cap_micro_usd: int | None) -> tuple[float | None, float | None]:
+    """The market cap at entry in dollars, and the current one as a multiple of it, to four digits."""
+    cap_micro_usd = record.market_cap_micro_usd
     if not entry_cap_micro_usd:
         return None, None
-    multiple = None if now is None else float(f"{float(now / entry_cap_micro_usd):.4g}")
+    multiple = None if cap_micro_usd is None else float(f"{float(cap_micro_usd / entry_cap_micro_usd):.4g}")
     return usd(entry_cap_micro_usd), multiple
 
 
 # --- holders ---------------------------------------------------------------------------------------
 
 
-def _present_counts(gathered: HolderRecord, found: HolderFindings) -> HoldersCounted | None:
-    shares = found.shares
+def _present_counts(record: HolderRecord, summary: HolderFindings) -> HoldersCounted | None:
+    shares = summary.shares
     if shares is None:
         return None
     return HoldersCounted(
         count=shares.wallets,
-        count_is_floor=gathered.status != "complete",
-        top10_bps=gathered.bps(shares.top_raw),
-        in_pools_bps=gathered.bps(shares.in_pools_raw),
-        burned_bps=gathered.bps(shares.burned_raw),
-        fresh_in_top=found.fresh_in_top,
-        aged_in_top=found.aged_in_top,
+        count_is_floor=record.status != "complete",
+        top10_bps=record.bps(shares.top_raw),
+        in_pools_bps=record.bps(shares.in_pools_raw),
+        burned_bps=record.bps(shares.burned_raw),
+        fresh_in_top=summary.fresh_in_top,
+        aged_in_top=summary.aged_in_top,
     )
 
 
-def _top_holder(gathered: HolderRecord, one: RankedHolder) -> TopHolder:
-    known = gathered.told.wallets.get(one.address, findings.UNKNOWN) if gathered.told else findings.UNKNOWN
+def _top_holder(record: HolderRecord, holder: RankedHolder) -> TopHolder:
+    known = record.inputs.wallets.get(holder.address, findings.UNKNOWN) if record.inputs else findings.UNKNOWN
     first_s = known.first_s
-    entry_usd, multiple = entry(gathered, one.entry_cap_micro_usd)
+    entry_usd, multiple = entry_cap(record, holder.entry_cap_micro_usd)
     return TopHolder(
-        address=one.address,
-        balance=plain_decimal(one.balance_raw, gathered.decimals),
-        supply_bps=gathered.bps(one.balance_raw),
+        address=holder.address,
+        balance=plain_decimal(holder.balance_raw, record.decimals),
+        supply_bps=record.bps(holder.balance_raw),
         first_seen=None if first_s is None else when(first_s),
-        age_days=None if first_s is None else max(0, gathered.block.timestamp_s - first_s) // _DAY_S,
+        age_days=None if first_s is None else max(0, record.block.timestamp_s - first_s) // _DAY_S,
         entry_market_cap_usd=entry_usd,
         multiple=multiple,
-        sold_bps=one.sold_bps,
-        tags=list(one.tags),
-        scam_marks=gathered.scams.get(one.address, 0),
+        sold_bps=holder.sold_bps,
+        tags=list(holder.tags),
+        scam_marks=record.scams.get(holder.address, 0),
     )
 
 
-def _snipers(gathered: HolderRecord, found: HolderFindings) -> SnipersAnswer | None:
-    snipers = found.snipers
+def _snipers(record: HolderRecord, summary: HolderFindings) -> SnipersAnswer | None:
+    snipers = summary.snipers
     if snipers is None:
         return None
-    bought, held = gathered.bps(snipers.bought_raw), gathered.bps(snipers.held_raw)
+    bought, held = record.bps(snipers.bought_raw), record.bps(snipers.held_raw)
     return SnipersAnswer(len(snipers.wallets), bought, held, snipers.sold_out)
 
 
-def _bundle(gathered: HolderRecord, found: HolderFindings) -> BundleAnswer | None:
-    if not found.bundles:
+def _bundle(record: HolderRecord, summary: HolderFindings) -> BundleAnswer | None:
+    if not summary.bundles:
         return None
-    first = found.bundles[0]
-    bought, held = gathered.bps(first.bought_raw), gathered.bps(first.held_raw)
+    first = summary.bundles[0]
+    bought, held = record.bps(first.bought_raw), record.bps(first.held_raw)
     return BundleAnswer(len(first.wallets), first.funder, first.tx_hash is not None, bought, held)
 
 
-def _deployer(gathered: HolderRecord, found: HolderFindings) -> DeployerHolds | None:
-    deeds, maker = found.deeds, gathered.maker
+def _deployer(record: HolderRecord, summary: HolderFindings) -> DeployerHolds | None:
+    deeds, maker = summary.deeds, record.maker
     if deeds is None or maker is None:
         return None
     return DeployerHolds(
         address=maker.deployer,
         source=maker.source,
         status=deeds.status,
-        received_bps=gathered.bps(deeds.received_raw),
-        bought_bps=gathered.bps(deeds.bought_raw),
-        sold_bps=gathered.bps(deeds.sold_raw),
-        moved_bps=gathered.bps(deeds.moved_raw),
-        pooled_bps=gathered.bps(deeds.pooled_raw),
-        burned_bps=gathered.bps(deeds.burned_raw),
-        held_bps=gathered.bps(deeds.held_raw),
+        received_bps=record.bps(deeds.received_raw),
+        bought_bps=record.bps(deeds.bought_raw),
+        sold_bps=record.bps(deeds.sold_raw),
+        moved_bps=record.bps(deeds.moved_raw),
+        pooled_bps=record.bps(deeds.pooled_raw),
+        burned_bps=record.bps(deeds.burned_raw),
+        held_bps=record.bps(deeds.held_raw),
     )
 
 
 # --- winners and the crowd -------------------------------------------------------------------------
 
 
-def smart_wallets(gathered: HolderRecord, found: HolderFindings) -> list[SmartWallet]:
-    """Winners that hold the token, as many as are listed."""
-    smart, told = found.smart, gathered.read
-    if smart is None or told is None:
+def smart_wallets(record: HolderRecord, summary: HolderFindings) -> list[SmartWallet]:
+    """Winners that hold the token, at most ``MOST_LISTED``."""
+    smart, inputs = summary.smart, record.full_inputs
+    if smart is None or inputs is None:
         return []
-    return [_smart_wallet(gathered, told, one) for one in smart.holding[:MOST_LISTED]]
+    return [_smart_wallet(record, inputs, win) for win in smart.holding[:MOST_LISTED]]
 
 
-def _smart_money(gathered: HolderRecord, found: HolderFindings) -> SmartMoneyAnswer | None:
-    smart = found.smart
+def _smart_money(record: HolderRecord, summary: HolderFindings) -> SmartMoneyAnswer | None:
+    smart = summary.smart
     if smart is None:
         return None
-    return SmartMoneyAnswer(len(smart.holding), smart.sold_out, smart_wallets(gathered, found))
+    return SmartMoneyAnswer(len(smart.holding), smart.sold_out, smart_wallets(record, summary))
 
 
-def _smart_wallet(gathered: HolderRecord, told: HolderInputs, one: HolderWin) -> SmartWallet:
-    entry_usd, multiple = entry(gathered, findings.entry_cap_micro_usd(told, one.wallet))
+def _smart_wallet(record: HolderRecord, inputs: HolderInputs, win: HolderWin) -> SmartWallet:
+    entry_usd, multiple = entry_cap(record, findings.entry_cap_micro_usd(inputs, win.wallet))
     return SmartWallet(
-        address=one.wallet,
-        rank=one.rank,
-        window=one.window,
-        profit_eth=eth(one.profit_wei),
-        win_rate=one.won / one.closed if one.closed else 0.0,
-        closed=one.closed,
-        supply_bps=gathered.bps(findings.balance_raw(told, one.wallet)),
+        address=win.wallet,
+        rank=win.rank,
+        window=win.window,
+        profit_eth=eth(win.profit_wei),
+        win_rate=win.won / win.closed if win.closed else 0.0,
+        closed=win.closed,
+        supply_bps=record.bps(findings.balance_raw(inputs, win.wallet)),
         entry_market_cap_usd=entry_usd,
         multiple=multiple,
-        biggest_win=_biggest_win(one.best),
+        biggest_win=_biggest_win(win.best),
     )
 
 
 def _biggest_win(win: WinFinding | None) -> BiggestWin | None:
-    # What cost nothing brought no multiple of it.
+    # A token that cost nothing has no multiple.
     if win is None or win.spent_wei <= 0:
         return None
     return BiggestWin(
@@ -244,56 +252,67 @@ def _biggest_win(win: WinFinding | None) -> BiggestWin | None:
     )
 
 
-def _repeat_crowd(gathered: HolderRecord, found: HolderFindings) -> RepeatCrowd | None:
-    crowd = gathered.crowd
-    if crowd is None or gathered.read is None or gathered.read.maker is None:
+def _repeat_crowd(record: HolderRecord, summary: HolderFindings) -> RepeatCrowd | None:
+    crowd = record.crowd
+    if crowd is None or record.full_inputs is None or record.full_inputs.maker is None:
         return None
-    bought = repeats(gathered, found)
-    return RepeatCrowd(len(bought), len(found.top), max(bought, default=0), crowd.deployer_launches)
+    bought = launches_bought(record, summary)
+    return RepeatCrowd(len(bought), len(summary.top), max(bought, default=0), crowd.deployer_launches)
 
 
 # --- a closer look ---------------------------------------------------------------------------------
 
 
-def _forensics(gathered: HolderRecord, found: HolderFindings) -> Forensics:
-    told, spread = gathered.read, gathered.concentration
-    held = None
-    if told is not None and found.suspicious is not None:
-        held = gathered.share_bps(sum(findings.balance_raw(told, wallet) for wallet in found.suspicious))
-    links = [] if told is None else ties(told, gathered.launch)[:MOST_LINKS]
+def _forensics(record: HolderRecord, summary: HolderFindings) -> Forensics:
+    inputs, concentration = record.full_inputs, record.concentration
+    suspicious_bps = None
+    if inputs is not None and summary.suspicious is not None:
+        suspicious_bps = record.share_bps(
+            sum(findings.balance_raw(inputs, wallet) for wallet in summary.suspicious)
+        )
+    links = [] if inputs is None else ties(inputs, record.launch)[:MOST_LINKS]
     return Forensics(
-        gini_bps=None if spread is None or told is None else spread.gini_bps,
-        nakamoto=None if spread is None or told is None else spread.nakamoto,
-        suspicious_wallets=None if found.suspicious is None else _holding(gathered, found.suspicious),
-        suspicious_bps=held,
-        locked_bps=None if found.shares is None else gathered.share_bps(found.shares.beside_raw),
-        growth=_growth(gathered),
-        drift=_drift(gathered),
-        funders_unknown=len(funders_unknown(gathered)),
-        links=[Link(one.wallet, one.kind, one.to, one.tx_hash) for one in links],
+        gini_bps=None if concentration is None or inputs is None else concentration.gini_bps,
+        nakamoto=None if concentration is None or inputs is None else concentration.nakamoto,
+        suspicious_wallets=None if summary.suspicious is None else _count_holding(record, summary.suspicious),
+        suspicious_bps=suspicious_bps,
+        locked_bps=None if summary.shares is None else record.share_bps(summary.shares.beside_raw),
+        growth=_growth(record),
+        drift=_drift(record),
+        funders_unknown=len(funders_unknown(record)),
+        links=[Link(tie.wallet, tie.kind, tie.to, tie.tx_hash) for tie in links],
     )
 
 
-def _holding(gathered: HolderRecord, wallets: tuple[Address, ...]) -> int:
-    return sum(1 for wallet in wallets if gathered.held_raw(wallet))
+def _count_holding(record: HolderRecord, wallets: tuple[Address, ...]) -> int:
+    return sum(1 for wallet in wallets if record.held_raw(wallet))
 
 
-def _growth(gathered: HolderRecord) -> Growth | None:
-    """Where transfers are missing or lie nobody knows how many there were."""
-    if gathered.read is None or gathered.read.drifts or not gathered.has_every_transfer:
+def _growth(record: HolderRecord) -> Growth | None:
+    """None if transfers are missing or the logs drift: the earlier counts are not known."""
+    if record.full_inputs is None or record.full_inputs.drifts or not record.has_every_transfer:
         return None
-    book, now_s = gathered.read.book, gathered.block.timestamp_s
+    book, now_s = record.full_inputs.book, record.block.timestamp_s
     count = book.holders()
-    then = [book.holders_at(now_s - span_s) for span_s in (_HOUR_S, _DAY_S, _WEEK_S)]
-    hour, day, week = (None if before is None else count - before for before in then)
+    counts_before = [book.holders_at(now_s - span_s) for span_s in (_HOUR_S, _DAY_S, _WEEK_S)]
+    hour, day, week = (
+        None if count_before is None else count - count_before for count_before in counts_before
+    )
     return Growth(hour, day, week)
 
 
-def _drift(gathered: HolderRecord) -> Drift | None:
-    off = gathered.disagreement
-    if off is None or gathered.read is None:
+def _drift(record: HolderRecord) -> Drift | None:
+    disagreement = record.disagreement
+    if disagreement is None or record.full_inputs is None:
         return None
-    over = gathered.bps(abs(off.supply_off_raw)) * (1 if off.supply_off_raw >= 0 else -1)
-    # What was not read is missing in the sum.
-    supply_off_bps = over if gathered.has_every_transfer and gathered.supply_raw > 0 else None
-    return Drift(off.wallets_asked, off.wallets_off, gathered.bps(off.most_off_raw), supply_off_bps)
+    supply_bps = record.bps(abs(disagreement.supply_off_raw)) * (
+        1 if disagreement.supply_off_raw >= 0 else -1
+    )
+    # The sum lacks what was not read.
+    supply_off_bps = supply_bps if record.has_every_transfer and record.supply_raw > 0 else None
+    return Drift(
+        disagreement.wallets_asked,
+        disagreement.wallets_off,
+        record.bps(disagreement.most_off_raw),
+        supply_off_bps,
+    )

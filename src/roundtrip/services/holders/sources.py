@@ -1,4 +1,4 @@
-"""What a token's holders are read from: where it trades, who made it, and where its transfers begin."""
+"""What a token's holders are read from: its venues, its maker, and its first transfer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,10 +6,10 @@ from fractions import Fraction
 
 from roundtrip.chain.blocks.spans import read_refs
 from roundtrip.chain.blocks.venue_index import MOST_VENUES_A_TOKEN
-from roundtrip.chain.holders.first_block import NoArchive, first_block, maker_of
-from roundtrip.chain.holders.first_logs import first_logs
-from roundtrip.chain.holders.token_logs import Sources, VenueSides
-from roundtrip.chain.holders.views import entry_point_txs
+from roundtrip.chain.holders.first_block import NoArchive, find_creation, find_first_block
+from roundtrip.chain.holders.first_logs import find_first_logs
+from roundtrip.chain.holders.token_logs import LogSources, VenueSides
+from roundtrip.chain.holders.views import find_entry_point_txs
 from roundtrip.chain.rpc.client import Meter, RpcCall, hex_bytes
 from roundtrip.chain.rpc.daily_budget import BudgetedNode
 from roundtrip.domain.base.errors import CallerFault, NodeFault, ReadFailed, ServiceFull
@@ -42,52 +42,56 @@ _NO_ARCHIVE_S = 3600
 
 @dataclass(frozen=True, slots=True)
 class TokenSource:
-    """A token after trip 1 and a look into the index. ``spot``: its launch, as the index knows it.
-    ``opened_at``: the block in which a venue opened, where that is known. ``absent``: standard venues that
-    nobody has opened."""
+    """A token after a check's buy round and an index lookup. ``spot``: its launch according to the index.
+    ``opened_at``: the block in which a venue opened, where known. ``absent``: standard venues that were
+    never opened."""
 
     head: BlockRef
-    trip: BuyRoundResult
+    buy_round: BuyRoundResult
     decimals: int
     supply_raw: int
     launch: AnyLaunch | None
     spot: LaunchSpot | None
-    sources: Sources
+    log_sources: LogSources
     places: NonWallets
     opened_at: Mapping[str, int]
     absent: frozenset[str] = frozenset()
 
     @property
     def token(self) -> Address:
-        """Whose holders are asked for."""
-        return self.trip.run.token
+        """The token whose holders are read."""
+        return self.buy_round.run.token
 
     def usd_a_unit(self, policy: Policy) -> Fraction | None:
         """Dollars for one base unit, at the spot price of the venue where an ordinary buy brought most; None:
-        not known. What brings most to whoever pays cannot be made up: a claim of a price can."""
-        bought = [one for one in choose_venues(self.trip.data.venues, policy) if one.main_size() is not None]
-        fair = [one for one in bought if not one.place.venue.rival_hook()] or bought
-        if not fair:
+        not known. The amount that a buy brings cannot be faked; a reported price can."""
+        bought = [
+            venue
+            for venue in choose_venues(self.buy_round.data.venues, policy)
+            if venue.main_size() is not None
+        ]
+        preferred = [venue for venue in bought if not venue.place.venue.rival_hook()] or bought
+        if not preferred:
             return None
-        venue = max(fair, key=bought_raw)
-        market = self.trip.run.setting.market
-        return raw_usd(venue.place.venue, venue.facts, self.token, market, policy)
+        best = max(preferred, key=bought_raw)
+        market = self.buy_round.run.setting.market
+        return raw_usd(best.place.venue, best.facts, self.token, market, policy)
 
     def is_new(self, at: str, number: int) -> bool:
         """Whether the venue is known to have opened after that block."""
         return self.opened_at.get(at, -1) > number
 
 
-async def source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
-    """Trip 1 of a check, and what the index knows. Raises CallerFault (not_a_token), NodeFault,
+async def read_source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
+    """Runs the buy round of a check and reads the index. Raises CallerFault (not_a_token), NodeFault,
     ServiceFull."""
-    return await retry_at_newest(ctx, lambda: _source(ctx, token, meter))
+    return await retry_at_newest(ctx, lambda: _read_source(ctx, token, meter))
 
 
-async def _source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
+async def _read_source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     head = ctx.heads.current()
-    trip = await start_check(ctx, head, token, meter)
-    facts, launch = trip.data.facts, trip.data.launch
+    buy_round = await start_check(ctx, head, token, meter)
+    facts, launch = buy_round.data.facts, buy_round.data.launch
     if isinstance(facts.code_bytes, Missing) or isinstance(facts.total_supply_raw, Missing):
         raise NodeFault("it did not tell what the token is")
     if facts.code_bytes == 0 or facts.balance_answers is False or facts.total_supply_raw is None:
@@ -95,34 +99,34 @@ async def _source(ctx: Context, token: Address, meter: Meter) -> TokenSource:
     if isinstance(launch, Missing) or isinstance(facts.decimals, Missing):
         raise NodeFault("it did not tell what the token is")
     spot, pools = await _read_index(ctx, token)
-    venues = _venues(ctx, trip, launch, pools)
+    venues = _known_venues(ctx, buy_round, launch, pools)
     return TokenSource(
-        head=await _settled_block(ctx, head.block),
-        trip=trip,
+        head=await _read_target_block(ctx, head.block),
+        buy_round=buy_round,
         decimals=facts.decimals or 0,
         supply_raw=facts.total_supply_raw,
         launch=launch,
         spot=spot,
-        sources=Sources(token, venues, ctx.contracts),
-        places=places(token, venues, ctx.contracts),
+        log_sources=LogSources(token, venues, ctx.contracts),
+        places=find_non_wallets(token, venues, ctx.contracts),
         opened_at={pool.at: pool.spot.block_number for pool in pools},
-        absent=_standard(ctx, token) - venues.keys() if trip.candidates.complete else frozenset(),
+        absent=_standard_venues(ctx, token) - venues.keys() if buy_round.candidates.complete else frozenset(),
     )
 
 
-async def _settled_block(ctx: Context, head: BlockRef) -> BlockRef:
-    """The block that is read up to. Raises NodeFault."""
+async def _read_target_block(ctx: Context, head: BlockRef) -> BlockRef:
+    """The block up to which transfers are read. Raises NodeFault."""
     if not ctx.books.behind_blocks:
         return head
-    (found,) = await read_refs(ctx.node, [max(0, head.number - ctx.books.behind_blocks)])
-    if found is None:
+    (ref,) = await read_refs(ctx.node, [max(0, head.number - ctx.books.behind_blocks)])
+    if ref is None:
         raise NodeFault("it does not have a block of some seconds ago")
-    return found[0]
+    return ref[0]
 
 
 async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, list[PoolPlace]]:
-    """What the index knows of its launch and of its places. Raises ServiceFull (busy): read without a place
-    that is known, its trades would be told as gifts."""
+    """The token's launch and venues according to the index. Raises ServiceFull (busy): without a known venue,
+    its trades would be reported as gifts."""
     async with looking(ctx) as (connection, _):
         return (
             await deployers.launch_of(connection, token),
@@ -130,29 +134,29 @@ async def _read_index(ctx: Context, token: Address) -> tuple[LaunchSpot | None, 
         )
 
 
-def _venues(
-    ctx: Context, trip: BuyRoundResult, launch: AnyLaunch | None, pools: list[PoolPlace]
+def _known_venues(
+    ctx: Context, buy_round: BuyRoundResult, launch: AnyLaunch | None, pools: list[PoolPlace]
 ) -> dict[str, VenueSides]:
-    """Every place where it trades or traded, as far as anybody knows."""
-    token, contracts = trip.run.token, ctx.contracts
-    found = {pool.at: _quoted_side(pool.kind, token, _other(pool, token)) for pool in pools}
-    tried = [tried.place.venue for tried in trip.data.venues]
-    for venue in (*trip.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
+    """Every venue where the token trades or traded, as far as known."""
+    token, contracts = buy_round.run.token, ctx.contracts
+    venues = {pool.at: _quoted_side(pool.kind, token, _quote_of(pool, token)) for pool in pools}
+    tried = [trial.place.venue for trial in buy_round.data.venues]
+    for venue in (*buy_round.candidates.venues, *tried, *unseen_venues(contracts, token, launch, ())):
         at = venue.pool if venue.pool is not None else venue.pool_id
-        if at is not None and at not in found:
-            found[at] = _quoted_side(venue.kind, token, venue.quote_address)
-    if isinstance(launch, LaunchRecord) and launch.curve not in found:
-        found[launch.curve] = _quoted_side(launchpad_curve.KIND, token, launch.quote_address)
-    return found
+        if at is not None and at not in venues:
+            venues[at] = _quoted_side(venue.kind, token, venue.quote_address)
+    if isinstance(launch, LaunchRecord) and launch.curve not in venues:
+        venues[launch.curve] = _quoted_side(launchpad_curve.KIND, token, launch.quote_address)
+    return venues
 
 
-def _standard(ctx: Context, token: Address) -> frozenset[str]:
-    """Where it may trade by the rules of the venues alone: tried as long as some may be unknown."""
+def _standard_venues(ctx: Context, token: Address) -> frozenset[str]:
+    """Where the token may trade by the rules of the venues alone; the check tried them if it completed."""
     places = (venue.pool or venue.pool_id for venue in standard_venues(ctx.contracts, token))
     return frozenset(at for at in places if at is not None)
 
 
-def _other(pool: PoolPlace, token: Address) -> Address:
+def _quote_of(pool: PoolPlace, token: Address) -> Address:
     return pool.quote if pool.token == token else pool.token
 
 
@@ -160,8 +164,8 @@ def _quoted_side(kind: VenueKind, token: Address, quote: Address) -> VenueSides:
     return VenueSides(kind, token < quote, quote)
 
 
-def places(token: Address, venues: Mapping[str, VenueSides], contracts: Contracts) -> NonWallets:
-    """Who is nobody's wallet: where it lies to be bought, and the network's own machinery."""
+def find_non_wallets(token: Address, venues: Mapping[str, VenueSides], contracts: Contracts) -> NonWallets:
+    """Addresses that are not wallets: those whose tokens can be bought, and the network's own machinery."""
     pools = {Address(at) for at in venues if len(at) == len(token)} | {contracts.v4_pool_manager}
     if contracts.launchpad_hook is not None:
         pools.add(contracts.launchpad_hook)
@@ -170,32 +174,33 @@ def places(token: Address, venues: Mapping[str, VenueSides], contracts: Contract
 
 
 def reading_node(ctx: Context) -> BudgetedNode:
-    """The node, for what a read asks of it: all of that comes off the budget of reading."""
+    """The node with the budget for reading transfers; all calls count."""
     return BudgetedNode(ctx.node, ctx.books.budget, ctx.now_s)
 
 
 def near_node(ctx: Context) -> BudgetedNode:
-    """The node, for the little that is new: all of that comes off its own budget. Else nobody would be told
-    of any token once somebody has spent the one of reading."""
+    """The node with a budget of its own, for the few new blocks: exhausting the budget for reading must not
+    stop answers about every token."""
     return BudgetedNode(ctx.node, reading_budget(0), ctx.now_s, counts_all=True)
 
 
 # --- where it begins -------------------------------------------------------------------------------
 
 
-async def beginning(ctx: Context, found: TokenSource) -> BookStart:
-    """Where its transfers begin, and who made it. Raises NodeFault, ServiceFull (holders_no_archive)."""
-    if found.spot is not None:
-        number, maker = found.spot.block_number, await _maker(ctx, found, None)
+async def find_start(ctx: Context, source: TokenSource) -> BookStart:
+    """Finds where the token's transfers begin, and who made it. Raises NodeFault, ServiceFull
+    (holders_no_archive)."""
+    if source.spot is not None:
+        number, maker = source.spot.block_number, await _find_maker(ctx, source, None)
     else:
-        first = await _first(ctx, found)
-        number, maker = first.number, await _maker(ctx, found, first)
+        first = await _find_start_block(ctx, source)
+        number, maker = first.number, await _find_maker(ctx, source, first)
     return BookStart(
-        token=found.token,
-        places=found.places,
-        venues=frozenset(found.sources.venues),
+        token=source.token,
+        places=source.places,
+        venues=frozenset(source.log_sources.venues),
         first_number=number,
-        launch_number=None if found.launch is None else number,
+        launch_number=None if source.launch is None else number,
         insiders=_insiders(maker),
         maker=maker,
     )
@@ -207,73 +212,77 @@ def _insiders(maker: Maker | None) -> frozenset[Address]:
     return frozenset({maker.deployer, *maker.creators})
 
 
-async def _first(ctx: Context, found: TokenSource) -> BlockRef:
-    """By bisection on its code; where the node has let old states go, by its first transfer. Raises
+async def _find_start_block(ctx: Context, source: TokenSource) -> BlockRef:
+    """Bisects the token's code; if the node has pruned old states, searches its first transfer. Raises
     ReadFailed, ServiceFull (holders_no_archive)."""
     try:
-        told = await first_block(reading_node(ctx), found.token, found.head)
-        if told is None:
+        first = await find_first_block(reading_node(ctx), source.token, source.head)
+        if first is None:
             raise ReadFailed(NodeFault("it did not tell where the token's transfers begin"))
-        return told.block
+        return first
     except NoArchive:
         pass
     try:
-        spoken = await first_logs(reading_node(ctx), found.token, found.head)
+        first_log_block = await find_first_logs(reading_node(ctx), source.token, source.head)
     except NodeFault as fault:
         raise ReadFailed(fault) from fault
-    if spoken is None:
+    if first_log_block is None:
         raise ServiceFull(
             "holders_no_archive",
             "This token is older than the index, and no node here tells where its transfers begin.",
             _NO_ARCHIVE_S,
         )
-    return spoken
+    return first_log_block
 
 
-async def _maker(ctx: Context, found: TokenSource, first: BlockRef | None) -> Maker | None:
-    """Whom the launchpad names; else who made the contract, or sent the transaction that did. Raises
-    ReadFailed."""
+async def _find_maker(ctx: Context, source: TokenSource, first: BlockRef | None) -> Maker | None:
+    """The deployer that the launchpad names; else the maker of the contract, or the sender of the transaction
+    that made it. Raises ReadFailed."""
     try:
-        if isinstance(found.launch, LaunchRecord | PoolLaunch):
-            return await _launcher(ctx, found, found.launch)
-        told = None if first is None else await maker_of(ctx.node, found.token, first)
+        if isinstance(source.launch, LaunchRecord | PoolLaunch):
+            return await _read_launcher(ctx, source, source.launch)
+        creation = None if first is None else await find_creation(ctx.node, source.token, first)
     except NodeFault as fault:
-        # A book is begun once: who is not known then is not known for good.
+        # The maker is looked for once, when the book is begun; a maker missed then stays unknown.
         raise ReadFailed(fault) from fault
-    return None if told is None else Maker(told.sender, told.how, (), told.tx_hash)
+    return None if creation is None else Maker(creation.sender, creation.how, (), creation.tx_hash)
 
 
-async def _launcher(ctx: Context, found: TokenSource, launch: LaunchRecord | PoolLaunch) -> Maker:
-    spot = found.spot
-    creators = {await _tax_receiver(ctx, found), await _sender(ctx, spot)} - {None, launch.deployer}
-    others = tuple(sorted(one for one in creators if one is not None))
-    return Maker(launch.deployer, "launchpad", others, None if spot is None else spot.tx_hash)
+async def _read_launcher(ctx: Context, source: TokenSource, launch: LaunchRecord | PoolLaunch) -> Maker:
+    spot = source.spot
+    creators = {await _read_tax_receiver(ctx, source), await _read_sender(ctx, spot)} - {
+        None,
+        launch.deployer,
+    }
+    other_creators = tuple(sorted(creator for creator in creators if creator is not None))
+    return Maker(launch.deployer, "launchpad", other_creators, None if spot is None else spot.tx_hash)
 
 
-async def made_by(ctx: Context, found: TokenSource, known: Maker) -> Maker:
-    """With what the index has come to know since of who was behind the same deployer's launch. Raises
-    NodeFault, ServiceFull."""
-    told = await _maker(ctx, found, None)
-    return told if told is not None and told.deployer == known.deployer else known
+async def update_maker(ctx: Context, source: TokenSource, known: Maker) -> Maker:
+    """The maker with what the index has learned since about the same deployer's launch. Raises NodeFault,
+    ServiceFull."""
+    current = await _find_maker(ctx, source, None)
+    return current if current is not None and current.deployer == known.deployer else known
 
 
-async def _tax_receiver(ctx: Context, found: TokenSource) -> Address | None:
-    """Whom the launchpad pays the creator's tax; None: nobody, or nobody that is told. Raises NodeFault."""
-    calls = launchpad.launch_calls(found.token, ctx.contracts)
-    if not calls or not isinstance(found.launch, LaunchRecord):
+async def _read_tax_receiver(ctx: Context, source: TokenSource) -> Address | None:
+    """The receiver of the launchpad's creator tax; None: there is none, or it is not reported. Raises
+    NodeFault."""
+    calls = launchpad.launch_calls(source.token, ctx.contracts)
+    if not calls or not isinstance(source.launch, LaunchRecord):
         return None
-    asked = {"to": calls[0].to, "data": calls[0].data}
-    (answer,) = await ctx.node.batch([RpcCall("eth_call", [asked, {"blockHash": found.head.hash}])])
-    record = launchpad.read_record(found.token, hex_bytes(answer))
+    call = {"to": calls[0].to, "data": calls[0].data}
+    (answer,) = await ctx.node.batch([RpcCall("eth_call", [call, {"blockHash": source.head.hash}])])
+    record = launchpad.read_record(source.token, hex_bytes(answer))
     return None if record is None or record.creator == ZERO_ADDRESS else record.creator
 
 
-async def _sender(ctx: Context, spot: LaunchSpot | None) -> Address | None:
-    """Who sent the launch, where that is not its deployer: whoever runs others' operations is nobody here.
+async def _read_sender(ctx: Context, spot: LaunchSpot | None) -> Address | None:
+    """The sender of the launch, if that is not its deployer. A bundler of account operations does not count.
     Raises NodeFault, ServiceFull."""
     if spot is None or spot.sender in (None, spot.deployer):
         return None
-    operated = (await entry_point_txs(ctx.node, [spot.tx_hash], Meter()))[spot.tx_hash]
+    operated = (await find_entry_point_txs(ctx.node, [spot.tx_hash], Meter()))[spot.tx_hash]
     if operated is None:
         raise NodeFault("it did not tell of the launch's transaction")
     return None if operated else spot.sender

@@ -1,1 +1,1 @@
-"""Holder books and what is read from them."""
+"""Holder books and winners, read from the database."""

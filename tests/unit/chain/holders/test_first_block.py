@@ -11,12 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.holders.first_block import (
-    FirstBlock,
     NoArchive,
     TokenCreation,
     contract_address,
-    first_block,
-    maker_of,
+    find_creation,
+    find_first_block,
 )
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
@@ -103,13 +102,13 @@ class Node:
 async def test_the_first_block_with_code_is_found_anywhere(high: int, data: st.DataObject) -> None:
     made = data.draw(st.integers(0, high))
     node = Node(high + 1, made)
-    assert await first_block(node, TOKEN, node.ref(high)) == FirstBlock(made, node.ref(made))
+    assert await find_first_block(node, TOKEN, node.ref(high)) == node.ref(made)
     assert len(node.trips) <= 3 + 2
 
 
 async def test_a_chain_of_a_hundred_million_blocks_takes_nine_trips() -> None:
     node = Node(10**8, 61_234_567)
-    found = await first_block(node, TOKEN, node.ref(10**8))
+    found = await find_first_block(node, TOKEN, node.ref(10**8))
     assert found is not None
     assert found.number == 61_234_567
     assert len(node.trips) <= 9
@@ -117,7 +116,7 @@ async def test_a_chain_of_a_hundred_million_blocks_takes_nine_trips() -> None:
 
 async def test_where_there_is_no_code_nothing_is_found() -> None:
     node = Node(1001, None)
-    assert await first_block(node, TOKEN, node.ref(1000)) is None
+    assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 async def test_a_node_that_knows_the_newest_block_and_no_older_one_is_no_archive() -> None:
@@ -125,16 +124,16 @@ async def test_a_node_that_knows_the_newest_block_and_no_older_one_is_no_archive
     unknown = RpcError(-32602, "BlockOutOfRangeError: block height is 1000 but requested was 5")
     node = Node(1001, 600, said=lambda call: unknown if call.params[1] == hex(562) else None)
     with pytest.raises(NoArchive):
-        await first_block(node, TOKEN, node.ref(1000))
+        await find_first_block(node, TOKEN, node.ref(1000))
     node = Node(1001, 600, said=lambda call: unknown if call.method == "eth_getCode" else None)
-    assert await first_block(node, TOKEN, node.ref(1000)) is None
+    assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 @pytest.mark.parametrize("kept", [601, 700, 1000])
 async def test_a_node_that_says_that_it_has_no_state_is_no_archive(kept: int) -> None:
     node = Node(1001, 600, kept)
     with pytest.raises(NoArchive):
-        await first_block(node, TOKEN, node.ref(1000))
+        await find_first_block(node, TOKEN, node.ref(1000))
 
 
 @pytest.mark.parametrize("kept", [601, 700, 1000])
@@ -142,12 +141,12 @@ async def test_a_node_whose_zeros_end_somewhere_is_found_out(kept: int) -> None:
     """Its first block with code is just the first one that it kept."""
     node = Node(1001, 600, kept, honest=False)
     with pytest.raises(NoArchive):
-        await first_block(node, TOKEN, node.ref(1000))
+        await find_first_block(node, TOKEN, node.ref(1000))
 
 
 async def test_where_nobody_is_around_it_is_not_known() -> None:
     node = Node(1001, 600, busy=False)
-    assert await first_block(node, TOKEN, node.ref(1000)) is None
+    assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ async def test_where_nobody_is_around_it_is_not_known() -> None:
 @pytest.mark.parametrize("method", ["eth_getCode", "eth_getBlockByNumber", "eth_getTransactionCount"])
 async def test_an_answer_that_is_none_is_not_known(method: str, answer: Answer) -> None:
     node = Node(1001, 600, said=lambda call: answer if call.method == method else None)
-    assert await first_block(node, TOKEN, node.ref(1000)) is None
+    assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 async def test_code_that_comes_and_goes_is_not_known() -> None:
@@ -166,12 +165,12 @@ async def test_code_that_comes_and_goes_is_not_known() -> None:
     node.said = lambda call: (
         raw("0x") if call.method == "eth_getCode" and 900 < int(str(call.params[1]), 16) < 999 else None
     )
-    assert await first_block(node, TOKEN, node.ref(1000)) is None
+    assert await find_first_block(node, TOKEN, node.ref(1000)) is None
 
 
 async def test_another_chain_than_was_pinned_is_not_known() -> None:
     node = Node(1001, 600)
-    assert await first_block(node, TOKEN, BlockRef(1000, word(7), 9100)) is None
+    assert await find_first_block(node, TOKEN, BlockRef(1000, word(7), 9100)) is None
 
 
 async def test_a_second_answer_that_differs_is_not_known() -> None:
@@ -188,7 +187,7 @@ async def test_a_second_answer_that_differs_is_not_known() -> None:
             return raw(code) if len(asked) > 1 else None
 
         node = Node(1001, 600, said=said)
-        assert await first_block(node, TOKEN, node.ref(1000)) is None
+        assert await find_first_block(node, TOKEN, node.ref(1000)) is None
         assert len(asked) == 2
 
 
@@ -271,7 +270,7 @@ def test_any_nonce_is_written_as_rlp_writes_it(nonce: int) -> None:
 async def test_who_sent_the_contract_itself_deployed_it() -> None:
     token = contract_address(BUNDLER, 7)
     node = Made60([tx(1, BUSY, None, 7), tx(2, BUNDLER, None, 6), tx(3, BUNDLER, None, 7)])
-    assert await maker_of(node, token, AT) == TokenCreation(BUNDLER, TxHash(word(3)), "deployment")
+    assert await find_creation(node, token, AT) == TokenCreation(BUNDLER, TxHash(word(3)), "deployment")
     assert node.asked == ["eth_getBlockByNumber"]
 
 
@@ -285,15 +284,15 @@ async def test_who_called_somebody_deployed_nothing_nor_who_did_in_another_block
 @pytest.mark.parametrize("first_tx", [LAUNCH, None])
 async def test_else_who_sent_its_first_log_launched_it(first_tx: TxHash | None) -> None:
     node = Made60(LAUNCHING, {word(1): [ELSEWHERE], word(2): [ELSEWHERE, MINT]})
-    assert await maker_of(node, TOKEN, AT, first_tx) == TokenCreation(BUNDLER, LAUNCH, "launch_tx")
+    assert await find_creation(node, TOKEN, AT, first_tx) == TokenCreation(BUNDLER, LAUNCH, "launch_tx")
 
 
 async def test_of_an_operation_the_account_launched_it() -> None:
     logged = [EXECUTING, ELSEWHERE, operated(OTHER), MINT, operated(ACCOUNT), MINT]
     node = Made60(LAUNCHING, {word(2): logged})
-    assert await maker_of(node, TOKEN, AT) == TokenCreation(ACCOUNT, LAUNCH, "launch_tx")
+    assert await find_creation(node, TOKEN, AT) == TokenCreation(ACCOUNT, LAUNCH, "launch_tx")
     node = Made60(LAUNCHING, {word(2): [MINT, *logged]})
-    assert await maker_of(node, TOKEN, AT) == TokenCreation(BUNDLER, LAUNCH, "launch_tx")
+    assert await find_creation(node, TOKEN, AT) == TokenCreation(BUNDLER, LAUNCH, "launch_tx")
 
 
 async def test_who_is_not_told_is_not_known() -> None:
@@ -306,7 +305,7 @@ async def test_who_is_not_told_is_not_known() -> None:
 async def is_unknown(node: Any, token: Address, first: BlockRef, first_tx: TxHash | None = None) -> bool:
     """Whether nobody is named, be it that nothing tells or that the node does not."""
     try:
-        return await maker_of(node, token, first, first_tx) is None
+        return await find_creation(node, token, first, first_tx) is None
     except NodeFault:
         return True
 
@@ -317,13 +316,13 @@ async def test_what_the_node_did_not_say_is_no_answer(method: str) -> None:
     node = Made60(LAUNCHING, {word(2): [MINT]})
     node.twist = lambda asked, answer: RpcError(-32000, "crashed") if asked == method else answer
     with pytest.raises(NodeFault):
-        await maker_of(node, TOKEN, AT)
+        await find_creation(node, TOKEN, AT)
 
 
 async def test_of_what_it_says_in_another_form_more_asking_would_not_help() -> None:
     node = Made60(LAUNCHING, {word(2): [MINT]})
     node.twist = lambda asked, answer: 7 if asked == "eth_getBlockByNumber" else answer
-    assert await maker_of(node, TOKEN, AT) is None
+    assert await find_creation(node, TOKEN, AT) is None
 
 
 @pytest.mark.parametrize("method", ["eth_getBlockByNumber", "eth_getLogs", "eth_getTransactionReceipt"])
@@ -363,6 +362,6 @@ async def test_a_spent_budget_is_told() -> None:
             raise ServiceFull("budget_spent", "no more")
 
     with pytest.raises(ServiceFull):
-        await first_block(Spent(), TOKEN, AT)
+        await find_first_block(Spent(), TOKEN, AT)
     with pytest.raises(ServiceFull):
-        await maker_of(Spent(), TOKEN, AT)
+        await find_creation(Spent(), TOKEN, AT)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundtrip.chain.holders.first_logs import first_logs
+from roundtrip.chain.holders.first_logs import find_first_logs
 from roundtrip.chain.rpc.client import Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from roundtrip.domain.base.types import BlockRef
@@ -65,7 +65,7 @@ class Long:
 
 
 async def first_of(node: Long, high: int) -> int | None:
-    found = await first_logs(node, TOKEN, BlockRef(high, "0x" + "cd" * 32, 1))
+    found = await find_first_logs(node, TOKEN, BlockRef(high, "0x" + "cd" * 32, 1))
     return None if found is None else found.number
 
 

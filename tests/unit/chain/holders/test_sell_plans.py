@@ -5,7 +5,14 @@ from dataclasses import replace
 import pytest
 
 from roundtrip.chain.holders import sell_plans
-from roundtrip.chain.holders.sell_plans import PinnedHolder, PlannedSell, look_plan, plans, read, read_look
+from roundtrip.chain.holders.sell_plans import (
+    PinnedHolder,
+    PlannedSell,
+    look_plan,
+    plan_sells,
+    read_look,
+    read_sell,
+)
 from roundtrip.chain.owner.owner_plans import OwnerProbeSell
 from roundtrip.chain.simulate.legs import VenuePlace, gas_float
 from roundtrip.chain.simulate.request import Results
@@ -32,7 +39,7 @@ def holder(held_raw: int | None = BOUGHT, wei: int | None = RICH_WEI, who: Addre
 
 
 def planned(place: VenuePlace = WETH, held_raw: int = BOUGHT, wei: int | None = RICH_WEI) -> PlannedSell:
-    (one,) = plans(sell(place), [holder(held_raw, wei)])
+    (one,) = plan_sells(sell(place), [holder(held_raw, wei)])
     return one
 
 
@@ -88,7 +95,7 @@ def test_as_much_is_sold_as_the_checks_own_wallet_sells_or_all_there_is(
     held_raw: int, sells_raw: int, keeps_raw: int
 ) -> None:
     one = planned(held_raw=held_raw)
-    assert (one.had.held_raw, one.had.prior_raw, one.held_raw()) == (sells_raw, keeps_raw, held_raw)
+    assert (one.start.held_raw, one.start.prior_raw, one.held_raw()) == (sells_raw, keeps_raw, held_raw)
     assert one.plan is not None
     swaps = [step.call.data for block in one.plan.blocks for step in block.steps if "sell-" in step.label]
     assert swaps
@@ -97,13 +104,13 @@ def test_as_much_is_sold_as_the_checks_own_wallet_sells_or_all_there_is(
 
 @pytest.mark.parametrize("held_raw", [0, 1, BOUGHT // 100 - 1])
 def test_dust_tells_nothing(held_raw: int) -> None:
-    assert plans(sell(), [holder(held_raw)]) == ()
+    assert plan_sells(sell(), [holder(held_raw)]) == ()
 
 
 def test_a_balance_that_is_not_told_is_a_gap() -> None:
-    (one,) = plans(sell(), [holder(None)])
+    (one,) = plan_sells(sell(), [holder(None)])
     assert one.plan is None
-    assert read(one, sell(), {}) == (sell_plans.NO_BALANCE, None)
+    assert read_sell(one, sell(), {}) == (sell_plans.NO_BALANCE, None)
 
 
 def test_what_is_held_is_asked_at_the_moments_of_the_sells() -> None:
@@ -140,7 +147,7 @@ def told(one: PlannedSell, back_wei: int, kept_raw: int = 0) -> Results:
 
 def test_what_came_back_is_read_from_balances() -> None:
     one = planned(held_raw=3 * BOUGHT)
-    outcome, later = read(one, sell(), told(one, 10**16, 2 * BOUGHT))
+    outcome, later = read_sell(one, sell(), told(one, 10**16, 2 * BOUGHT))
     assert isinstance(outcome, Sold)
     assert (outcome.planned_raw, outcome.sold_raw, outcome.back_raw) == (BOUGHT, BOUGHT, 10**16)
     assert later is None
@@ -151,12 +158,12 @@ def test_what_was_refused_is_looked_at_once_more_when_the_day_is_over() -> None:
     results = told(one, 10**16)
     results |= {label: refused() for label in results if label.startswith("sell-")}
     results |= {label: did(5, 0) for label in results if label.startswith("later-after-")}
-    outcome, later = read(one, sell(), results)
+    outcome, later = read_sell(one, sell(), results)
     assert isinstance(outcome, RefusedCall)
     assert isinstance(later, Sold)
     assert later.back_raw == 5
     results |= {label: refused() for label in results if "sell-" in label}
-    assert isinstance(read(one, sell(), results)[1], RefusedCall)
+    assert isinstance(read_sell(one, sell(), results)[1], RefusedCall)
 
 
 def test_all_of_it_is_over_when_a_day_is() -> None:
@@ -164,12 +171,12 @@ def test_all_of_it_is_over_when_a_day_is() -> None:
     assert one.plan is not None
     assert sum(block.delay_s for block in one.plan.blocks) == 1 + POLICY.day_s
     late = replace(sell(), probe=replace(WHOLE, delay_s=POLICY.day_s))
-    (one,) = plans(late, [holder()])
+    (one,) = plan_sells(late, [holder()])
     assert one.plan is not None
     assert not any(step.label.startswith("later") for block in one.plan.blocks for step in block.steps)
     results = told(one, 1)
     results |= {label: refused() for label in results if label.startswith("sell-")}
-    outcome, later = read(one, late, results)
+    outcome, later = read_sell(one, late, results)
     assert isinstance(outcome, RefusedCall)
     assert later is None
 
@@ -177,11 +184,11 @@ def test_all_of_it_is_over_when_a_day_is() -> None:
 @pytest.mark.parametrize(("label", "fault"), [("buy", "token"), ("fund", "node")])
 def test_without_the_buy_before_it_nothing_is_known(label: str, fault: str) -> None:
     one = planned()
-    outcome, _ = read(one, sell(), {**told(one, 1), label: refused()})
+    outcome, _ = read_sell(one, sell(), {**told(one, 1), label: refused()})
     assert isinstance(outcome, Missing)
     assert outcome.fault == fault
 
 
 def test_a_lost_simulation_is_missing() -> None:
     gap = Missing("node", "lost")
-    assert read(planned(), sell(), gap) == (gap, None)
+    assert read_sell(planned(), sell(), gap) == (gap, None)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.span_stream import ForkSeen
-from roundtrip.chain.holders.token_logs import IDS_A_CALL, Sources, TokenSpan, VenueSides, read_tokens
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, LogSources, TokenSpan, VenueSides, read_tokens
 from roundtrip.chain.rpc.client import RpcCall
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.domain.holders.token_flows import Move, TokenTx, VenueFill
@@ -93,7 +93,7 @@ async def test_what_was_asked_for_reads_as_the_chain_was_made_in_one_trip() -> N
     made = chain()
     span = await read_tokens(made, SOURCES, 1, LAST)
     assert span == TokenSpan(1, ref(made, LAST), tuple(all_of(made)), 5, 0, True, made.hash_of(0), 11)
-    assert span.count_logs() == 11
+    assert span.logs == 11
     (asked,) = made.asked
     assert [call.method for call in asked] == ["eth_getLogs"] * 2 + ["eth_getBlockByNumber"] * 2
     of_contracts, of_ids = (call.params[0] for call in asked[:2])
@@ -113,7 +113,7 @@ async def test_what_was_asked_for_reads_as_the_chain_was_made_in_one_trip() -> N
 
 async def test_of_a_token_without_venues_its_transfers_alone_are_asked_for() -> None:
     made = chain()
-    span = await read_tokens(made, Sources(TOKEN, {}, NETWORK), 0, LAST)
+    span = await read_tokens(made, LogSources(TOKEN, {}, NETWORK), 0, LAST)
     assert [tx.fills for tx in span.txs] == [[], [], [], []]
     assert sum(len(tx.moves) for tx in span.txs) == span.transfers == span.logs == 5
     (wanted,) = [call.params[0] for call in made.asked[0] if call.method == "eth_getLogs"]
@@ -123,7 +123,7 @@ async def test_of_a_token_without_venues_its_transfers_alone_are_asked_for() -> 
 async def test_many_pools_of_the_vault_are_asked_for_some_at_a_time() -> None:
     made = chain()
     more = {f"0x{number:064x}": VenueSides("amm_v4", True, ZERO) for number in range(IDS_A_CALL)}
-    span = await read_tokens(made, Sources(TOKEN, {**more, **SOURCES.venues}, NETWORK), 1, LAST)
+    span = await read_tokens(made, LogSources(TOKEN, {**more, **SOURCES.venues}, NETWORK), 1, LAST)
     assert list(span.txs) == all_of(made)
     ids = [call.params[0]["topics"][1] for call in made.asked[0][1:3]]  # type: ignore[index]
     assert [len(some) for some in ids] == [IDS_A_CALL, 2]
@@ -216,7 +216,7 @@ async def test_where_logs_tell_no_time_it_is_read_off_the_line_between_the_ends(
         block["timestamp"] = hex(FIRST_TIME_S + number // 2)
     made.twist = silent
     span = await read_tokens(made, SOURCES, 1, 20)
-    assert not span.times_told
+    assert not span.has_block_times
     assert [tx.at_s for tx in span.txs] == [FIRST_TIME_S + 10 * (number - 1) // 19 for number in range(1, 21)]
     assert len(made.asked) == 1, "no header more"
 
@@ -241,7 +241,7 @@ async def test_times_that_are_told_hold_those_that_are_not() -> None:
     made.twist = twist
     span = await read_tokens(made, SOURCES, 0, 6)
     assert [tx.at_s - FIRST_TIME_S for tx in span.txs] == [0, 0, 1, 3, 5]
-    assert not span.times_told
+    assert not span.has_block_times
 
 
 async def test_a_range_of_one_block_has_its_time() -> None:

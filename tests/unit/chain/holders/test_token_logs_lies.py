@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundtrip.chain.blocks.spans import HistoryPruned, NodeLied, SpanRefused
-from roundtrip.chain.holders.token_logs import Sources, VenueSides, oldest_logs, read_tokens
+from roundtrip.chain.holders.token_logs import LogSources, VenueSides, find_oldest_logs, read_tokens
 from roundtrip.chain.rpc.client import RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
 from support.scripted_chain import FIRST_TIME_S, RANGE_TOO_WIDE, TOO_MANY_LOGS, Answers, ScriptedChain
@@ -107,7 +107,7 @@ async def test_a_lie_in_one_list_alone_is_not_believed(lie: str) -> None:
     made.twist = twist
     contracts_alone: dict[str, VenueSides] = {at: SOURCES.venues[at] for at in (CURVE, POOL)}
     with pytest.raises(NodeLied):
-        await read_tokens(made, Sources(TOKEN, contracts_alone, NETWORK), 1, LAST)
+        await read_tokens(made, LogSources(TOKEN, contracts_alone, NETWORK), 1, LAST)
 
 
 @pytest.mark.parametrize("lie", ["a block back", "the wrong order", "blocks in the wrong order"])
@@ -121,7 +121,7 @@ async def test_blocks_rise_where_no_times_tell_it(lie: str) -> None:
 
     made.twist = twist
     with pytest.raises(NodeLied, match="in the order of their blocks"):
-        await read_tokens(made, Sources(TOKEN, {POOL: SOURCES.venues[POOL]}, NETWORK), 1, LAST)
+        await read_tokens(made, LogSources(TOKEN, {POOL: SOURCES.venues[POOL]}, NETWORK), 1, LAST)
 
 
 async def test_a_log_of_another_first_block_is_not_believed() -> None:
@@ -280,7 +280,7 @@ async def test_the_first_block_of_which_logs_are_given_is_found(blocks: int, dat
     low = data.draw(st.integers(0, blocks))
     kept = data.draw(st.integers(0, blocks + 2))
     prunes(made, kept)
-    found = await oldest_logs(made, SOURCES, low, blocks)
+    found = await find_oldest_logs(made, SOURCES, low, blocks)
     assert found == (max(low, kept) if kept <= blocks else None)
     assert len(made.asked) <= 3
 
@@ -299,7 +299,7 @@ async def test_it_is_not_known_where_a_node_says_something_else(error: object) -
         answers[3] = error
 
     made.twist = twist
-    assert await oldest_logs(made, SOURCES, 0, 99) is None
+    assert await find_oldest_logs(made, SOURCES, 0, 99) is None
 
 
 async def test_it_is_not_known_where_a_node_gives_older_ones_only() -> None:
@@ -309,7 +309,7 @@ async def test_it_is_not_known_where_a_node_gives_older_ones_only() -> None:
         answers[-1] = PRUNED[0]
 
     made.twist = twist
-    assert await oldest_logs(made, SOURCES, 0, 99) is None
+    assert await find_oldest_logs(made, SOURCES, 0, 99) is None
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from roundtrip.chain.blocks import block_ranges
 from roundtrip.chain.blocks.spans import BlockTooLarge, HistoryPruned
-from roundtrip.chain.holders.token_logs import IDS_A_CALL, Sources, VenueSides, new_width
+from roundtrip.chain.holders.token_logs import IDS_A_CALL, LogSources, VenueSides, new_width
 from roundtrip.chain.holders.venue_trades import CountedTrades, venue_trades
 from roundtrip.chain.rpc.client import NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault
@@ -27,7 +27,11 @@ def chain() -> ScriptedChain:
 
 
 async def read(
-    made: ScriptedChain, venues: Sequence[str], first: int = 1, last: int = LAST, sources: Sources = SOURCES
+    made: ScriptedChain,
+    venues: Sequence[str],
+    first: int = 1,
+    last: int = LAST,
+    sources: LogSources = SOURCES,
 ) -> list[CountedTrades]:
     stream = venue_trades(made, sources, venues, first, last, new_width())
     async with contextlib.aclosing(stream):
@@ -55,7 +59,7 @@ async def test_ids_are_asked_for_some_at_a_time() -> None:
         sum(
             one.trades
             for one in await read(
-                made, list(venues), sources=Sources(SOURCES.token, venues, SOURCES.contracts)
+                made, list(venues), sources=LogSources(SOURCES.token, venues, SOURCES.contracts)
             )
         )
         == 1

@@ -15,11 +15,11 @@ from roundtrip.chain.holders.views import (
     FirstFunding,
     FunderPayment,
     Views,
-    entry_point_txs,
-    funding_txs,
+    fetch_views,
+    find_entry_point_txs,
+    find_funding_txs,
     had_before,
     view_calls,
-    views_of,
 )
 from roundtrip.chain.rpc.client import NO_ANSWER, Meter, NodeAnswerTooLarge, RpcCall, RpcError
 from roundtrip.domain.base.errors import NodeFault, ServiceFull
@@ -81,7 +81,7 @@ def told(balances: dict[Address, Any], supply: Any = SUPPLY, codes: dict[Address
 
 
 async def seen(node: Node, wallets: Sequence[Address], unknown: Sequence[Address] = ()) -> Views:
-    return await views_of(node, TOKEN, wallets, unknown, PINNED, GAS, CHAIN_ID, Meter())
+    return await fetch_views(node, TOKEN, wallets, unknown, PINNED, GAS, CHAIN_ID, Meter())
 
 
 # --- what it tells ---------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ async def test_who_ran_operations_is_told_by_an_entry_points_own_log() -> None:
             five: other,
         }
     )
-    found = await entry_point_txs(Node(said), hashes(5), Meter())
+    found = await find_entry_point_txs(Node(said), hashes(5), Meter())
     assert found == {one: True, two: False, three: False, four: None, five: None}
 
 
@@ -200,9 +200,9 @@ async def test_receipts_of_a_batch_that_fails_are_not_known_and_the_others_are()
     every = hashes(2 * holder_views.RECEIPTS_A_BATCH)
     logged: dict[str, Any] = {one: [] for one in every}
     logged[every[3]] = NodeFault("gone")
-    found = await entry_point_txs(Node(receipts(logged)), every, Meter())
+    found = await find_entry_point_txs(Node(receipts(logged)), every, Meter())
     assert [found[one] for one in every] == [None] * 20 + [False] * 20
-    assert await entry_point_txs(Node(receipts({})), [], Meter()) == {}
+    assert await find_entry_point_txs(Node(receipts({})), [], Meter()) == {}
 
 
 def sent(number: int, sender: Address, to: Address | None, **more: str) -> dict[str, Any]:
@@ -229,21 +229,21 @@ async def test_the_plain_transfer_that_funded_a_wallet_is_found() -> None:
         return {"number": hex(number), "hash": word(number), "transactions": blocks[number]}
 
     wanted = [FirstFunding(A, B, 5), FirstFunding(A, C, 5), FirstFunding(B, TOKEN, 5)]
-    assert await funding_txs(Node(said), wanted, Meter()) == {
+    assert await find_funding_txs(Node(said), wanted, Meter()) == {
         B: FunderPayment(TxHash(word(4)), 10),
         C: FunderPayment(TxHash(word(1)), 5),
         TOKEN: None,
     }
-    assert await funding_txs(Node(said), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()) == {
+    assert await find_funding_txs(Node(said), [FirstFunding(B, C, 6), FirstFunding(A, B, 7)], Meter()) == {
         C: None,
         B: None,
     }
-    assert await funding_txs(Node(said), [], Meter()) == {}
+    assert await find_funding_txs(Node(said), [], Meter()) == {}
 
 
 @pytest.mark.parametrize("fault", [NodeFault("gone"), RpcError(-32000, "no"), 7, {"number": "0x1"}])
 async def test_a_block_that_is_not_given_is_not_known(fault: Any) -> None:
-    assert await funding_txs(Node(lambda call: fault), [FirstFunding(A, B, 5)], Meter()) == {B: None}
+    assert await find_funding_txs(Node(lambda call: fault), [FirstFunding(A, B, 5)], Meter()) == {B: None}
 
 
 async def test_who_had_something_before() -> None:
@@ -273,6 +273,6 @@ async def test_no_more_than_so_many_blocks_are_read() -> None:
 
     node = Node(said)
     wanted = [FirstFunding(A, address(number), number) for number in range(1, MOST_BLOCKS + 6)]
-    found = await funding_txs(node, wanted, Meter())
+    found = await find_funding_txs(node, wanted, Meter())
     assert [found[one.wallet] is None for one in wanted] == [False] * MOST_BLOCKS + [True] * 5
     assert sum(map(len, node.groups)) == MOST_BLOCKS

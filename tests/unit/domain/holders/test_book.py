@@ -319,7 +319,7 @@ def test_what_lies_at_a_place_is_nobodys_from_when_it_is_learned_of(
     places = NonWallets(PLACES.pools | pools, PLACES.beside)
     at_once = folded(*txs, beginning=replace(BEGINNING, places=places, venues=frozenset(pools)))
     book = folded(*txs[:cut])
-    book.learn(frozenset(pools), NonWallets(frozenset(pools), frozenset()))
+    book.add_venues(frozenset(pools), NonWallets(frozenset(pools), frozenset()))
     book = load(dump(book))
     for one in txs[cut:]:
         book.fold(one, worth)

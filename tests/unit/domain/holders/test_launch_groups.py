@@ -1,7 +1,7 @@
 """Which buyers of a launch belong together."""
 
 from roundtrip.domain.holders.book import LaunchBuy
-from roundtrip.domain.holders.launch_groups import BuyerGroup, groups
+from roundtrip.domain.holders.launch_groups import BuyerGroup, group_buyers
 from unit.domain.tokens import ANN, BOB, CAT, hashed
 
 
@@ -11,6 +11,6 @@ def test_dust_bought_before_does_not_hide_that_one_transaction_filled_them() -> 
         for number, wallet in enumerate((ANN, BOB, CAT))
     ]
     together = BuyerGroup(None, hashed(9), (ANN, BOB, CAT))
-    assert groups(buys, {}, (), 2) == [together]
-    assert groups(buys, {}, {hashed(9)}, 2) == []
-    assert groups([LaunchBuy(one, 5, hashed(9), 5) for one in (ANN, BOB, CAT)], {}, (), 2) == [together]
+    assert group_buyers(buys, {}, (), 2) == [together]
+    assert group_buyers(buys, {}, {hashed(9)}, 2) == []
+    assert group_buyers([LaunchBuy(one, 5, hashed(9), 5) for one in (ANN, BOB, CAT)], {}, (), 2) == [together]

@@ -12,12 +12,12 @@ from roundtrip.domain.holders.token_flows import (
     HOOK_TAKES_BPS,
     MOST_LOTS,
     Move,
+    NonWallets,
     PaidBuy,
     TokenTx,
     VenueFill,
     WalletFlow,
-    deeds,
-    flows,
+    trace_transaction,
 )
 from unit.domain.tokens import (
     ANN,
@@ -42,6 +42,10 @@ from unit.domain.tokens import (
 )
 
 QUICK = settings(max_examples=400, deadline=None)
+
+
+def flows(tx: TokenTx, places: NonWallets) -> list[WalletFlow]:
+    return trace_transaction(tx, places).flows
 
 
 def told(one: TokenTx) -> set[tuple[str, Address, Address | None, int]]:
@@ -209,7 +213,9 @@ def test_every_buyer_pays_for_what_came_to_it_and_stayed() -> None:
         Move(ROUTER, DAN, 4),
     ]
     sells = VenueFill(POOL_ID, False, 6, ETH, 9)
-    found = deeds(TokenTx(TxHash("0x1"), 1, 1, told_moves, [cheap, dear, other, elsewhere, sells]), PLACES)
+    found = trace_transaction(
+        TokenTx(TxHash("0x1"), 1, 1, told_moves, [cheap, dear, other, elsewhere, sells]), PLACES
+    )
     assert set(found.paid) == {
         PaidBuy(BOB, (dear,), 0, 5, 5),
         PaidBuy(ANN, (cheap,), 0, 6, 6),
@@ -217,14 +223,14 @@ def test_every_buyer_pays_for_what_came_to_it_and_stayed() -> None:
         PaidBuy(ROUTER, (elsewhere,), 0, 5, 9),
         PaidBuy(DAN, (elsewhere,), 5, 9, 9),
     }
-    assert {flow for flow in found.flows if flow.what != "got"} == {
+    assert {flow for flow in found.flows if flow.kind != "got"} == {
         WalletFlow("bought", wallet, None, raw) for wallet, raw in ((BOB, 5), (ANN, 6), (CAT, 2), (DAN, 4))
     }
 
 
 def test_one_transfer_that_is_a_trade_comes_before_several_that_add_up_to_one() -> None:
     found = flows(tx((CURVE, ANN, 2), (CURVE, BOB, 3), (CURVE, DAN, 5), buys=5), PLACES)
-    assert [flow for flow in found if flow.what == "bought"] == [WalletFlow("bought", DAN, None, 5)]
+    assert [flow for flow in found if flow.kind == "bought"] == [WalletFlow("bought", DAN, None, 5)]
 
 
 @pytest.mark.parametrize(
@@ -246,14 +252,14 @@ def test_what_is_bought_and_stays_in_the_manager_is_claimed(
     told_fills = [VenueFill(POOL_ID, True, 100, ETH, 1), VenueFill(CURVE, True, 100, ETH, 1)]
     told_fills += [VenueFill(POOL_ID, False, sells, ETH, 1)] if sells else []
     one = TokenTx(TxHash("0x1"), 1, 1, [Move(*move) for move in told_moves], told_fills)
-    assert deeds(one, PLACES).claimed_raw == expected
+    assert trace_transaction(one, PLACES).claimed_raw == expected
 
 
 # --- everything at once -----------------------------------------------------------------------------
 
 
 def total(found: list[WalletFlow], what: str) -> int:
-    return sum(flow.amount_raw for flow in found if flow.what == what)
+    return sum(flow.amount_raw for flow in found if flow.kind == what)
 
 
 @QUICK
@@ -269,18 +275,18 @@ def test_flows_add_up_to_what_every_wallet_has_more_or_less(
         left[move.recipient] += move.amount_raw
     sums: Counter[Address] = Counter()
     for flow in found:
-        gains = flow.what in ("bought", "withdrawn", "got", "minted")
+        gains = flow.kind in ("bought", "withdrawn", "got", "minted")
         sums[flow.wallet] += flow.amount_raw if gains else -flow.amount_raw
     for wallet in (*WALLETS, TOKEN):
         assert sums[wallet] == left[wallet]
     assert all(flow.amount_raw > 0 for flow in found)
     assert not {flow.wallet for flow in found} & (PLACES.pools | PLACES.beside | NOBODY)
-    assert all(flow.other not in (None, flow.wallet) for flow in found if flow.what in ("moved", "got"))
-    assert all(flow.other is None for flow in found if flow.what not in ("moved", "got"))
+    assert all(flow.other not in (None, flow.wallet) for flow in found if flow.kind in ("moved", "got"))
+    assert all(flow.other is None for flow in found if flow.kind not in ("moved", "got"))
     assert flows(one, PLACES) == found
     buys, sells = (sum(fill.token_raw for fill in told_fills if fill.buys is way) for way in (True, False))
     assert total(found, "bought") <= buys
-    for paid in deeds(one, PLACES).paid:
+    for paid in trace_transaction(one, PLACES).paid:
         assert 0 <= paid.from_raw < paid.to_raw <= paid.of_raw <= sum(fill.token_raw for fill in paid.fills)
     assert total(found, "sold") * BPS <= sells * (BPS + HOOK_TAKES_BPS)
 
@@ -292,7 +298,10 @@ def test_one_transfer_alone_is_what_it_is_among_others(
 ) -> None:
     one = TokenTx(TxHash("0x1"), 1, 1, told_moves, told_fills)
     nothing = Move(CAT, DAN, 0)
-    alone, among = deeds(one, PLACES), deeds(one._replace(moves=[*told_moves, nothing]), PLACES)
+    alone, among = (
+        trace_transaction(one, PLACES),
+        trace_transaction(one._replace(moves=[*told_moves, nothing]), PLACES),
+    )
     assert alone.flows == flows(one, PLACES)
     assert alone._replace(paid=list(alone.paid)) == among
 
@@ -360,8 +369,8 @@ def test_a_count_of_every_unit_by_itself_tells_the_same(told_moves: list[Move]) 
     everything = [VenueFill(at, way, 1_000, ETH, 1) for way in (True, False) for at in (CURVE, POOL_ID)] * 16
     traded = flows(one._replace(fills=everything), PLACES)
     assert not total(traded, "pooled") + total(traded, "withdrawn")
-    assert {flow for flow in traded if flow.what not in ("bought", "sold")} == {
-        flow for flow in flows(one, PLACES) if flow.what not in ("pooled", "withdrawn")
+    assert {flow for flow in traded if flow.kind not in ("bought", "sold")} == {
+        flow for flow in flows(one, PLACES) if flow.kind not in ("pooled", "withdrawn")
     }
 
 
@@ -393,6 +402,6 @@ def test_thousands_of_transfers_in_one_transaction_are_followed() -> None:
     round_it_goes += [(ring[at], ring[at + 1], most * 2_500) for at in range(2_499)]
     found = flows(tx(*gathered, *round_it_goes), PLACES)
     assert found
-    assert sum(flow.amount_raw for flow in found if flow.what == "got") == sum(
-        flow.amount_raw for flow in found if flow.what == "moved"
+    assert sum(flow.amount_raw for flow in found if flow.kind == "got") == sum(
+        flow.amount_raw for flow in found if flow.kind == "moved"
     )

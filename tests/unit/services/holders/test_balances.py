@@ -5,7 +5,7 @@ import pytest
 from roundtrip.chain.holders.views import Views
 from roundtrip.domain.base.types import BURN_ADDRESS, ZERO_ADDRESS, Address, BlockRef
 from roundtrip.domain.holders.book import HolderColumns
-from roundtrip.services.holders.balances import held_against
+from roundtrip.services.holders.balances import compare_to_logs
 from unit.domain.holding import address, book
 
 A, B = address(0xA1), address(0xA2)
@@ -16,7 +16,7 @@ ALL = 10**27
 def drifts(supply: int, told: dict[Address, int | None], held: dict[Address, HolderColumns | int]) -> bool:
     made = book(held)
     made.block = AT
-    return held_against(made, AT, supply, Views(None, told, {})).drifts
+    return compare_to_logs(made, AT, supply, Views(None, told, {})).drifts
 
 
 NEVER = HolderColumns(balance_raw=-ALL)
@@ -56,6 +56,6 @@ def test_what_does_not_add_up(
 
 
 def test_of_another_block_nothing_is_held_against_it() -> None:
-    found = held_against(book({A: 5}), AT, ALL, Views(None, {A: 7, B: None}, {}))
-    assert (found.drifts, found.supply_raw, found.told) == (False, ALL, {A: 7})
+    found = compare_to_logs(book({A: 5}), AT, ALL, Views(None, {A: 7, B: None}, {}))
+    assert (found.drifts, found.supply_raw, found.by_wallet) == (False, ALL, {A: 7})
     assert found.unread == {B}

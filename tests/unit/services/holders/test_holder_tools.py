@@ -39,7 +39,7 @@ def test_smart_money_has_the_rows_of_the_whole_answer() -> None:
 
 
 def test_smart_money_of_what_is_not_known() -> None:
-    reading = present_smart_money(gathered(status="reading", told=None, winners=(winner(A),)))
+    reading = present_smart_money(gathered(status="reading", inputs=None, winners=(winner(A),)))
     assert (reading.holding, reading.sold_out, reading.wallets) == (None, None, [])
     assert "busy token" in reading.text
     unasked = present_smart_money(gathered(winners=None))
@@ -51,7 +51,9 @@ def test_smart_money_lists_a_hundred() -> None:
     crowd = [address(number) for number in range(1, MOST_LISTED + 6)]
     of = book(dict.fromkeys(crowd, HolderColumns(UNIT, UNIT, UNIT)))
     answer = present_smart_money(
-        gathered(told=the_told(book=of), winners=tuple(winner(one, rank=n) for n, one in enumerate(crowd, 1)))
+        gathered(
+            inputs=the_told(book=of), winners=tuple(winner(one, rank=n) for n, one in enumerate(crowd, 1))
+        )
     )
     assert (answer.holding, len(answer.wallets)) == (MOST_LISTED + 5, MOST_LISTED)
     assert "5 more hold it and are not listed." in answer.text
@@ -60,7 +62,9 @@ def test_smart_money_lists_a_hundred() -> None:
 def test_a_launch_bundle() -> None:
     launched = launch((A, 300 * UNIT, 9), (B, 200 * UNIT, 9), (C, 100 * UNIT), (D, UNIT, 7), (E, UNIT, 7),
                       (DEPLOYER, 50 * UNIT))  # fmt: skip
-    answer = present_launch_bundle(gathered(launch=launched, told=the_told(book=the_book(launched=launched))))
+    answer = present_launch_bundle(
+        gathered(launch=launched, inputs=the_told(book=the_book(launched=launched)))
+    )
     bundle, pair = answer.groups
     assert (bundle.funder, bundle.same_transaction, bundle.is_bundle, bundle.count) == (
         FUNDER,
@@ -86,32 +90,34 @@ def test_a_launch_bundle_of_many_lists_a_hundred() -> None:
     crowd = [address(number) for number in range(1, 131)]
     launched = launch(*((one, UNIT, 9) if n < 90 else (one, UNIT) for n, one in enumerate(crowd)))
     known = the_told(book=the_book(launched=launched), wallets={})
-    answer = present_launch_bundle(gathered(launch=launched, told=known))
+    answer = present_launch_bundle(gathered(launch=launched, inputs=known))
     assert (answer.buyers, answer.groups[0].count, len(answer.groups[0].wallets)) == (130, 90, 90)
     assert (len(answer.others), answer.not_listed) == (10, 30)
     assert "30 more bought and are not listed." in answer.text
     one_bundle = launch(*((one, UNIT, 9) for one in crowd))
     known = the_told(book=the_book(launched=one_bundle), wallets={})
-    answer = present_launch_bundle(gathered(launch=one_bundle, told=known))
+    answer = present_launch_bundle(gathered(launch=one_bundle, inputs=known))
     assert (answer.groups[0].count, len(answer.groups[0].wallets), answer.others) == (130, 100, [])
 
 
 def test_a_launch_bundle_while_it_is_read_says_what_it_has() -> None:
-    answer = present_launch_bundle(gathered(status="reading", told=the_told(balances={A: UNIT})))
+    answer = present_launch_bundle(gathered(status="reading", inputs=the_told(balances={A: UNIT})))
     assert (answer.groups, answer.buyers, answer.bought_bps, answer.held_bps) == ([], 4, 650, None)
     assert [(one.held_bps, one.sold_bps) for one in answer.others] == [(1, None), (None, None)] + [
         (None, None)
     ] * 2
     assert "Who of them belong together is not known yet." in answer.text
     asked = the_told(balances={A: UNIT, B: 0, C: 0, DEPLOYER: 0})
-    answer = present_launch_bundle(gathered(status="reading", told=asked))
+    answer = present_launch_bundle(gathered(status="reading", inputs=asked))
     assert [one.held_bps for one in answer.groups] == [1]
     assert answer.held_bps == 1
 
 
 @pytest.mark.parametrize("launched", [None, launch()])
 def test_a_launch_that_nobody_bought_in_or_knows(launched: LaunchBuys | None) -> None:
-    answer = present_launch_bundle(gathered(launch=launched, told=the_told(book=the_book(launched=launched))))
+    answer = present_launch_bundle(
+        gathered(launch=launched, inputs=the_told(book=the_book(launched=launched)))
+    )
     assert (answer.groups, answer.others) == ([], [])
     assert answer.buyers == (None if launched is None else 0)
     assert ("was not found" in answer.text) is (launched is None)

@@ -95,18 +95,18 @@ def test_the_deployer() -> None:
     assert (deployer.address, deployer.source, deployer.status) == (DEPLOYER, "launchpad", "holds_some")
     assert (deployer.received_bps, deployer.bought_bps, deployer.sold_bps) == (50, 50, 10)
     assert (deployer.moved_bps, deployer.pooled_bps, deployer.burned_bps, deployer.held_bps) == (0, 0, 0, 40)
-    assert present(gathered(told=the_told(maker=None))).deployer is None
+    assert present(gathered(inputs=the_told(maker=None))).deployer is None
 
 
 def test_a_share_is_of_the_sum_and_not_the_sum_of_shares() -> None:
     # Each has half of a hundredth of a percent.
     halves = book({address(number): 1 for number in range(1, 11)})
-    answer = present(gathered(told=told(halves, 20_000), supply_raw=20_000, launch=None))
+    answer = present(gathered(inputs=told(halves, 20_000), supply_raw=20_000, launch=None))
     assert answer.holders is not None
     assert [one.supply_bps for one in answer.top] == [0] * 10
     assert answer.holders.top10_bps == 5
     assert "under 0.01 %" not in answer.text
-    one = present(gathered(told=told(book({A: 1}), 20_000), supply_raw=20_000, launch=None))
+    one = present(gathered(inputs=told(book({A: 1}), 20_000), supply_raw=20_000, launch=None))
     assert "the biggest has under 0.01 % of all" in one.text
 
 
@@ -147,26 +147,26 @@ def test_a_strangers_symbol_cannot_speak() -> None:
 
 
 def test_while_it_is_read_only_the_launch_is_told() -> None:
-    answer = present(gathered(status="reading", told=None))
+    answer = present(gathered(status="reading", inputs=None))
     assert (answer.holders, answer.top, answer.snipers, answer.bundle) == (None, [], None, None)
     assert (answer.deployer, answer.smart_money, answer.repeat_crowd) == (None, None, None)
     assert answer.launch is not None
     assert answer.text.startswith(f'"PEPE" ({TOKEN}) is a busy token: 1,234 of its transfers are read')
-    nothing = present(gathered(status="reading", told=None, launch=None))
+    nothing = present(gathered(status="reading", inputs=None, launch=None))
     assert nothing.launch is None
     assert "launch is not known yet" in nothing.text
 
 
 def test_while_it_is_read_a_bundle_is_told_once_all_buyers_were_asked() -> None:
     asked = {A: 30 * UNIT, B: 5 * UNIT, C: 0, DEPLOYER: 9}
-    answer = present(gathered(status="reading", told=the_told(balances=asked)))
+    answer = present(gathered(status="reading", inputs=the_told(balances=asked)))
     assert answer.bundle == BundleAnswer(3, FUNDER, False, 600, 35)
     assert (answer.holders, answer.top, answer.snipers, answer.deployer) == (None, [], None, None)
     assert answer.forensics.suspicious_wallets is None
     some = {wallet: raw for wallet, raw in asked.items() if wallet != B}
-    assert present(gathered(status="reading", told=the_told(balances=some))).bundle is None
+    assert present(gathered(status="reading", inputs=the_told(balances=some))).bundle is None
     open_yet = the_told(balances=asked, book=the_book(is_over=False))
-    assert present(gathered(status="reading", told=open_yet)).bundle is None
+    assert present(gathered(status="reading", inputs=open_yet)).bundle is None
 
 
 # --- in part ---------------------------------------------------------------------------------------
@@ -211,9 +211,9 @@ def test_what_flatters_a_deployer_is_not_told_where_transfers_are_missing(
         {"status": "partial", "why": ("capped",)},
         {"status": "partial", "why": ("unverified", "pruned")},
         # Somebody else may have deployed it.
-        {"told": replace(known, maker=None), "unsure_maker": known.maker},
+        {"inputs": replace(known, maker=None), "unsure_maker": known.maker},
     ):
-        deployer = present(gathered(**{"told": known, **changes})).deployer
+        deployer = present(gathered(**{"inputs": known, **changes})).deployer
         statuses.append(None if deployer is None else deployer.status)
     assert statuses == [whole, whole, in_part, in_part, in_part]
 
@@ -251,7 +251,7 @@ def test_of_one_board_the_better_rank_comes_first() -> None:
 
 def test_who_is_funded_by_somebody_is_not_unknown() -> None:
     known = the_told(wallets={A: KnownWallet(funder=FUNDER), B: KnownWallet(funder_known=True)})
-    assert present(gathered(told=known)).forensics.funders_unknown == 2
+    assert present(gathered(inputs=known)).forensics.funders_unknown == 2
 
 
 def test_a_win_that_cost_nothing_has_no_multiple_and_is_left_out() -> None:
@@ -276,7 +276,7 @@ def test_the_crowd_of_a_deployer_is_not_he() -> None:
     assert answer.repeat_crowd == RepeatCrowd(2, 4, 3, 4)
     told = "2 of the 4 biggest bought other launches of its deployer, too, who launched 4 tokens in all."
     assert told in answer.text
-    assert present(gathered(crowd=crowd, told=the_told(maker=None))).repeat_crowd is None
+    assert present(gathered(crowd=crowd, inputs=the_told(maker=None))).repeat_crowd is None
 
 
 # --- what people say, and what is missing ----------------------------------------------------------
@@ -307,7 +307,7 @@ def test_a_closer_look() -> None:
     the = the_book(earlier={NOW_S - 3600: 4, NOW_S - DAY_S: 1, NOW_S - 7 * DAY_S: None})
     look = present(
         gathered(
-            told=the_told(book=the),
+            inputs=the_told(book=the),
             concentration=Concentration(6000, 1),
             disagreement=Disagreement(9, 1, 25 * UNIT, -50 * UNIT),
         )
@@ -328,7 +328,7 @@ def test_growth_is_not_known_where_transfers_are_missing_or_lie() -> None:
     for why, drifts in (("capped", False), ("drifts", True)):
         known = the_told(book=of, drifts=drifts)
         off = Disagreement(1, 0, 0, 5 * UNIT)
-        look = present(gathered(told=known, status="partial", why=(why,), disagreement=off)).forensics
+        look = present(gathered(inputs=known, status="partial", why=(why,), disagreement=off)).forensics
         assert look.growth is None
         assert look.drift is not None
         assert look.drift.supply_off_bps == (5 if why == "drifts" else None)

@@ -53,11 +53,11 @@ def test_the_text_of_a_whole_answer() -> None:
 
 def test_what_is_not_known_is_said() -> None:
     unsure = the_told(wallets={}, maker=None)
-    said = present(gathered(told=unsure)).text
+    said = present(gathered(inputs=unsure)).text
     assert "Who deployed it is not known." in said
     assert "No bundle was found, but who funded 4 of the launch buyers is not known" in said
     known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
-    assert "No three launch buyers share" in present(gathered(told=known)).text
+    assert "No three launch buyers share" in present(gathered(inputs=known)).text
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_every_status_has_its_sentence(status: Status, says: str) -> None:
     }
     ledger, held = ledgers[status]
     of = book({DEPLOYER: held}, None, {DEPLOYER: ledger})
-    answer = present(gathered(told=the_told(book=of), launch=None))
+    answer = present(gathered(inputs=the_told(book=of), launch=None))
     assert answer.deployer is not None
     assert answer.deployer.status == status
     assert says in answer.text
@@ -83,11 +83,11 @@ def test_every_status_has_its_sentence(status: Status, says: str) -> None:
 
 def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
     known = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B)})
-    launched = gathered(told=known)
+    launched = gathered(inputs=known)
     said = "No wallet paid 2 of the launch buyers their first eth in a plain transfer"
     assert said in present_launch_bundle(launched).text
     every = the_told(wallets={one: KnownWallet(funder_known=True) for one in (A, B, C, DEPLOYER)})
-    assert said.replace("2", "4") in present(gathered(told=every)).text
+    assert said.replace("2", "4") in present(gathered(inputs=every)).text
 
 
 @pytest.mark.parametrize(
@@ -97,17 +97,17 @@ def test_who_was_paid_by_nobody_in_a_plain_transfer_is_said() -> None:
 def test_what_was_put_into_pools_and_lies_there_no_more(in_pools: int, pooled: int, is_said: bool) -> None:
     ledger = InsiderLedger(5_000 * UNIT, pooled_raw=pooled * UNIT)
     of = book({DEPLOYER: UNIT, POOL: in_pools * UNIT}, None, {DEPLOYER: ledger})
-    said = present(gathered(told=the_told(book=of), launch=None)).text
+    said = present(gathered(inputs=the_told(book=of), launch=None)).text
     assert ("the liquidity was taken out" in said) is is_said
 
 
 def test_a_launch_in_which_nobody_bought_is_said_once() -> None:
     empty = launch()
-    said = present(gathered(told=the_told(book=the_book(launched=empty)), launch=empty)).text
+    said = present(gathered(inputs=the_told(book=the_book(launched=empty)), launch=empty)).text
     assert "Nobody bought in its launch window." in said
     assert "launch buyers share" not in said
     own = launch((DEPLOYER, 5))
-    said = present(gathered(told=the_told(book=the_book(launched=own)), launch=own)).text
+    said = present(gathered(inputs=the_told(book=the_book(launched=own)), launch=own)).text
     assert "Nobody else than its deployer bought in its launch window." in said
     # Who holds is told of those who are there: nobody bought, and nobody is known to have deployed it.
     held = (
@@ -117,7 +117,7 @@ def test_a_launch_in_which_nobody_bought_is_said_once() -> None:
     )
     for launched, maker, says in held:
         known = the_told(book=the_book(launched=launched), maker=maker)
-        text = present(gathered(told=known, launch=launched)).text
+        text = present(gathered(inputs=known, launch=launched)).text
         assert (says in text) if says else ("in all." not in text)
 
 
@@ -125,13 +125,15 @@ def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
     none = launch()
     part = {"status": "partial", "why": ("venues_unread",), "launch": none}
     known = the_told(book=the_book(launched=none))
-    said = present(gathered(told=known, **part)).text
+    said = present(gathered(inputs=known, **part)).text
     assert "Nobody is known to have bought in its launch window." in said
     assert "No wallet of the winners list is known to hold what it bought" in said
-    assert "Nobody is known to have bought" in present_launch_bundle(gathered(told=known, **part)).text
+    assert "Nobody is known to have bought" in present_launch_bundle(gathered(inputs=known, **part)).text
     nothing = the_told(book=book({}), maker=None)
-    assert f'No wallet holds "PEPE" ({TOKEN}): 0 % lies' in present(gathered(told=nothing, launch=None)).text
-    said = present(gathered(told=nothing, **part)).text
+    assert (
+        f'No wallet holds "PEPE" ({TOKEN}): 0 % lies' in present(gathered(inputs=nothing, launch=None)).text
+    )
+    said = present(gathered(inputs=nothing, **part)).text
     assert f'No wallet is known to hold "PEPE" ({TOKEN}): 0 % lies in pools' in said
 
 
@@ -145,21 +147,21 @@ def test_what_may_be_missing_is_not_told_as_if_it_were_not_there() -> None:
 )
 def test_of_whom_the_age_is_not_known_is_said(aged: tuple[Address, ...], says: str | None) -> None:
     wallets = {one: KnownWallet(first_s=NOW_S - 100 * DAY_S, funder_known=True) for one in aged}
-    said = present(gathered(told=the_told(wallets=wallets))).text
+    said = present(gathered(inputs=the_told(wallets=wallets))).text
     assert (says in said) if says else ("How old" not in said)
 
 
 def test_a_deployer_who_sold_and_burned_is_said_to_have_done_both() -> None:
     ledger = InsiderLedger(100 * UNIT, sold_raw=40 * UNIT, burned_raw=60 * UNIT)
     of = book({DEPLOYER: 0}, None, {DEPLOYER: ledger})
-    said = present(gathered(told=the_told(book=of), launch=None)).text
+    said = present(gathered(inputs=the_told(book=of), launch=None)).text
     assert "0.4 % was sold, 0 % moved to others, 0 % put into pools, 0.6 % burned." in said
 
 
 def test_more_than_all_is_all() -> None:
     of = book({A: 3 * SUPPLY_RAW, POOL: -5}, None, {DEPLOYER: InsiderLedger(7 * SUPPLY_RAW)})
     off = Disagreement(1, 1, 2**255, -(2**255))
-    answer = present(gathered(told=the_told(book=of, drifts=True, balances={A: 2**255}), disagreement=off))
+    answer = present(gathered(inputs=the_told(book=of, drifts=True, balances={A: 2**255}), disagreement=off))
     assert (answer.top[0].supply_bps, answer.holders and answer.holders.top10_bps) == (10_000, 10_000)
     assert answer.deployer is not None
     assert answer.deployer.received_bps == 10_000
@@ -169,8 +171,8 @@ def test_more_than_all_is_all() -> None:
 
 @pytest.mark.parametrize(("raw", "is_said"), [(100 * UNIT - 1, False), (100 * UNIT, True)])
 def test_what_the_token_itself_did_is_said(raw: int, is_said: bool) -> None:
-    minted = present(gathered(told=the_told(book=the_book(minted_into_pools_raw=raw)))).text
+    minted = present(gathered(inputs=the_told(book=the_book(minted_into_pools_raw=raw)))).text
     assert ("1 % was minted straight into pools" in minted) is is_said
     of = the_book()
     of.wallets[TOKEN] = HolderColumns(0, raw, 0, raw)
-    assert ("1 % was sold by the token itself" in present(gathered(told=the_told(book=of))).text) is is_said
+    assert ("1 % was sold by the token itself" in present(gathered(inputs=the_told(book=of))).text) is is_said
