@@ -31,7 +31,7 @@ KINDS: MappingProxyType[str, JobKind[Context]] = MappingProxyType(
         "origin": JobKind(
             origin, lease_s=30, max_running=1, timeout_s=120, retry_waits_s=(_DAY_S,), most_tries=3
         ),
-        # Each run reads for ten seconds; a run that succeeds resets the tries.
+        # Each run reads for fifteen seconds; a run that succeeds resets the tries.
         "holders": JobKind(holders, lease_s=10, max_running=1, timeout_s=120, most_tries=10),
         # The following jobs enqueue themselves again: nothing else would.
         "prune": JobKind(
