@@ -200,7 +200,7 @@ class Ground:
         found = await review_flags(self.ctx, self.quotes.prices())
         async with self.index.transaction():
             now = datetime.fromtimestamp(self.ctx.now_s(), UTC)
-            await flags.put(self.index, found.flags, now, found.newest_s)
+            await flags.write_reviews(self.index, found.flags, now, found.newest_s)
 
     async def count_names(self) -> None:
         """As the job does it."""

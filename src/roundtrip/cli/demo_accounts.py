@@ -158,7 +158,7 @@ async def _flag(stage: DemoStage) -> None:
             if candidate.bought_raw and 2 * candidate.sold_raw >= candidate.bought_raw
         )
         token = (await tokens.labels(connection, [launch.token_id]))[launch.token_id].address
-        place = await alert_cursor.place_before(connection, launch.at_s)
+        place = await alert_cursor.block_before(connection, launch.at_s)
     calls = (await proven_calls(stage.ctx, ProvenParams(token))).answer
     if calls.rows or calls.waiting:
         return

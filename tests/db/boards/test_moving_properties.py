@@ -174,7 +174,7 @@ async def agrees(connection: Connection, seen: dict[str, int]) -> None:
             seen["out"] += sum(flow.out_wei > 0 for flow in found)
         for flow in obvious_flows(facts, window, 1).values():
             for fairness in FAIRNESSES:
-                wallets = await moving.purses_of(connection, flow.buyers, fairness)
+                wallets = await moving.read_origins(connection, flow.buyers, fairness)
                 count = crowd(flow.buyers, wallets, window[0])
                 assert count == obvious_crowd(facts, flow.buyers, window[0], fairness)
                 seen["shared"] += count < len(flow.buyers)

@@ -88,7 +88,7 @@ async def test_the_largest_transaction_is_the_evidence_and_who_got_most_of_it(
         chain.block(sent(*largest, sender=DEV))
     (one,) = await deeds(index, chain)
     newest_s, first = chain.blocks[-1].ref.timestamp_s, chain.blocks[2]
-    (traced,) = (await signals.trace_doings(index, newest_s - HOUR_S, [one.doing])).values()
+    (traced,) = (await signals.trace_deeds(index, newest_s - HOUR_S, [one.doing])).values()
     assert traced.evidence.tx_hash == first.transactions[0].hash
     assert (traced.evidence.block_number, traced.evidence.log_index) == (first.ref.number, 1)
     bob = await index.fetchval("SELECT id FROM facts.address WHERE address = $1", as_bytes(BOB))

@@ -51,8 +51,8 @@ async def test_a_flag_is_settled_once(ground: Ground) -> None:
     first, second = [await review_flags(ground.ctx, ground.quotes.prices()) for _ in range(2)]
     now = await ground.index.fetchval("SELECT made_at FROM accounts.flag WHERE id = $1", flag)
     own = [[one for one in found.flags if one.id == flag] for found in (first, second)]
-    assert await calls.put(ground.index, own[0], now, first.newest_s) == 1
-    assert await calls.put(ground.index, own[1], now, second.newest_s) == 0
+    assert await calls.write_reviews(ground.index, own[0], now, first.newest_s) == 1
+    assert await calls.write_reviews(ground.index, own[1], now, second.newest_s) == 0
     assert await ground.state(flag) == "proved"
 
 

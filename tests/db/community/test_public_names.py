@@ -13,7 +13,7 @@ from roundtrip.jobs.kinds.names import EVERY_S
 from roundtrip.jobs.registry import KINDS
 from roundtrip.services.support.index_reader import Nothing
 from roundtrip.services.wallets.names import wallet_names
-from roundtrip.store.boards.moving import purses_of
+from roundtrip.store.boards.moving import read_origins
 from roundtrip.store.community import public_names
 from roundtrip.store.index import addresses
 from roundtrip.store.server import jobs
@@ -125,7 +125,7 @@ async def given(
     ids = {
         row["id"]: as_address(row["address"]) for row in await connection.fetch("SELECT * FROM facts.address")
     }
-    found = await purses_of(connection, list(ids), fairness)
+    found = await read_origins(connection, list(ids), fairness)
     origins = {
         ids[number]: WalletOrigin(one.first_s, None if one.funder is None else ids[one.funder], one.funded_s)
         for number, one in found.origins.items()

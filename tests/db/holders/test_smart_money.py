@@ -229,4 +229,9 @@ async def test_where_a_token_was_launched(own: Connection, won: Won) -> None:
 async def test_how_many_wallets_each_funder_paid(own: Connection, won: Won) -> None:
     funder = address(0xF000)
     asked = [funder, DEPLOYER, BEST, address(0x404)]
-    assert await linked.families_of(own, asked) == {funder: 1, DEPLOYER: 1, BEST: 0, address(0x404): 0}
+    assert await linked.count_funded_by_address(own, asked) == {
+        funder: 1,
+        DEPLOYER: 1,
+        BEST: 0,
+        address(0x404): 0,
+    }

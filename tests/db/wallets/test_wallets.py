@@ -284,7 +284,7 @@ async def test_who_bought_the_same_in_the_same_moment(
                     before = near[token].get(row["trader_id"])
                     if before is None or apart(own, row) < apart(own, before):
                         near[token][row["trader_id"]] = row
-        found = await linked.beside(index, wallet, told, everybody if kin else [])
+        found = await linked.find_co_buyers(index, wallet, told, everybody if kin else [])
         expected = beside(newest, near, 1 if kin else LEAST_SHARED)
         assert {other: (one.shared, one.weight_bps) for other, one in found.items()} == expected
         for other, one in found.items():
@@ -324,7 +324,7 @@ async def test_who_first_sent_whom_eth(index: Connection, seed: int, blocks: int
     await grown(index, seed, blocks, back)
     origins, positions = await rows_of(index, "origin"), await rows_of(index, "position")
     ids = [row["id"] for row in await rows_of(index, "address")]
-    families, traded = await linked.families(index, ids), await linked.tokens_traded(index, ids)
+    families, traded = await linked.count_funded(index, ids), await linked.tokens_traded(index, ids)
     for one in ids:
         given_ = {row["wallet_id"]: row["funded_s"] for row in origins if row["funder_id"] == one}
         assert {f.wallet_id: f.funded_s for f in await linked.funded_by(index, one)} == given_
@@ -341,7 +341,7 @@ async def test_an_exchanges_customers_are_not_all_read(index: Connection) -> Non
     await emptied(index)
     await index.execute("INSERT INTO facts.origin SELECT n, 1, 1, 5, 1, 1 FROM generate_series(10, 900) n")
     assert len(await linked.funded_by(index, 5)) == 501
-    assert await linked.families(index, [5, 6]) == {5: 501, 6: 0}
+    assert await linked.count_funded(index, [5, 6]) == {5: 501, 6: 0}
 
 
 async def test_buys_of_long_ago_are_not_compared(index: Connection) -> None:
@@ -366,7 +366,7 @@ async def test_what_a_bot_bought_is_not_all_compared(index: Connection) -> None:
     wallet_id, other_id = await made.id_of(wallet), await made.id_of(other)
     buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
     assert [buy.block_number for buy in buys] == [*range(newest, newest - linked.MOST_TOKENS, -1)]
-    (beside,) = (await linked.beside(index, wallet_id, buys, [])).values()
+    (beside,) = (await linked.find_co_buyers(index, wallet_id, buys, [])).values()
     assert (beside.shared, len(beside.tokens)) == (linked.MOST_TOKENS, linked.TOKENS_SHOWN)
     await made.many_positions(other, linked.MOST_COUNTED + 1)
     assert await linked.tokens_traded(index, [other_id]) == {other_id: linked.MOST_COUNTED}
@@ -383,6 +383,6 @@ async def test_of_a_crowd_beside_it_those_with_most_that_tells(index: Connection
             await made.trade(token, one, 20 + 40 * place, ZERO_ADDRESS)
     wallet_id, *crowd_ids = [await made.id_of(one) for one in (wallet, *crowd)]
     buys = await linked.newest_buys(index, wallet_id, START_S + 1000)
-    found = await linked.beside(index, wallet_id, buys, [])
+    found = await linked.find_co_buyers(index, wallet_id, buys, [])
     assert set(found) == {*crowd_ids[: linked.MOST_BESIDE - 1], crowd_ids[-1]}
     assert {one.shared for one in found.values()} == {LEAST_SHARED, LEAST_SHARED + 1}

@@ -280,7 +280,7 @@ async def test_what_is_old_goes_and_what_was_undone_goes(ground: Ground) -> None
     await watches.forget_ended(ground.index, later + watches.ENDED_KEPT)
     assert await ground.index.fetchval("SELECT count(*) FROM accounts.rule") == 1
     await ground.read()
-    assert await alert_cursor.last_rewound(ground.index) > 0
+    assert await alert_cursor.last_rewind(ground.index) > 0
 
 
 async def test_a_fork_that_was_undone_is_kept_for_the_day_that_the_status_tells_of(ground: Ground) -> None:
@@ -365,7 +365,7 @@ async def test_a_reorganisation_has_only_that_read_again_which_it_turned_back(
     await ground.is_right()
     # What a step that was not kept had turned back is as it was.
     await ground.forked(at, [buys()])
-    monkeypatch.setattr(alert_cursor, "move", _fails)
+    monkeypatch.setattr(alert_cursor, "update", _fails)
     with pytest.raises(ConnectionError):
         await told.step()
     monkeypatch.undo()

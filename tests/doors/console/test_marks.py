@@ -307,7 +307,7 @@ async def test_flags_that_were_decided_are_told_with_what_chance_has(fair: House
             calls.FlagReview(flags[1], "open", "failed", at_s),
             calls.FlagReview(flags[2], "open", "void", at_s),
         ]
-        await calls.put(connection, looked, at, at_s + 60)
+        await calls.write_reviews(connection, looked, at, at_s + 60)
     _, page, _ = await fair.get("/account/marks", session)
     told = texts(page)
     assert "Flags proved right 1 of 2 Accuracy 50 %" in told

@@ -46,7 +46,7 @@ async def _large_sales(connection: Connection, happenings: Sequence[Happening]) 
     if not by_deployer:
         return []
     large = []
-    totals_raw = await bags.sold_up_to(connection, [happenings[i] for i in by_deployer])
+    totals_raw = await bags.read_sold_totals(connection, [happenings[i] for i in by_deployer])
     for i, total_raw in zip(by_deployer, totals_raw, strict=True):
         sold_raw, whole_raw = happenings[i].part_raw, happenings[i].whole_raw
         if (

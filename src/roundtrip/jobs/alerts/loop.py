@@ -141,11 +141,11 @@ class AlertLoop:
             return True
 
     async def _step(self, connection: Connection) -> bool:
-        current = await alert_cursor.take(connection)
+        current = await alert_cursor.lock(connection)
         if current is None:
             return await self._start_cursor(connection)
         # A rule or follow that is written from here on starts at the block that this step reaches, or later.
-        await watches.hold(connection)
+        await watches.lock_shared(connection)
         now = self._now()
         at, index = await self._roll_back(connection, current, now)
         # Read after the rollback: a reorg from here on is detected at the end of the step.
@@ -158,24 +158,24 @@ class AlertLoop:
             else at.at
         )
         if AlertCursor(to, at.rewound) != current:
-            await alert_cursor.move(connection, AlertCursor(to, at.rewound))
+            await alert_cursor.update(connection, AlertCursor(to, at.rewound))
         is_more = await self._alert_of_more(connection, self._first_open_minute(to, last), now)
-        if await alert_cursor.last_rewound(connection) > at.rewound:
+        if await alert_cursor.last_rewind(connection) > at.rewound:
             raise _ReorgDuringStep
         return is_more or to.number < last.number
 
     async def _start_cursor(self, connection: Connection) -> bool:
         """Creates the cursor at the index's last block; returns whether this call did."""
-        if await alert_cursor.is_there(connection):
+        if await alert_cursor.exists(connection):
             return False
-        await watches.hold(connection)
-        rewound, indexed = await alert_cursor.last_rewound(connection), await cursor.cursor(connection)
+        await watches.lock_shared(connection)
+        rewound, indexed = await alert_cursor.last_rewind(connection), await cursor.cursor(connection)
         if indexed is None:
             return False
-        await watches.turn_back(connection, 0, rewound)
+        await watches.rewind_watches(connection, 0, rewound)
         last = IndexedBlock(indexed.block.number, indexed.block.timestamp_s)
-        is_new = await alert_cursor.begin(connection, last, rewound)
-        if await alert_cursor.last_rewound(connection) > rewound:
+        is_new = await alert_cursor.create(connection, last, rewound)
+        if await alert_cursor.last_rewind(connection) > rewound:
             raise _ReorgDuringStep
         return is_new
 
@@ -190,7 +190,7 @@ class AlertLoop:
         now: datetime,
     ) -> IndexedBlock:
         """Writes alerts for the next blocks after ``after``; returns the last block it covered."""
-        to = await alert_cursor.place_after(connection, after, self._most_blocks, last)
+        to = await alert_cursor.block_after(connection, after, self._most_blocks, last)
         happened = await self._parts.read_happenings(connection, self._ctx.contracts, after, to)
         holders = await self._parts.find_holders(connection, self._ctx.contracts, happened)
         matches: list[tuple[AlertSource, Happening]] = []
@@ -211,20 +211,20 @@ class AlertLoop:
     async def _write_alerts(
         self, connection: Connection, matches: Sequence[tuple[AlertSource, Happening]], now: datetime
     ) -> None:
-        counts = await alert_cursor.minutes(connection, {key_of(*match) for match in matches})
+        counts = await alert_cursor.read_minutes(connection, {key_of(*match) for match in matches})
         drafts, hits = cap_drafts(matches, counts)
         written = await put_alerts(connection, drafts, now)
         # Before deliveries: every transaction enqueues jobs in this order.
         guarded_tokens = {happening.token for source, happening in matches if source.kind == "bag_guard"}
         await enqueue_checks(connection, guarded_tokens, now)
         await self._parts.enqueue(connection, written, now)
-        await alert_cursor.put_minutes(connection, counts)
+        await alert_cursor.write_minutes(connection, counts)
         await watches.count_hits(connection, list(hits.items()))
 
     async def _alert_of_more(self, connection: Connection, before_minute: int, now: datetime) -> bool:
         """Writes, for minutes that are over, how many matches had no row of their own; returns whether there
         may be more such minutes."""
-        minutes = await alert_cursor.untold(connection, before_minute, MOST_UNTOLD)
+        minutes = await alert_cursor.read_unreported(connection, before_minute, MOST_UNTOLD)
         if not minutes:
             return False
         drafts = [draft_more(minute) for minute in minutes]
@@ -232,7 +232,7 @@ class AlertLoop:
         await self._parts.enqueue(connection, written, now)
         for minute in minutes:
             minute.counted.told = minute.counted.beyond
-        await alert_cursor.put_minutes(connection, {minute.key: minute.counted for minute in minutes})
+        await alert_cursor.write_minutes(connection, {minute.key: minute.counted for minute in minutes})
         return len(minutes) == MOST_UNTOLD
 
     def _first_open_minute(self, at: IndexedBlock, last: IndexedBlock) -> int:
@@ -254,8 +254,8 @@ class AlertLoop:
         rewinds = await alert_cursor.rewinds_after(connection, current.rewound)
         if rewinds is None:
             return current, await self._subscriptions.index(connection, current.rewound, current.rewound)
-        moved = await watches.turn_back(connection, current.rewound, rewinds.last)
-        await bags.turn_back(connection, rewinds.to.number)
+        moved = await watches.rewind_watches(connection, current.rewound, rewinds.last)
+        await bags.rewind_accounts(connection, rewinds.to.number)
         index = await self._subscriptions.index(connection, rewinds.last, current.rewound, moved)
         to = rewinds.to
         if to.number >= current.at.number:
@@ -271,7 +271,7 @@ class AlertLoop:
         """Removes the counts of the blocks after ``to``. The minute of ``to`` keeps what it had up to
         ``to``."""
         last_minute = to.at_s // MINUTE_S
-        removed = await alert_cursor.take_minutes(connection, last_minute)
+        removed = await alert_cursor.delete_minutes(connection, last_minute)
         remaining = {key: count for key, count in removed.items() if key.minute == last_minute}
         hits = {key.source_id: 0 for key in removed if key.kind == "rule"}
         for key, count in removed.items():
@@ -291,7 +291,7 @@ class AlertLoop:
             count.told = 0
             if key.kind == "rule":
                 hits[key.source_id] += count.raised + count.beyond
-        await alert_cursor.put_minutes(connection, remaining)
+        await alert_cursor.write_minutes(connection, remaining)
         await watches.count_hits(connection, list(hits.items()))
 
     async def _recount(
@@ -300,7 +300,7 @@ class AlertLoop:
         """The matches of each key from the start of the minute of ``to`` up to ``to``."""
         matched = dict.fromkeys(keys, 0)
         if keys:
-            after = await alert_cursor.place_before(connection, to.at_s // MINUTE_S * MINUTE_S)
+            after = await alert_cursor.block_before(connection, to.at_s // MINUTE_S * MINUTE_S)
             happened = await self._parts.read_happenings(connection, self._ctx.contracts, after, to)
             holders = await self._parts.find_holders(connection, self._ctx.contracts, happened)
             for i, happening in enumerate(happened):

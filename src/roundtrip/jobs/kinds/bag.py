@@ -70,7 +70,7 @@ async def bag(ctx: Context, job: Job, clock: Callable[[], float] = time.perf_cou
             await deliveries.wish(connection, written, now)
         changed = {token: standing for token, standing in standings.items() if before.get(token) != standing}
         await bags.put_standings(connection, changed)
-        await bags.forget_but(connection, tokens)
+        await bags.delete_other_standings(connection, tokens)
         # Last: from here on the job's row is locked.
         wait_s = max(SOON_S if unconfirmed else EVERY_S, took_s * IDLE)
         await jobs.enqueue(connection, job.kind, job.key, run_at=now + timedelta(seconds=wait_s))

@@ -56,5 +56,5 @@ async def _tokens_to_check(ctx: Context, now: datetime) -> Sequence[Address]:
         flows = flows_to_check(await moving.flows(connection, window, ctx.contracts, CROWD), now.timestamp())
         queued = await jobs.among(connection, "recheck", [flow.token for flow in flows], since)
         flows = [flow for flow in flows if flow.token not in queued][:MOST_CHECKED]
-        wallets = await moving.purses_of(connection, {buyer for flow in flows for buyer in flow.buyers})
+        wallets = await moving.read_origins(connection, {buyer for flow in flows for buyer in flow.buyers})
     return [flow.token for flow in flows_with_crowd(flows, wallets, window[0])][:room]

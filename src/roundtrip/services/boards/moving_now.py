@@ -106,7 +106,7 @@ async def moving_now(ctx: Context, params: Nothing) -> UseCaseAnswer[MovingNow]:
         now_s = ctx.now_s()
         window = index_cursor.block.timestamp_s - WINDOW_S, index_cursor.block.timestamp_s
         counted = flows_to_count(await moving.flows(connection, window, ctx.contracts, CROWD), now_s)
-        wallets = await moving.purses_of(connection, {buyer for flow in counted for buyer in flow.buyers})
+        wallets = await moving.read_origins(connection, {buyer for flow in counted for buyer in flow.buyers})
         moving_board = board(counted, wallets, window[0], now_s)
         names = await labels(connection, [flow.token_id for flow in moving_board.rows])
         followed_s = await vitals.followed_from_s(connection, index_cursor)

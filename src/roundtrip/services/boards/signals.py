@@ -148,7 +148,7 @@ async def _find_signals(
     connection: Connection, index_cursor: Cursor, ctx: Context
 ) -> tuple[list[_PossibleSignal], int]:
     """The suspicious events, and the number of events that could not be judged."""
-    await store.plan(connection)
+    await store.set_plan_mode(connection)
     now_s = index_cursor.block.timestamp_s
     after_s = now_s - WITHIN_S
     deeds = await store.deeds(connection, after_s, SUPPLY_BPS, SOLD_WEI)
@@ -277,7 +277,7 @@ async def _add_evidence(
 ) -> list[_PossibleSignal]:
     """The same signals with their evidence, the newest first."""
     deeds = {_to_deed(signal): signal for signal in shown if signal.evidence is None}
-    traced = await store.trace_doings(connection, now_s - WITHIN_S, deeds)
+    traced = await store.trace_deeds(connection, now_s - WITHIN_S, deeds)
     evident = [signal for signal in shown if signal.evidence is not None]
     for deed, signal in deeds.items():
         trace = traced[deed]

@@ -221,7 +221,7 @@ async def _read_trades(ctx: Context, connection: Connection, flag: WaitingFlag) 
     flagger_id = None if flag.by is None else (await ids_of(connection, [flag.by])).get(flag.by)
     wallet_ids = {trader.wallet_id for trader in traders}
     wallet_ids |= {wallet_id for wallet_id in (flagger_id, deployer_id) if wallet_id is not None}
-    purses = await moving.purses_of(connection, wallet_ids)
+    purses = await moving.read_origins(connection, wallet_ids)
     by_flagger = [t for t in traders if flagger_id is not None and purses.is_kin(t.wallet_id, flagger_id)]
     counted = [t for t in traders if t not in by_flagger and not purses.is_kin(t.wallet_id, deployer_id)]
     buyers = {purses.purse(trader.wallet_id, flag.week.at_s) for trader in counted if trader.bought_wei}

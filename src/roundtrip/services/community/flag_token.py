@@ -151,7 +151,7 @@ async def _read_subject(connection: Connection, token: Address, account: Account
     flagger_id = (await ids_of(connection, [account.wallet])).get(account.wallet)
     deployer_id, _ = await flag_facts.deployer_of(connection, token_id)
     if flagger_id is not None and deployer_id is not None:
-        purses = await moving.purses_of(connection, {flagger_id, deployer_id})
+        purses = await moving.read_origins(connection, {flagger_id, deployer_id})
         if purses.is_kin(flagger_id, deployer_id):
             raise _CannotFlag("That token is your own wallet's, or of one that shares money with it.")
     return _Subject(token, token_id, flagger_id)
@@ -210,7 +210,7 @@ async def without_kin(connection: Connection, wallet_ids: Iterable[int], wallet_
     ids = set(wallet_ids)
     if wallet_id is None or not ids:
         return ids
-    purses = await moving.purses_of(connection, ids | {wallet_id})
+    purses = await moving.read_origins(connection, ids | {wallet_id})
     return {other_id for other_id in ids if not purses.is_kin(other_id, wallet_id)}
 
 

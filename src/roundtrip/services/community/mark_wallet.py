@@ -62,7 +62,7 @@ async def mark_wallet(ctx: Context, params: MarkParams, account: Account) -> Use
         raise CallerFault("bad_input", "That is your own wallet: what you say of it counts for nobody.")
     async with accounts(ctx) as connection:
         if params.off:
-            was_there = await marks.take_back(connection, account.id, wallet)
+            was_there = await marks.delete_mark(connection, account.id, wallet)
             mark = marks.OwnWalletMark(None, None)
             text = f"You {'no longer name or mark' if was_there else 'had not named or marked'} {wallet}."
         else:

@@ -129,7 +129,7 @@ async def proven_calls(ctx: Context, params: ProvenParams) -> UseCaseAnswer[Prov
     token = params.token()
     async with reading(ctx) as (connection, indexed):
         proved = await store.list_proved(connection, token, SHOWN)
-        waiting = [] if token is None else await store.still_waiting(connection, token, SHOWN)
+        waiting = [] if token is None else await store.list_waiting(connection, token, SHOWN)
         scores = await store.scores(connection, {flag.account_id for flag in (*proved, *waiting)})
     answer = ProvenCalls(
         text=_text(token, proved, waiting, scores),

@@ -237,7 +237,7 @@ async def _read_families(
     if not funders:
         return {}
     async with looking(ctx) as (connection, _):
-        families = await linked.families_of(connection, funders)
+        families = await linked.count_funded_by_address(connection, funders)
     if cursor is not None and cursor.start_number == 0:
         return families
     sorted_funders = sorted(funders)

@@ -81,7 +81,7 @@ async def is_plain(
     wallet_id = ids.get(sent.sender)
     if wallet_id is None:
         return False
-    purses = await moving.purses_of(connection, {wallet_id} | token.behind)
+    purses = await moving.read_origins(connection, {wallet_id} | token.behind)
     if any(purses.is_kin(wallet_id, other) for other in token.behind):
         return False
     history = await store.own_until(connection, token.id, wallet_id, (at_s, number, 0))

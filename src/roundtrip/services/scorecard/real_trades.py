@@ -96,7 +96,7 @@ async def _keep_plain(
 ) -> list[IndexedTrade]:
     """The trades whose wallet is no kin of the people behind the token, and bought in the market what it
     sells."""
-    purses = await moving.purses_of(connection, {trade.wallet_id for trade in trades} | token.behind)
+    purses = await moving.read_origins(connection, {trade.wallet_id for trade in trades} | token.behind)
     plain = []
     for trade in trades:
         if any(purses.is_kin(trade.wallet_id, insider_id) for insider_id in token.behind):

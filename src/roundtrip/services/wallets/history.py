@@ -59,7 +59,7 @@ async def _read_record(
     family = 0
     if origin is not None and origin.funder is not None:
         funder_id = await addresses.id_of(connection, origin.funder) or 0
-        family = (await linked.families(connection, [funder_id]))[funder_id]
+        family = (await linked.count_funded(connection, [funder_id]))[funder_id]
     launches = await wallets.launches(connection, wallet_id)
     closings = await wallets.closings(connection, wallet_id, since_s)
     held = await wallets.list_held(connection, wallet_id)

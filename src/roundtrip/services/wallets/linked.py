@@ -360,7 +360,7 @@ async def _read_record(
     funder = await _find_funder(connection, wallet, wallet_id, machinery, money)
     money.pop(wallet_id, None)
     buys = await linked.newest_buys(connection, wallet_id, index_cursor.block.timestamp_s)
-    peers = await linked.beside(connection, wallet_id, buys, money)
+    peers = await linked.find_co_buyers(connection, wallet_id, buys, money)
     traded = await linked.tokens_traded(connection, [wallet_id, *peers])
     same = {
         other: SameTokens(peer.shared, len(buys), traded[wallet_id], traded[other], peer.weight_bps)
@@ -435,7 +435,7 @@ async def _select_candidates(
             key=lambda candidate: (-candidate[0], candidate[1]),
         )
         best |= {wallet_id: candidates[wallet_id] for *_, wallet_id in ranked[:MOST_WEIGHED]}
-    family_sizes = await linked.families(connection, best)
+    family_sizes = await linked.count_funded(connection, best)
     return tuple(
         candidate for wallet_id, candidate in best.items() if not is_exchange(family_sizes[wallet_id])
     )

@@ -148,7 +148,7 @@ async def flows(
     return [_read_flow(row) for row in rows]
 
 
-async def purses_of(
+async def read_origins(
     connection: Connection, wallet_ids: Collection[int], fairness: Fairness = FAIRNESS
 ) -> WalletOrigins[int]:
     """The origins of these wallets and of their funders. A funder's wallets are counted no further than is

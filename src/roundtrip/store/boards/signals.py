@@ -91,7 +91,7 @@ WHERE place <= $4
 """
 
 
-async def plan(connection: Connection) -> None:
+async def set_plan_mode(connection: Connection) -> None:
     """Has the statements of this transaction planned for their arguments, without parallel workers: a generic
     plan reads all stored days, and workers take longer to start than the statements run."""
     await connection.execute(
@@ -159,7 +159,7 @@ class _TracedDeedRow(NamedTuple):
     most_raw: str
 
 
-async def trace_doings(
+async def trace_deeds(
     connection: Connection, after_s: int, doings: Collection[SignalDeed]
 ) -> dict[SignalDeed, TracedDeed]:
     """The largest transaction and the recipients of each of these deeds, since ``after_s``."""

@@ -233,7 +233,9 @@ def _read_waiting(row: _WaitingFlagRow) -> WaitingFlag:
     )
 
 
-async def put(connection: Connection, reviews: Sequence[FlagReview], now: datetime, newest_s: int) -> int:
+async def write_reviews(
+    connection: Connection, reviews: Sequence[FlagReview], now: datetime, newest_s: int
+) -> int:
     """Writes reviews, and returns how many were written: a flag whose state has changed since its review is
     left as it is."""
     written = 0
@@ -331,7 +333,7 @@ async def list_proved(connection: Connection, token: Address | None, limit: int)
     return [_read_shown(row) for row in rows]
 
 
-async def still_waiting(connection: Connection, token: Address, limit: int) -> list[PublicFlag]:
+async def list_waiting(connection: Connection, token: Address, limit: int) -> list[PublicFlag]:
     """A token's flags that are not settled, the latest first."""
     rows = await fetch(
         connection,

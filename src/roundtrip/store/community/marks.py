@@ -58,7 +58,7 @@ async def put(
     )
 
 
-async def take_back(connection: Connection, account_id: int, wallet: Address) -> bool:
+async def delete_mark(connection: Connection, account_id: int, wallet: Address) -> bool:
     """Deletes the account's name and mark of a wallet. False: there was none."""
     status = await connection.execute(
         "DELETE FROM accounts.mark WHERE account_id = $1 AND wallet = $2", account_id, as_bytes(wallet)

@@ -102,7 +102,7 @@ async def funded_by(connection: Connection, funder_id: int) -> list[WalletFundin
     )
 
 
-async def families(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
+async def count_funded(connection: Connection, wallet_ids: Collection[int]) -> dict[int, int]:
     """How many wallets each of these first sent eth; counted no further than one past an exchange's."""
     rows = await fetch(
         connection,
@@ -115,10 +115,10 @@ async def families(connection: Connection, wallet_ids: Collection[int]) -> dict[
     return {row.id: row.family for row in rows}
 
 
-async def families_of(connection: Connection, funders: Collection[Address]) -> dict[Address, int]:
-    """``families`` by addresses; 0 of an address that occurs in no fact."""
+async def count_funded_by_address(connection: Connection, funders: Collection[Address]) -> dict[Address, int]:
+    """``count_funded`` by addresses; 0 of an address that occurs in no fact."""
     ids = await ids_of(connection, funders)
-    counted = await families(connection, ids.values())
+    counted = await count_funded(connection, ids.values())
     return {funder: counted[ids[funder]] if funder in ids else 0 for funder in funders}
 
 
@@ -238,7 +238,7 @@ class _LinkedPeerRow(NamedTuple):
     others: int
 
 
-async def beside(
+async def find_co_buyers(
     connection: Connection, wallet_id: int, buys: Sequence[NewestBuy], kin: Collection[int]
 ) -> dict[int, LinkedPeer]:
     """The wallets that bought the same tokens within ``WINDOW_BLOCKS`` of these buys: all of ``kin``, and of

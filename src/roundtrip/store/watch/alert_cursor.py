@@ -96,7 +96,7 @@ class _UntoldMinuteRow(NamedTuple):
     token: bytes | None
 
 
-async def take(connection: Connection) -> AlertCursor | None:
+async def lock(connection: Connection) -> AlertCursor | None:
     """Locks the cursor until the transaction ends. None: another transaction holds it, or there is none."""
     row = await fetch_row(
         connection,
@@ -106,12 +106,12 @@ async def take(connection: Connection) -> AlertCursor | None:
     return None if row is None else AlertCursor(IndexedBlock(row.number, row.at_s), row.rewound)
 
 
-async def is_there(connection: Connection) -> bool:
+async def exists(connection: Connection) -> bool:
     """Whether there is a cursor."""
     return await fetch_value(connection, bool, "SELECT EXISTS (SELECT FROM accounts.alert_cursor)")
 
 
-async def begin(connection: Connection, known: IndexedBlock, rewound: int) -> bool:
+async def create(connection: Connection, known: IndexedBlock, rewound: int) -> bool:
     """Creates the cursor at ``known``, the index's last block, or earlier where a live rule or follow counts
     from an earlier block; older facts raise no alert. ``rewound``: the last reorganisation. False: another
     transaction created it first."""
@@ -140,7 +140,7 @@ async def begin(connection: Connection, known: IndexedBlock, rewound: int) -> bo
     return status != "INSERT 0 0"
 
 
-async def move(connection: Connection, to: AlertCursor) -> None:
+async def update(connection: Connection, to: AlertCursor) -> None:
     """Moves the cursor; the caller has locked it."""
     await connection.execute(
         "UPDATE accounts.alert_cursor SET number = $1, at_s = $2, rewound = $3",
@@ -150,7 +150,7 @@ async def move(connection: Connection, to: AlertCursor) -> None:
     )
 
 
-async def last_rewound(connection: Connection) -> int:
+async def last_rewind(connection: Connection) -> int:
     """The id of the last reorganisation that is kept; 0: none."""
     return await fetch_value(connection, int, "SELECT coalesce(max(id), 0) FROM facts.rewound")
 
@@ -167,7 +167,7 @@ async def rewinds_after(connection: Connection, rewound: int) -> Rewinds | None:
     return None if row is None else Rewinds(row.last, IndexedBlock(row.to_number, row.to_s))
 
 
-async def place_after(
+async def block_after(
     connection: Connection, after: IndexedBlock, max_blocks: int, last: IndexedBlock
 ) -> IndexedBlock:
     """A block whose time is known, at most ``max_blocks`` after ``after`` and never beyond ``last``. Of old
@@ -186,7 +186,7 @@ async def place_after(
     return block or last
 
 
-async def place_before(connection: Connection, at_s: int) -> IndexedBlock:
+async def block_before(connection: Connection, at_s: int) -> IndexedBlock:
     """The newest kept block that is older than ``at_s``."""
     block = await fetch_row(
         connection,
@@ -206,7 +206,7 @@ _COUNT_COLUMNS = (
 )
 
 
-async def minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[MinuteKey, MinuteCount]:
+async def read_minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[MinuteKey, MinuteCount]:
     """The counts of these minutes; a minute without one is missing."""
     rows = await fetch(
         connection,
@@ -219,7 +219,7 @@ async def minutes(connection: Connection, keys: Collection[MinuteKey]) -> dict[M
     return _read_counts(rows)
 
 
-async def put_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
+async def write_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCount]) -> None:
     """Writes the counts, over those that are there."""
     if not counts:
         return
@@ -238,7 +238,7 @@ async def put_minutes(connection: Connection, counts: dict[MinuteKey, MinuteCoun
     )
 
 
-async def take_minutes(connection: Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
+async def delete_minutes(connection: Connection, minute: int) -> dict[MinuteKey, MinuteCount]:
     """Deletes the counts of that minute and of later ones, and returns them."""
     rows = await fetch(
         connection,
@@ -262,7 +262,7 @@ class UntoldMinute:
     token: Address | None
 
 
-async def untold(connection: Connection, before_minute: int, limit: int) -> list[UntoldMinute]:
+async def read_unreported(connection: Connection, before_minute: int, limit: int) -> list[UntoldMinute]:
     """Minutes before ``before_minute`` with unreported alerts, the earliest first."""
     rows = await fetch(
         connection,

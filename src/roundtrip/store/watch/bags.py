@@ -76,7 +76,7 @@ class _SellerTotalRow(NamedTuple):
     sold_raw: str
 
 
-async def sold_up_to(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
+async def read_sold_totals(connection: Connection, sales: Sequence[Happening]) -> list[int | None]:
     """For each sale, how much of the token its seller had sold in all up to and with it; None: not known."""
     totals: list[int | None] = [None] * len(sales)
     for row in await fetch(connection, _SellerTotalRow, _SOLD, *_columns_of(sales)):
@@ -274,7 +274,7 @@ def _columns_of(
     )
 
 
-async def turn_back(connection: Connection, number: int) -> None:
+async def rewind_accounts(connection: Connection, number: int) -> None:
     """After a reorganisation to block ``number``: accounts are alerted about the blocks that replace the
     later ones."""
     await connection.execute("UPDATE accounts.account SET guarded_from = $1 WHERE guarded_from > $1", number)
@@ -381,7 +381,7 @@ async def put_standings(connection: Connection, standing_of: dict[Address, BagSt
     )  # fmt: skip
 
 
-async def forget_but(connection: Connection, tokens: Collection[Address]) -> None:
+async def delete_other_standings(connection: Connection, tokens: Collection[Address]) -> None:
     """Deletes the verdicts of all other tokens: no account holds them any more."""
     await connection.execute(
         "DELETE FROM accounts.bag_verdict WHERE token <> ALL($1::bytea[])",

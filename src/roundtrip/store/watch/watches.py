@@ -274,7 +274,7 @@ async def end_follow(connection: Connection, account_id: int, wallet: Address, n
 # --- for the alert loop ----------------------------------------------------------------------------
 
 
-async def hold(connection: Connection) -> None:
+async def lock_shared(connection: Connection) -> None:
     """Keeps what is watched unchanged until the transaction ends; several transactions may do so at once."""
     await connection.execute("SELECT pg_advisory_xact_lock_shared($1)", _CHANGES_LOCK)
 
@@ -330,7 +330,7 @@ def _read_change(row: _WatchChangeRow) -> WatchChange:
     return WatchChange(row.change, source, rule, as_optional_address(row.wallet), row.ended_at is None)
 
 
-async def turn_back(connection: Connection, undone: int, last: int) -> list[WatchChange]:
+async def rewind_watches(connection: Connection, undone: int, last: int) -> list[WatchChange]:
     """Lowers ``from_number`` of watches that were set before a reorganisation after ``undone`` up to
     ``last``, to the block that it went back to: the blocks that came instead are news. Returns these watches
     as they are now, under the numbers of their last changes: a process that has them in memory under those
