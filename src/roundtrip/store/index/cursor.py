@@ -28,10 +28,10 @@ MOST_IDS = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far the chain is indexed. ``start_number``: the first block that was read in full. ``older_number``:
-    the next block before it whose launches and pools are to be read. ``trades_from_s``: raw trades are kept
-    from then on. ``first_hash``: the hash of the chain's block 0. ``rewinds``: changes whenever blocks are
-    removed."""
+    """How far the chain is indexed. ``start_number``: the first block that was read in full.
+    ``older_number``: the next block before it whose launches and pools are to be read. ``trades_from_s``: raw
+    trades are kept from then on. ``first_hash``: the hash of the chain's block 0. ``rewinds``: changes
+    whenever blocks are removed."""
 
     start_number: int
     block: BlockRef
@@ -143,8 +143,8 @@ async def begin(
     first_hash: str = "0x",
     is_local: bool = False,
 ) -> None:
-    """Creates the cursor: the sync starts with block ``first``, whose parent is ``parent``, on the chain whose
-    block 0 has ``first_hash``. Does nothing if there is a cursor."""
+    """Creates the cursor: the sync starts with block ``first``, whose parent is ``parent``, on the chain
+    whose block 0 has ``first_hash``. Does nothing if there is a cursor."""
     await connection.execute(
         "INSERT INTO facts.cursor (start_number, number, hash, at_s, first_hash, is_local, rewinds)"
         " VALUES ($1, $2, $3, $4, $5, $6, nextval('facts.rewinds')) ON CONFLICT DO NOTHING",
@@ -211,8 +211,8 @@ async def forget_retired(connection: Connection) -> None:
 
 
 async def hold(connection: Connection) -> int | None:
-    """Locks the cursor until the transaction ends, so that the caller can change folded rows. Returns the time
-    from which on trades are kept; None: the sync never started."""
+    """Locks the cursor until the transaction ends, so that the caller can change folded rows. Returns the
+    time from which on trades are kept; None: the sync never started."""
     return await fetch_optional(
         connection, int, "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
     )
@@ -331,9 +331,9 @@ LIMIT $2
 
 
 async def venues_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
-    """At most ``most`` places where ``token`` may trade, for any currency and on either side: the launch's own
-    places first, then those where it is the token side, for money, then the oldest. If ``most`` are returned
-    there may be more, since anybody can open a pool. ``spot``: when the place was opened."""
+    """At most ``most`` places where ``token`` may trade, for any currency and on either side: the launch's
+    own places first, then those where it is the token side, for money, then the oldest. If ``most`` are
+    returned there may be more, since anybody can open a pool. ``spot``: when the place was opened."""
     rows = await fetch(connection, _PoolPlaceRow, _VENUES, as_bytes(token), most)
     return _read_pools(rows, Ids())
 

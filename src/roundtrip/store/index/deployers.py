@@ -15,8 +15,8 @@ MOST_LAUNCHES = 200
 @dataclass(frozen=True, slots=True)
 class DeployerLaunches:
     """``launches``: a wallet's launches; ``graduated``: those that became a pool; ``sold_own``: those of
-    which the wallet sold half or more of what it had bought. Of the newest 200. A launch into a pool is in none of
-    the three: nothing moves when it graduates, so the index cannot detect it."""
+    which the wallet sold half or more of what it had bought. Of the newest 200. A launch into a pool is in
+    none of the three: nothing moves when it graduates, so the index cannot detect it."""
 
     launches: int
     graduated: int

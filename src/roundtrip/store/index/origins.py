@@ -99,8 +99,8 @@ async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin |
 
 
 async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
-    """The wallet's origin, if it is certain; None: not known. The index's origin counts only where nothing can
-    precede it: the index is whole, or a search found nothing up to its first block. The archive node also
+    """The wallet's origin, if it is certain; None: not known. The index's origin counts only where nothing
+    can precede it: the index is whole, or a search found nothing up to its first block. The archive node also
     sees eth that contracts send, which the sync does not: the older of the two origins is the right one."""
     return (await origins_of(connection, (wallet,))).get(wallet)
 

@@ -112,8 +112,8 @@ async def put_positions(
 
 
 async def reset_wallets(connection: Connection, first: int, end: int, from_s: int) -> None:
-    """Resets the positions of the wallets from ``first`` to before ``end`` to those folded from deleted trades,
-    and deletes their closings from ``from_s`` on."""
+    """Resets the positions of the wallets from ``first`` to before ``end`` to those folded from deleted
+    trades, and deletes their closings from ``from_s`` on."""
     await connection.execute(
         "DELETE FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
     )

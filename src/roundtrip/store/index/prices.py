@@ -17,8 +17,8 @@ STALE_S = 86_400
 
 @dataclass(frozen=True, slots=True)
 class PastPrices:
-    """Prices of some quotes in some blocks. ``usdg_raw``: by quote and block number, usdg raw for 10^18 raw of
-    the quote. Eth has the key of weth. An unknown price is missing."""
+    """Prices of some quotes in some blocks. ``usdg_raw``: by quote and block number, usdg raw for 10^18 raw
+    of the quote. Eth has the key of weth. An unknown price is missing."""
 
     weth: Address
     usdg: Address
