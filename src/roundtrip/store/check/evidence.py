@@ -12,7 +12,7 @@ from roundtrip.store.server.rows import Connection, fetch_row, fetch_value, fetc
 class KeptEvidence(NamedTuple):
     """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
     re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
-    ``holders``: the number of real holders whose sale was simulated."""
+    ``holders``: real holders whose simulated sale gave a result."""
 
     checked_at: datetime
     block_number: int
@@ -73,7 +73,7 @@ async def made_at(connection: Connection, token: Address, checked_at: datetime) 
 async def checked_since(
     connection: Connection, tokens: Collection[Address], since: datetime
 ) -> frozenset[Address]:
-    """Those of the tokens whose newest check by a user was made at ``since`` or later."""
+    """Those of the tokens that a user checked at ``since`` or later."""
     checked = await fetch_values(
         connection,
         bytes,

@@ -21,7 +21,7 @@ from roundtrip.store.server.rows import (
 BLOCKS_KEPT = 2048
 """Newest blocks that are kept to find a fork: three and a half minutes at ten blocks a second."""
 CHECKPOINT_BLOCKS = 1000
-"""Of older blocks, each whose number is a multiple of this is kept permanently."""
+"""Older blocks are kept permanently if their number is a multiple of this."""
 MOST_IDS = 50_000
 """An ``Ids`` map with more entries is cleared by ``trim``."""
 
@@ -158,7 +158,7 @@ async def begin(
 
 
 async def adopt(connection: Connection, first_hash: str) -> None:
-    """Changes the chain to the one whose block 0 has ``first_hash``: a local chain was restarted."""
+    """Sets the hash of the chain's block 0: a local chain was restarted."""
     await connection.execute("UPDATE facts.cursor SET first_hash = $1", as_bytes(first_hash))
 
 
@@ -353,7 +353,7 @@ found AS MATERIALIZED (
 SELECT (SELECT count(*) FROM found) >= $3
     OR EXISTS (SELECT FROM beyond WHERE at_s < (SELECT trades_from_s FROM facts.cursor))
     OR EXISTS (SELECT FROM beyond CROSS JOIN LATERAL (
-        SELECT 1 FROM facts.trade AS trade WHERE trade.pool_id = beyond.id LIMIT 1) AS one)
+        SELECT 1 FROM facts.trade AS trade WHERE trade.pool_id = beyond.id LIMIT 1) AS any_trade)
 """
 _MOST_BEYOND = 4096
 

@@ -43,7 +43,7 @@ _FOLD = """
 WITH given AS (
     SELECT pool_id, added::numeric AS added, last_s, token_id, threshold::numeric AS threshold
     FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::text[])
-        AS one (pool_id, added, last_s, token_id, threshold)
+        AS change (pool_id, added, last_s, token_id, threshold)
 ), begun AS (
     INSERT INTO facts.curve (pool_id, token_id, threshold_raw, raised_raw, last_s)
     SELECT pool_id, token_id, threshold, added, last_s FROM given WHERE token_id IS NOT NULL

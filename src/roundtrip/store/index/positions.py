@@ -21,6 +21,7 @@ _FROM_BASE = (
 _PLAIN = frozenset(
     {"buys", "sells", "unpriced", "closed", "round_unpriced", "round_number", "first_s", "last_s"}
 )
+"""Columns of type int; the others are numeric."""
 
 TRADES_AT_ONCE = 2000
 """How many trades are read and folded in one batch. A bot makes millions in one token, so they are never all
@@ -94,7 +95,7 @@ async def put_positions(
         list(column) if name in _PLAIN else [None if value is None else str(value) for value in column]
         for name, column in zip(WalletPosition._fields, columns, strict=True)
     ]
-    given = ", ".join(
+    parameters = ", ".join(
         f"${n}::int[]" if name in _PLAIN else f"${n}::text[]"
         for n, name in enumerate(WalletPosition._fields, 3)
     )
@@ -102,7 +103,7 @@ async def put_positions(
     updated = ", ".join(f"{name} = excluded.{name}" for name in WalletPosition._fields)
     await connection.execute(
         f"INSERT INTO facts.{table} (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
-        f" SELECT wallet_id, token_id, {chosen} FROM unnest($1::int[], $2::int[], {given})"
+        f" SELECT wallet_id, token_id, {chosen} FROM unnest($1::int[], $2::int[], {parameters})"
         f" AS given (wallet_id, token_id, {_COLUMNS})"
         f" ON CONFLICT (wallet_id, token_id) DO UPDATE SET {updated}",
         [key.wallet_id for key in by_key],

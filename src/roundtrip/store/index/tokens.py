@@ -84,13 +84,13 @@ async def strangers_with(connection: Connection, symbol_key: str, most: int = 3)
 
 async def read_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:
     """Those of the tokens whose metadata was read already."""
-    found = await fetch_values(
+    tokens_read = await fetch_values(
         connection,
         bytes,
         "SELECT token FROM facts.token WHERE token = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(token) for token in found}
+    return {as_address(token) for token in tokens_read}
 
 
 async def keep(

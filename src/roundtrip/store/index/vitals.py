@@ -8,26 +8,26 @@ AVERAGED_BLOCKS = 100
 """How many of the newest blocks the block time is averaged over: a block's time is in whole seconds."""
 
 
-async def newest_times(connection: Connection, stands: Cursor) -> list[int]:
+async def newest_times(connection: Connection, cursor: Cursor) -> list[int]:
     """The times of the newest blocks, in seconds since 1970, the oldest block first."""
     return await fetch_values(
         connection,
         int,
         "SELECT at_s FROM facts.block WHERE number >= $1 ORDER BY number",
-        stands.block.number - AVERAGED_BLOCKS,
+        cursor.block.number - AVERAGED_BLOCKS,
     )
 
 
-async def followed_from_s(connection: Connection, stands: Cursor) -> int:
+async def followed_from_s(connection: Connection, cursor: Cursor) -> int:
     """A time from which on every block was read in full: that of the oldest remembered block, at most a
     thousand blocks after the first one."""
     oldest_s = await fetch_optional(
         connection,
         int,
         "SELECT at_s FROM facts.block WHERE number >= $1 ORDER BY number LIMIT 1",
-        stands.start_number,
+        cursor.start_number,
     )
-    return stands.block.timestamp_s if oldest_s is None else oldest_s
+    return cursor.block.timestamp_s if oldest_s is None else oldest_s
 
 
 async def launches(connection: Connection, after_s: int, to_s: int) -> int:

@@ -114,14 +114,14 @@ async def enqueue_many(
 
 
 async def is_there(connection: Connection, kind: str, key: str) -> bool:
-    """Whether such a job waits, runs, or was given up recently."""
+    """Whether a job with this key waits, runs, or was given up recently."""
     return await fetch_value(
         connection, bool, "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2)", kind, key
     )
 
 
 async def is_to_come(connection: Connection, kind: str, key: str) -> bool:
-    """Whether such a job waits or runs; False where it was given up."""
+    """Whether a job with this key waits or runs; False if it was given up."""
     return await fetch_value(
         connection,
         bool,
@@ -153,7 +153,7 @@ async def among(
     connection: Connection, kind: str, keys: Collection[str], given_up_since: datetime
 ) -> set[str]:
     """Those of the keys whose job waits, runs, or was given up at ``given_up_since`` or later."""
-    found = await fetch_values(
+    present = await fetch_values(
         connection,
         str,
         "SELECT key FROM jobs.job WHERE kind = $1 AND key = ANY($2::text[])"
@@ -162,7 +162,7 @@ async def among(
         list(keys),
         given_up_since,
     )
-    return set(found)
+    return set(present)
 
 
 async def waiting(connection: Connection, kind: str, payload: Payload) -> int:
