@@ -253,7 +253,7 @@ async def blocks_kept(connection: Connection) -> list[BlockRef]:
     return [BlockRef(row.number, as_text(row.hash), row.at_s) for row in rows]
 
 
-# --- pools, launches and prices ---------------------------------------------------------------------------
+# --- pools, launches and prices --------------------------------------------------------------------
 
 _POOL = (
     "SELECT pool.id, pool.at, pool.kind, token.address AS token, quote.address AS quote, pool.in_money_from,"

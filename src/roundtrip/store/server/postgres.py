@@ -6,11 +6,11 @@ listens on a unix socket only and ends when the process that started it ends, ev
 All files are normally in `directory`: `data`, `socket` and `postgres.log`. PostgreSQL refuses to run as root,
 so under root it runs as its own system user `roundtrip-db`, which is created if missing (`nobody` if it
 cannot be created). That user may not be able to reach `directory`, for example below a home of mode 0700. The
-permissions of existing directories are never widened for it: the files then go to `<temporary
-directory>/roundtrip-<uid>-<hash of directory>`, and programs that it cannot run are copied once into
-`pgbin-<version>` beside the data. The machine may empty its temporary directory: to keep the data, a root
-user chooses a directory that other users can traverse. If only the socket's path is too long, only the socket
-moves there.
+permissions of existing directories are never widened for it: the files then go to
+`<temporary directory>/roundtrip-<uid>-<hash of directory>`, and programs that it cannot run are copied once
+into `pgbin-<version>` beside the data. The machine may empty its temporary directory: to keep the data, a
+root user chooses a directory that other users can traverse. If only the socket's path is too long, only the
+socket moves there.
 """
 
 import asyncio
