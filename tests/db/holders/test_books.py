@@ -62,6 +62,7 @@ async def test_the_head_of_a_large_book_is_not_made_of_it(connection: Connection
     lies = await connection.fetchrow(
         "SELECT pg_column_size(book) AS stored, length(book) AS bytes FROM facts.holder_read"
     )
+    assert lies is not None
     assert (lies["stored"], lies["bytes"]) == (len(large), len(large))
     assert not isinstance(found, StoredBook)
     assert found is not None

@@ -166,7 +166,7 @@ async def test_what_a_board_remembers_is_told_of_who_closed_too_much_since(own: 
     """Behind as many made up wins as are looked at."""
     await counted(own, "all")
     young = await own.fetchval("SELECT id FROM facts.address WHERE address = $1", bytes.fromhex(YOUNG[2:]))
-    (wallet,) = await own.fetchrow("SELECT id FROM facts.address WHERE address = $1", bytes.fromhex(BEST[2:]))
+    wallet = await own.fetchval("SELECT id FROM facts.address WHERE address = $1", bytes.fromhex(BEST[2:]))
     before = await smart_money.load_biggest_wins(own, [BEST])
     await own.executemany(
         "INSERT INTO facts.closing VALUES ($1, 0, $2, $3, $4, 0, $5)",

@@ -186,7 +186,7 @@ async def test_a_leader_that_is_gone_lets_go_in_the_middle_of_a_statement(ground
     ):
         await asyncio.sleep(0.001)
     # As when its process is killed: nothing is said to the server.
-    gone._transport.abort()
+    gone._transport.abort()  # type: ignore[attr-defined]
     with contextlib.suppress(asyncpg.PostgresError, ConnectionError):
         await asleep
     async with ground.following():

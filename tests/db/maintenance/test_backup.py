@@ -22,7 +22,7 @@ from roundtrip.store.accounts import accounts
 from roundtrip.store.check import evidence
 from roundtrip.store.check.evidence import KeptEvidence
 from roundtrip.store.index import cursor
-from roundtrip.store.maintenance.backup import BackupError, _apart, back_up
+from roundtrip.store.maintenance.backup import BackupError, _split_password, back_up
 from roundtrip.store.maintenance.reset import FORGOTTEN
 from roundtrip.store.server import jobs
 from roundtrip.store.server.migrate import migrate, migrations
@@ -348,12 +348,12 @@ async def test_two_at_once_to_one_name_leave_one_whole_file(
     ],
 )  # fmt: skip
 def test_a_password_stands_in_no_list_of_processes(url: str, plain: str, password: str | None) -> None:
-    assert _apart(url) == (plain, password)
+    assert _split_password(url) == (plain, password)
 
 
 def test_nor_does_the_password_of_a_clients_key() -> None:
     with pytest.raises(BackupError, match="sslpassword"):
-        _apart("postgresql://me@host/db?sslmode=verify-full&sslkey=%2Fkey&sslpassword=hush")
+        _split_password("postgresql://me@host/db?sslmode=verify-full&sslkey=%2Fkey&sslpassword=hush")
 
 
 async def test_a_server_that_asks_for_a_password(

@@ -104,6 +104,7 @@ async def test_a_run_drops_one_day_of_trades_and_wishes_for_the_next_at_once(
     for _ in range(6):
         await run_of(ground)
         row = await index.fetchrow("SELECT run_at, tries, last_error FROM jobs.job")
+        assert row is not None
         assert (row["tries"], row["last_error"]) == (0, None)
         seen.append((await days_of(index), row["run_at"] <= datetime.fromtimestamp(ground.at_s, UTC)))
     gone = [[0, 2, 3], [0, 0, 3], [0, 0, 2], [0, 0, 1], [0, 0, 0]]

@@ -110,7 +110,8 @@ async def test_two_that_take_at_the_same_time_never_get_the_same(
 
 async def test_many_that_take_share_all_of_them(database_url: str) -> None:
     async with asyncpg.create_pool(database_url, min_size=6, max_size=6) as pool:
-        await jobs.enqueue_many(pool, "walk", [f"{n:03}" for n in range(300)])
+        async with pool.acquire() as connection:
+            await jobs.enqueue_many(connection, "walk", [f"{n:03}" for n in range(300)])
 
         async def taker() -> list[str]:
             taken: list[str] = []
@@ -220,7 +221,7 @@ async def test_a_wish_is_told_of_when_it_is_committed(
     one, other = two
     told: asyncio.Queue[str] = asyncio.Queue()
 
-    def listener(_: object, pid: int, channel: str, payload: str) -> None:
+    def listener(_: object, pid: int, channel: str, payload: object) -> None:
         told.put_nowait(channel)
 
     await other.add_listener(jobs.CHANNEL, listener)

@@ -1,19 +1,18 @@
-"""Evidence documents, kept as they were judged."""
+"""Evidence documents, stored as they were judged, and their proofs."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_row, fetch_value, fetch_values
 
 
-@dataclass(frozen=True, slots=True)
-class KeptEvidence:
-    """A stored document and the verdict it was read as then. ``asked``: somebody wanted to know; else it was
-    made again because something had changed. ``deep``: it was also asked what could change it. ``holders``:
-    as so many real holders it sold."""
+class KeptEvidence(NamedTuple):
+    """A stored document and its verdict at the time. ``asked``: a user requested the check; otherwise it was
+    re-run because something had changed. ``deep``: the check also looked for what could change the verdict.
+    ``holders``: real holders whose simulated sale gave a result."""
 
     checked_at: datetime
     block_number: int
@@ -27,8 +26,10 @@ class KeptEvidence:
 
 
 async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -> int:
-    """Writes one document and gives its id."""
-    row_id: int = await connection.fetchval(
+    """Inserts one document and returns its id."""
+    return await fetch_value(
+        connection,
+        int,
         "INSERT INTO facts.evidence (checked_at, token, block_number, policy_version, verdict_code,"
         " verdict_level, document, asked, deep, holders)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING id",
@@ -43,37 +44,39 @@ async def keep(connection: Connection, token: Address, evidence: KeptEvidence) -
         evidence.deep,
         evidence.holders,
     )
-    return row_id
 
 
 async def latest(connection: Connection, token: Address) -> KeptEvidence | None:
     """The newest document about ``token``."""
-    row = await connection.fetchrow(
-        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document"
-        " FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
+    return await fetch_row(
+        connection,
+        KeptEvidence,
+        "SELECT checked_at, block_number, policy_version, verdict_code, verdict_level, document, asked, deep,"
+        " holders FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1",
         as_bytes(token),
     )
-    return None if row is None else KeptEvidence(**dict(row))
 
 
 async def made_at(connection: Connection, token: Address, checked_at: datetime) -> KeptEvidence | None:
-    """The document of the check that was made then: of a token that is checked again and again, among the
-    newest hundred."""
-    row = await connection.fetchrow(
+    """The document of the check made at ``checked_at``, if it is among the token's newest hundred."""
+    return await fetch_row(
+        connection,
+        KeptEvidence,
         "SELECT * FROM (SELECT checked_at, block_number, policy_version, verdict_code, verdict_level,"
-        " document, asked, deep FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 100) AS newest"
-        " WHERE checked_at = $2 LIMIT 1",
+        " document, asked, deep, holders FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 100)"
+        " AS newest WHERE checked_at = $2 LIMIT 1",
         as_bytes(token),
         checked_at,
     )
-    return None if row is None else KeptEvidence(**dict(row))
 
 
 async def checked_since(
     connection: Connection, tokens: Collection[Address], since: datetime
 ) -> frozenset[Address]:
-    """Those of the tokens that somebody asked about since then."""
-    rows = await connection.fetch(
+    """Those of the tokens that a user checked at ``since`` or later."""
+    checked = await fetch_values(
+        connection,
+        bytes,
         "SELECT asked.token FROM unnest($1::bytea[]) AS asked (token) CROSS JOIN LATERAL"
         " (SELECT checked_at FROM facts.evidence WHERE evidence.token = asked.token AND evidence.asked"
         " ORDER BY id DESC LIMIT 1)"
@@ -81,13 +84,12 @@ async def checked_since(
         [as_bytes(token) for token in tokens],
         since,
     )
-    return frozenset(as_address(row["token"]) for row in rows)
+    return frozenset(as_address(token) for token in checked)
 
 
-@dataclass(frozen=True, slots=True)
-class KeptProof:
-    """The newest evidence about a token whose proof is kept, and that: what the check began with, as JSON,
-    and its trips, each compressed."""
+class KeptProof(NamedTuple):
+    """A token's newest evidence, and its proof: the check's inputs as JSON (``began``), and the requests of
+    each round trip to the node (``trips``), as compressed JSON."""
 
     checked_at: datetime
     evidence: bytes
@@ -97,15 +99,15 @@ class KeptProof:
 
 PROOF_KEPT = timedelta(days=1)
 MOST_PROOFS = 50_000
-"""Of 8 to 60 KB each: one to three gigabytes at most, however many checks a day sees."""
+"""Proofs that are kept at most. At 8 to 60 KB each they take up to three gigabytes."""
 _PRUNED_EVERY, _PRUNED_AT_ONCE = 16, 64
 
 
 async def keep_proof(
     connection: Connection, row_id: int, began: bytes, trips: list[bytes], now: datetime
 ) -> None:
-    """Writes what the check of evidence ``row_id`` began with and asked. Every sixteenth takes away of the
-    oldest what is too old or too much: at most 64, so that no check waits long, and more than are written."""
+    """Inserts the proof of evidence ``row_id``. Every sixteenth call also deletes proofs that are too old or
+    too many: at most 64, so that no check waits long and more are deleted than inserted."""
     await connection.execute(
         "INSERT INTO facts.proof (evidence_id, made_at, began, trips) VALUES ($1, $2, $3, $4)",
         row_id,
@@ -126,8 +128,10 @@ async def keep_proof(
 
 
 async def latest_proof(connection: Connection, token: Address, now: datetime) -> KeptProof | None:
-    """Of the newest evidence about ``token``, where its proof is kept and not too old."""
-    row = await connection.fetchrow(
+    """The token's newest evidence and its proof; None: there is none, or the proof is deleted or too old."""
+    return await fetch_row(
+        connection,
+        KeptProof,
         "SELECT evidence.checked_at, evidence.document AS evidence, proof.began, proof.trips"
         " FROM facts.evidence AS evidence JOIN facts.proof AS proof ON proof.evidence_id = evidence.id"
         " WHERE evidence.id = (SELECT id FROM facts.evidence WHERE token = $1 ORDER BY id DESC LIMIT 1)"
@@ -135,4 +139,3 @@ async def latest_proof(connection: Connection, token: Address, now: datetime) ->
         as_bytes(token),
         now - PROOF_KEPT,
     )
-    return None if row is None else KeptProof(**dict(row))

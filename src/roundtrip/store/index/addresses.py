@@ -1,32 +1,44 @@
-"""Interned addresses, looked up by whoever reads."""
+"""Interned addresses, for readers."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional
+
+
+class InternedAddressRow(NamedTuple):
+    """A row of ``facts.address``."""
+
+    id: int
+    address: bytes
 
 
 async def id_of(connection: Connection, address: Address) -> int | None:
-    """Its number; None: it stands in no fact."""
-    found: int | None = await connection.fetchval(
-        "SELECT id FROM facts.address WHERE address = $1", as_bytes(address)
+    """The address's number; None: no fact refers to it."""
+    return await fetch_optional(
+        connection, int, "SELECT id FROM facts.address WHERE address = $1", as_bytes(address)
     )
-    return found
 
 
 async def ids_of(connection: Connection, addresses: Collection[Address]) -> dict[Address, int]:
-    """Numbers of those that stand in a fact."""
-    rows = await connection.fetch(
+    """The numbers of those that a fact refers to."""
+    rows = await fetch(
+        connection,
+        InternedAddressRow,
         "SELECT id, address FROM facts.address WHERE address = ANY($1::bytea[])",
         [as_bytes(address) for address in addresses],
     )
-    return {as_address(row["address"]): row["id"] for row in rows}
+    return {as_address(row.address): row.id for row in rows}
 
 
 async def addresses_of(connection: Connection, ids: Collection[int]) -> dict[int, Address]:
     """The addresses with these numbers."""
-    rows = await connection.fetch(
-        "SELECT id, address FROM facts.address WHERE id = ANY($1::int[])", list(set(ids))
+    rows = await fetch(
+        connection,
+        InternedAddressRow,
+        "SELECT id, address FROM facts.address WHERE id = ANY($1::int[])",
+        list(set(ids)),
     )
-    return {row["id"]: as_address(row["address"]) for row in rows}
+    return {row.id: as_address(row.address) for row in rows}

@@ -1,28 +1,37 @@
-"""How far the chain was followed, and what is known of it up to there."""
+"""The sync's cursor, and lookups of the blocks, pools and prices that are indexed up to it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-
-import asyncpg
+from decimal import Decimal
+from typing import NamedTuple
 
 from roundtrip.domain.base.events import PoolPlace, Price, Spot
 from roundtrip.domain.base.types import Address, BlockRef, TxHash
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.domain.base.venue import VenueKind
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import (
+    Connection,
+    fetch,
+    fetch_optional,
+    fetch_row,
+    fetch_value,
+    fetch_values,
+)
 
 BLOCKS_KEPT = 2048
-"""By which a fork is found: three and a half minutes of a chain that makes ten a second."""
+"""Newest blocks that are kept to find a fork: three and a half minutes at ten blocks a second."""
 CHECKPOINT_BLOCKS = 1000
-"""Of older blocks every so many is kept for ever."""
+"""Older blocks are kept permanently if their number is a multiple of this."""
 MOST_IDS = 50_000
+"""An ``Ids`` map with more entries is cleared by ``trim``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """How far the chain was followed. ``start_number``: the first block that was read in full.
-    ``older_number``: of those before it the next one whose launches and pools are to be read.
-    ``trades_from_s``: raw trades are kept from then on. ``first_hash``: of the chain's block 0. ``rewinds``:
-    another number whenever blocks were taken away."""
+    """How far the chain is indexed. ``start_number``: the first block that was read in full.
+    ``older_number``: the next block before it whose launches and pools are to be read. ``trades_from_s``: raw
+    trades are kept from then on. ``first_hash``: the hash of the chain's block 0. ``rewinds``: changes
+    whenever blocks are removed."""
 
     start_number: int
     block: BlockRef
@@ -33,49 +42,98 @@ class Cursor:
     rewinds: int = field(default=0, compare=False)
 
     def is_whole(self) -> bool:
-        """Whether it has every place that there ever was up to its block."""
+        """Whether the index has every place that ever existed up to the cursor's block."""
         return self.older_number >= self.start_number
 
 
 @dataclass(slots=True)
 class Ids:
-    """Interned addresses and places, as far as they are remembered; forgotten when a transaction fails."""
+    """A cache of the ids of addresses and places; cleared when a transaction fails."""
 
     addresses: dict[str, int] = field(default_factory=dict)
     pools: dict[str, int] = field(default_factory=dict)
 
     def clear(self) -> None:
-        """What a transaction that failed gave away is gone."""
+        """Forgets all ids, since those that a failed transaction assigned are not valid."""
         self.addresses.clear()
         self.pools.clear()
 
     def trim(self) -> None:
-        """Keeps it bounded."""
-        for memory in (self.addresses, self.pools):
-            if len(memory) > MOST_IDS:
-                memory.clear()
+        """Clears a map that has grown beyond ``MOST_IDS``."""
+        for ids in (self.addresses, self.pools):
+            if len(ids) > MOST_IDS:
+                ids.clear()
+
+
+class _CursorRow(NamedTuple):
+    start_number: int
+    older_number: int
+    number: int
+    hash: bytes
+    at_s: int
+    trades_from_s: int
+    first_hash: bytes
+    is_local: bool
+    rewinds: int
+
+
+class _BlockRow(NamedTuple):
+    number: int
+    hash: bytes
+    at_s: int
+
+
+class _PoolPlaceRow(NamedTuple):
+    id: int
+    at: bytes
+    kind: VenueKind
+    token: bytes
+    quote: bytes
+    in_money_from: int | None
+    fee_pips: int
+    tick_spacing: int
+    hook: bytes | None
+    block_number: int
+    log_index: int
+    at_s: int
+
+
+class _NewestPriceRow(NamedTuple):
+    address: bytes
+    block_number: int
+    at_s: int
+    at: bytes
+    usdg_raw: Decimal
+    depth_raw: Decimal
 
 
 # --- the cursor ------------------------------------------------------------------------------------
 
 
 async def cursor(connection: Connection) -> Cursor | None:
-    """Where the sync stands; None: it never began."""
-    row = await connection.fetchrow(
+    """The sync's cursor; None: the sync never started."""
+    row = await fetch_row(
+        connection,
+        _CursorRow,
         "SELECT start_number, older_number, number, hash, at_s, trades_from_s, first_hash, is_local,"
-        " rewinds FROM facts.cursor"
+        " rewinds FROM facts.cursor",
     )
     if row is None:
         return None
-    block = BlockRef(row["number"], as_text(row["hash"]), row["at_s"])
-    whose = row["trades_from_s"], as_text(row["first_hash"]), row["is_local"], row["rewinds"]
-    return Cursor(row["start_number"], block, row["older_number"], *whose)
+    return Cursor(
+        row.start_number,
+        BlockRef(row.number, as_text(row.hash), row.at_s),
+        row.older_number,
+        row.trades_from_s,
+        as_text(row.first_hash),
+        row.is_local,
+        row.rewinds,
+    )
 
 
 async def newest_number(connection: Connection) -> int | None:
-    """The number of the newest block that was followed; None: the sync never began."""
-    found: int | None = await connection.fetchval("SELECT number FROM facts.cursor")
-    return found
+    """The number of the newest indexed block; None: the sync never started."""
+    return await fetch_optional(connection, int, "SELECT number FROM facts.cursor")
 
 
 async def begin(
@@ -85,8 +143,8 @@ async def begin(
     first_hash: str = "0x",
     is_local: bool = False,
 ) -> None:
-    """The sync begins with block ``first``, on ``parent``, of the chain whose block 0 has ``first_hash``.
-    Where it began already nothing changes."""
+    """Creates the cursor: the sync starts with block ``first``, whose parent is ``parent``, on the chain
+    whose block 0 has ``first_hash``. Does nothing if there is a cursor."""
     await connection.execute(
         "INSERT INTO facts.cursor (start_number, number, hash, at_s, first_hash, is_local, rewinds)"
         " VALUES ($1, $2, $3, $4, $5, $6, nextval('facts.rewinds')) ON CONFLICT DO NOTHING",
@@ -100,15 +158,17 @@ async def begin(
 
 
 async def adopt(connection: Connection, first_hash: str) -> None:
-    """From here on it is the chain whose block 0 has ``first_hash``: a local one was made anew."""
+    """Sets the hash of the chain's block 0: a local chain was restarted."""
     await connection.execute("UPDATE facts.cursor SET first_hash = $1", as_bytes(first_hash))
 
 
 async def advance(connection: Connection, parent_hash: str, last: BlockRef) -> int | None:
-    """Moves the cursor from ``parent_hash`` to ``last``; None: it stands elsewhere. The row stays locked
-    until the transaction ends, so of two writers one waits, and then finds it moved. Gives how often somebody
-    else changed what was folded before: who remembers anything of that reads it again."""
-    changes: int | None = await connection.fetchval(
+    """Moves the cursor from ``parent_hash`` to ``last``; None: the cursor is at another block. The row stays
+    locked until the transaction ends, so a second writer waits, and then finds the cursor moved. Returns how
+    often others changed folded rows: a caller that caches some reads them again when it differs."""
+    return await fetch_optional(
+        connection,
+        int,
         "UPDATE facts.cursor SET number = $2, hash = $3, at_s = $4, rewinds ="
         " CASE WHEN $2 < number THEN nextval('facts.rewinds') ELSE rewinds END"
         " WHERE hash = $1 RETURNING changes",
@@ -117,66 +177,67 @@ async def advance(connection: Connection, parent_hash: str, last: BlockRef) -> i
         as_bytes(last.hash),
         last.timestamp_s,
     )
-    return changes
 
 
 async def advance_older(connection: Connection, at: Cursor, older_number: int) -> int | None:
-    """The same for launches and pools of older blocks, which are known up to ``older_number`` then. None: the
-    cursor is not as it was ``at``."""
-    changes: int | None = await connection.fetchval(
+    """Moves ``older_number``, up to which the launches and pools of older blocks are indexed. Returns as
+    ``advance``; None: the cursor is no longer as in ``at``."""
+    return await fetch_optional(
+        connection,
+        int,
         "UPDATE facts.cursor SET older_number = $3 WHERE hash = $1 AND older_number = $2 RETURNING changes",
         as_bytes(at.block.hash),
         at.older_number,
         older_number,
     )
-    return changes
 
 
 async def forget_older(connection: Connection, number: int) -> bool:
-    """Older blocks are to be read again, where the cursor went back to ``number`` before the first block;
+    """If the cursor went back to ``number``, before its first block, has older blocks read again. Returns
     whether it did."""
-    start: int | None = await connection.fetchval(
-        "UPDATE facts.cursor SET older_number = 0 WHERE start_number > $1 RETURNING start_number", number
+    start_number = await fetch_optional(
+        connection,
+        int,
+        "UPDATE facts.cursor SET older_number = 0 WHERE start_number > $1 RETURNING start_number",
+        number,
     )
-    return start is not None
+    return start_number is not None
 
 
 async def forget_retired(connection: Connection) -> None:
-    """What was folded of trades that are gone goes, too: all of it is read anew."""
+    """Deletes what was folded from deleted trades, since all trades are read again."""
     await connection.execute("DELETE FROM facts.position_base")
     await connection.execute("UPDATE facts.cursor SET trades_from_s = 0")
 
 
 async def hold(connection: Connection) -> int | None:
-    """Keeps the cursor where it is until the transaction ends, to change what was folded up to there. Gives
-    the time from which on trades are kept; None: nothing was ever followed."""
-    from_s: int | None = await connection.fetchval(
-        "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
+    """Locks the cursor until the transaction ends, so that the caller can change folded rows. Returns the
+    time from which on trades are kept; None: the sync never started."""
+    return await fetch_optional(
+        connection, int, "UPDATE facts.cursor SET changes = changes + 1 RETURNING trades_from_s"
     )
-    return from_s
 
 
 async def trades_gone(connection: Connection, before_s: int) -> None:
-    """Notes that no trade from before then is kept."""
+    """Records that trades before ``before_s`` are deleted."""
     await connection.execute("UPDATE facts.cursor SET trades_from_s = greatest(trades_from_s, $1)", before_s)
 
 
 async def last_address(connection: Connection) -> int:
-    """The highest number that an address has; 0 where there is none."""
-    number: int = await connection.fetchval("SELECT coalesce(max(id), 0) FROM facts.address")
-    return number
+    """The highest number of an interned address; 0: there is none."""
+    return await fetch_value(connection, int, "SELECT coalesce(max(id), 0) FROM facts.address")
 
 
 async def keep_blocks(connection: Connection, blocks: Sequence[BlockRef]) -> None:
-    """Remembers the blocks by which a fork is found, and forgets most of the older ones."""
+    """Stores the blocks that serve to find a fork, and deletes most of the older ones."""
     last = blocks[-1].number
-    kept = [b for b in blocks if b.number > last - BLOCKS_KEPT or b.number % CHECKPOINT_BLOCKS == 0]
+    stored = [b for b in blocks if b.number > last - BLOCKS_KEPT or b.number % CHECKPOINT_BLOCKS == 0]
     await connection.execute(
         "INSERT INTO facts.block (number, hash, at_s)"
         " SELECT * FROM unnest($1::int[], $2::bytea[], $3::int[])",
-        [block.number for block in kept],
-        [as_bytes(block.hash) for block in kept],
-        [block.timestamp_s for block in kept],
+        [block.number for block in stored],
+        [as_bytes(block.hash) for block in stored],
+        [block.timestamp_s for block in stored],
     )
     await connection.execute(
         "DELETE FROM facts.block WHERE number > $1 AND number <= $2 AND number % $3 <> 0",
@@ -187,12 +248,12 @@ async def keep_blocks(connection: Connection, blocks: Sequence[BlockRef]) -> Non
 
 
 async def blocks_kept(connection: Connection) -> list[BlockRef]:
-    """The blocks by which a fork is found, oldest first."""
-    rows = await connection.fetch("SELECT number, hash, at_s FROM facts.block ORDER BY number")
-    return [BlockRef(row["number"], as_text(row["hash"]), row["at_s"]) for row in rows]
+    """The stored blocks, which serve to find a fork, oldest first."""
+    rows = await fetch(connection, _BlockRow, "SELECT number, hash, at_s FROM facts.block ORDER BY number")
+    return [BlockRef(row.number, as_text(row.hash), row.at_s) for row in rows]
 
 
-# --- what was before -------------------------------------------------------------------------------
+# --- pools, launches and prices --------------------------------------------------------------------
 
 _POOL = (
     "SELECT pool.id, pool.at, pool.kind, token.address AS token, quote.address AS quote, pool.in_money_from,"
@@ -204,42 +265,48 @@ _POOL = (
 
 
 async def pools_at(connection: Connection, places: Iterable[str], ids: Ids) -> dict[str, PoolPlace]:
-    """The pools at these places, as far as there are any."""
-    rows = await connection.fetch(
-        f"{_POOL} WHERE pool.at = ANY($1::bytea[])", [as_bytes(at) for at in places]
+    """The indexed pools at these places, by place. Adds their ids to ``ids``."""
+    rows = await fetch(
+        connection,
+        _PoolPlaceRow,
+        f"{_POOL} WHERE pool.at = ANY($1::bytea[])",
+        [as_bytes(at) for at in places],
     )
-    return {pool.at: pool for pool in _pools(rows, ids)}
+    return {pool.at: pool for pool in _read_pools(rows, ids)}
 
 
 async def unpaid_pools_of(
     connection: Connection, quotes: Iterable[Address], ids: Ids
 ) -> dict[str, PoolPlace]:
-    """The pools of these that are in nobody's money so far."""
-    given = [as_bytes(quote) for quote in quotes]
-    rows = await connection.fetch(
+    """The pools with one of these on a side, and money on neither, by place. Adds their ids to ``ids``."""
+    rows = await fetch(
+        connection,
+        _PoolPlaceRow,
         f"{_POOL} WHERE pool.in_money_from IS NULL AND (token.address = ANY($1::bytea[])"
         " OR quote.address = ANY($1::bytea[]))",
-        given,
+        [as_bytes(quote) for quote in quotes],
     )
-    return {pool.at: pool for pool in _pools(rows, ids)}
+    return {pool.at: pool for pool in _read_pools(rows, ids)}
 
 
 async def pools_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
-    """Where ``token`` trades for money, the oldest places first."""
-    rows = await connection.fetch(
+    """At most ``most`` places where ``token`` trades for money, the oldest first."""
+    rows = await fetch(
+        connection,
+        _PoolPlaceRow,
         f"{_POOL} WHERE pool.in_money_from IS NOT NULL"  # noqa: S608
         " AND pool.token_id = (SELECT id FROM facts.address WHERE address = $1)"
         " ORDER BY pool.block_number, pool.log_index LIMIT $2",
         as_bytes(token),
         most,
     )
-    return _pools(rows, Ids())
+    return _read_pools(rows, Ids())
 
 
 _VENUES = f"""
 WITH own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
 first AS MATERIALIZED (
-    -- Its launch's own place, and what was opened as that became a pool: before whatever anybody else opened.
+    -- The launch's own place, and the pools opened as that graduated: before the pools that others opened.
     SELECT pool.id FROM facts.launch AS launch JOIN facts.pool AS pool ON pool.at = launch.at
     WHERE launch.token_id = (SELECT id FROM own)
     UNION
@@ -247,7 +314,7 @@ first AS MATERIALIZED (
         ON pool.block_number = step.block_number AND pool.token_id = step.token_id
     WHERE step.token_id = (SELECT id FROM own)
 ), found AS MATERIALIZED (
-    -- BETWEEN, and in that order: else all pools that there are would be walked by their ids.
+    -- BETWEEN, and in that order: otherwise the plan scans all pools by id.
     SELECT id FROM first
     UNION
     (SELECT id FROM facts.pool WHERE token_id BETWEEN (SELECT id FROM own) AND (SELECT id FROM own)
@@ -264,13 +331,14 @@ LIMIT $2
 
 
 async def venues_of(connection: Connection, token: Address, most: int) -> list[PoolPlace]:
-    """Every place where ``token`` may trade, whatever for, on whichever side it stands: the launch's own
-    places first, then those where it is what is traded, for money, then the oldest. Where there are ``most``
-    there may be more: anybody can open some. ``spot`` tells when each was opened."""
-    return _pools(await connection.fetch(_VENUES, as_bytes(token), most), Ids())
+    """At most ``most`` places where ``token`` may trade, for any currency and on either side: the launch's
+    own places first, then those where it is the token side, for money, then the oldest. If ``most`` are
+    returned there may be more, since anybody can open a pool. ``spot``: when the place was opened."""
+    rows = await fetch(connection, _PoolPlaceRow, _VENUES, as_bytes(token), most)
+    return _read_pools(rows, Ids())
 
 
-# $1 the token, $2 places, $3 at most so many on each side
+# $1 the token, $2 places, $3 the limit for each side
 _BEYOND = """
 WITH own AS MATERIALIZED (SELECT id FROM facts.address WHERE address = $1),
 found AS MATERIALIZED (
@@ -285,78 +353,93 @@ found AS MATERIALIZED (
 SELECT (SELECT count(*) FROM found) >= $3
     OR EXISTS (SELECT FROM beyond WHERE at_s < (SELECT trades_from_s FROM facts.cursor))
     OR EXISTS (SELECT FROM beyond CROSS JOIN LATERAL (
-        SELECT 1 FROM facts.trade AS trade WHERE trade.pool_id = beyond.id LIMIT 1) AS one)
+        SELECT 1 FROM facts.trade AS trade WHERE trade.pool_id = beyond.id LIMIT 1) AS any_trade)
 """
 _MOST_BEYOND = 4096
 
 
 async def may_trade_beyond(connection: Connection, token: Address, places: Iterable[str]) -> bool:
-    """Whether ``token`` was traded for money anywhere but at ``places``, or may have been: of places that are
-    older than the trades that are kept, or beyond some thousand, nobody knows. Anybody can open empty
-    ones."""
-    given = as_bytes(token), [as_bytes(at) for at in places], _MOST_BEYOND
-    return bool(await connection.fetchval(_BEYOND, *given))
+    """Whether ``token`` was traded for money anywhere but at ``places``, or may have been: it is not known of
+    places older than the stored trades, nor of more than some thousand places. Empty places do not count,
+    since anybody can open one."""
+    encoded = [as_bytes(at) for at in places]
+    return bool(await fetch_optional(connection, bool, _BEYOND, as_bytes(token), encoded, _MOST_BEYOND))
 
 
 async def unpaid_places_of(connection: Connection, token: Address, most: int) -> list[str]:
-    """Pools of ``token`` against what is nobody's money, or where it is the money itself."""
-    rows = await connection.fetch(
+    """At most ``most`` pools of ``token`` against a currency that is not money, or where it is the money."""
+    places = await fetch_values(
+        connection,
+        bytes,
         "SELECT at FROM facts.pool WHERE quote_id = (SELECT id FROM facts.address WHERE address = $1)"
         " OR (in_money_from IS NULL AND token_id = (SELECT id FROM facts.address WHERE address = $1))"
         " LIMIT $2",
         as_bytes(token),
         most,
     )
-    return [as_text(row["at"]) for row in rows]
+    return [as_text(at) for at in places]
 
 
-def _pools(rows: Sequence[asyncpg.Record], ids: Ids) -> list[PoolPlace]:
-    found = []
+def _read_pools(rows: Iterable[_PoolPlaceRow], ids: Ids) -> list[PoolPlace]:
+    pools = []
     for row in rows:
-        at = as_text(row["at"])
-        ids.pools[at] = row["id"]
-        spot = Spot(row["block_number"], row["log_index"], row["at_s"], TxHash(""))
-        hook = None if row["hook"] is None else as_address(row["hook"])
-        token, quote = as_address(row["token"]), as_address(row["quote"])
-        fee, spacing = row["fee_pips"], row["tick_spacing"]
-        found.append(PoolPlace(at, row["kind"], token, quote, row["in_money_from"], fee, spacing, hook, spot))
-    return found
+        pool = PoolPlace(
+            as_text(row.at),
+            row.kind,
+            as_address(row.token),
+            as_address(row.quote),
+            row.in_money_from,
+            row.fee_pips,
+            row.tick_spacing,
+            as_optional_address(row.hook),
+            Spot(row.block_number, row.log_index, row.at_s, TxHash("")),
+        )
+        ids.pools[pool.at] = row.id
+        pools.append(pool)
+    return pools
 
 
 async def launched_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:
-    """Which of these tokens a launchpad launched."""
-    rows = await connection.fetch(
+    """Those of the tokens that a launchpad launched."""
+    launched = await fetch_values(
+        connection,
+        bytes,
         "SELECT address.address FROM facts.launch AS launch JOIN facts.address AS address"
         " ON address.id = launch.token_id WHERE address.address = ANY($1::bytea[])",
         [as_bytes(token) for token in tokens],
     )
-    return {as_address(row["address"]) for row in rows}
+    return {as_address(token) for token in launched}
 
 
 async def launch_quotes(connection: Connection) -> set[Address]:
-    """What launches were made against, eth, weth and usdg left out."""
-    rows = await connection.fetch(
+    """The quotes that launches were made against, without eth, weth and usdg."""
+    quotes = await fetch_values(
+        connection,
+        bytes,
         "SELECT address.address FROM facts.launch_quote AS quote"
-        " JOIN facts.address AS address ON address.id = quote.quote_id"
+        " JOIN facts.address AS address ON address.id = quote.quote_id",
     )
-    return {as_address(row["address"]) for row in rows}
+    return {as_address(quote) for quote in quotes}
 
 
 async def newest_prices(connection: Connection) -> dict[Address, Price]:
     """The newest price of every quote that has one."""
-    # From quote to quote along the key: there is a row for nearly every block, and they are many.
-    rows = await connection.fetch(
+    # Steps along the key from quote to quote: the table has a row for nearly every block.
+    rows = await fetch(
+        connection,
+        _NewestPriceRow,
         "WITH RECURSIVE newest AS ("
         "(SELECT * FROM facts.price ORDER BY quote_id DESC, block_number DESC LIMIT 1)"
         " UNION ALL SELECT lower.* FROM newest, LATERAL (SELECT * FROM facts.price"
         " WHERE price.quote_id < newest.quote_id ORDER BY quote_id DESC, block_number DESC LIMIT 1) AS lower"
         ") SELECT quote.address, newest.block_number, newest.at_s, pool.at, newest.usdg_raw, newest.depth_raw"
         " FROM newest JOIN facts.address AS quote ON quote.id = newest.quote_id"
-        " JOIN facts.pool AS pool ON pool.id = newest.pool_id"
+        " JOIN facts.pool AS pool ON pool.id = newest.pool_id",
     )
-    found = {}
+    prices = {}
     for row in rows:
-        quote, at = as_address(row["address"]), as_text(row["at"])
-        raw = int(row["usdg_raw"]), int(row["depth_raw"])
-        found[quote] = Price(quote, row["block_number"], row["at_s"], at, *raw)
-    return found
+        quote = as_address(row.address)
+        prices[quote] = Price(
+            quote, row.block_number, row.at_s, as_text(row.at), int(row.usdg_raw), int(row.depth_raw)
+        )
+    return prices

@@ -1,20 +1,21 @@
-"""What lies in the curves of launches: folded as blocks come, and taken back with them."""
+"""The money in launches' curves: folded block by block, and reverted with a reorg."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from roundtrip.domain.base.events import Buyback, LaunchEvent, TradeEvent
 from roundtrip.domain.base.types import Address, BlockRef
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch
 
 from .cursor import Ids
 
 
 @dataclass(slots=True)
 class _CurveSum:
-    """What some blocks did to one curve. ``last_s`` 0: nobody traded. ``token_id``, ``threshold_raw``: of one
-    that they launched."""
+    """How some blocks changed one curve. ``last_s`` 0: no trade. ``token_id``, ``threshold_raw``: set if
+    these blocks launched it."""
 
     added_raw: int = 0
     last_s: int = 0
@@ -23,18 +24,18 @@ class _CurveSum:
 
 
 async def put_buybacks(connection: Connection, buybacks: Sequence[Buyback], ids: Ids) -> None:
-    """What curves bought back."""
+    """Inserts buybacks by curves."""
     if buybacks:
         await connection.execute(
             "INSERT INTO facts.buyback (block_number, log_index, at_s, pool_id, quote_raw, tx_hash)"
             " SELECT block, log, at_s, pool, quote::numeric, tx FROM unnest($1::int[], $2::int[], $3::int[],"
             " $4::int[], $5::text[], $6::bytea[]) AS given (block, log, at_s, pool, quote, tx)",
-            [one.spot.block_number for one in buybacks],
-            [one.spot.log_index for one in buybacks],
-            [one.spot.at_s for one in buybacks],
-            [ids.pools[one.at] for one in buybacks],
-            [str(one.quote_raw) for one in buybacks],
-            [as_bytes(one.spot.tx_hash) for one in buybacks],
+            [buyback.spot.block_number for buyback in buybacks],
+            [buyback.spot.log_index for buyback in buybacks],
+            [buyback.spot.at_s for buyback in buybacks],
+            [ids.pools[buyback.at] for buyback in buybacks],
+            [str(buyback.quote_raw) for buyback in buybacks],
+            [as_bytes(buyback.spot.tx_hash) for buyback in buybacks],
         )
 
 
@@ -42,7 +43,7 @@ _FOLD = """
 WITH given AS (
     SELECT pool_id, added::numeric AS added, last_s, token_id, threshold::numeric AS threshold
     FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::text[])
-        AS one (pool_id, added, last_s, token_id, threshold)
+        AS change (pool_id, added, last_s, token_id, threshold)
 ), begun AS (
     INSERT INTO facts.curve (pool_id, token_id, threshold_raw, raised_raw, last_s)
     SELECT pool_id, token_id, threshold, added, last_s FROM given WHERE token_id IS NOT NULL
@@ -60,29 +61,29 @@ async def fold(
     buybacks: Sequence[Buyback],
     ids: Ids,
 ) -> None:
-    """Adds what some blocks brought, launches of which curves begin among it. A curve that has no row is left
-    without: how it began is not known."""
+    """Adds some blocks' launches, trades and buybacks to the curves. A curve without a row gets none unless
+    it was launched in these blocks, because its start is not known."""
     sums = {
-        told.at: _CurveSum(0, spot.at_s, ids.addresses[told.token], told.threshold_raw or 0)
-        for spot, told, _ in launches
-        if told.generation != 1
+        launched.at: _CurveSum(0, spot.at_s, ids.addresses[launched.token], launched.threshold_raw or 0)
+        for spot, launched, _ in launches
+        if launched.generation != 1
     }
     for trade in trades:
         if trade.kept_raw is not None:
-            found = sums.setdefault(trade.at, _CurveSum())
+            curve = sums.setdefault(trade.at, _CurveSum())
             moved_raw = trade.quote_raw if trade.buys else -trade.quote_raw
-            found.added_raw += moved_raw - trade.kept_raw
-            found.last_s = trade.spot.at_s
+            curve.added_raw += moved_raw - trade.kept_raw
+            curve.last_s = trade.spot.at_s
     for buyback in buybacks:
         sums.setdefault(buyback.at, _CurveSum()).added_raw += buyback.quote_raw
     if sums:
         await connection.execute(
             _FOLD,
             [ids.pools[at] for at in sums],
-            [str(one.added_raw) for one in sums.values()],
-            [one.last_s for one in sums.values()],
-            [one.token_id for one in sums.values()],
-            [str(one.threshold_raw) for one in sums.values()],
+            [str(curve.added_raw) for curve in sums.values()],
+            [curve.last_s for curve in sums.values()],
+            [curve.token_id for curve in sums.values()],
+            [str(curve.threshold_raw) for curve in sums.values()],
         )
 
 
@@ -103,8 +104,8 @@ FROM gone JOIN facts.pool AS pool ON pool.id = gone.pool_id WHERE curve.pool_id 
 
 
 async def take_away(connection: Connection, to: BlockRef) -> None:
-    """Takes back what the blocks above ``to`` brought, as long as their rows are there; curves that began
-    with them go."""
+    """Reverts the blocks above ``to``, whose rows must still be there, and deletes curves that they
+    launched."""
     await connection.execute(
         "DELETE FROM facts.curve USING facts.pool AS pool"
         " WHERE pool.id = curve.pool_id AND pool.block_number > $1",
@@ -115,8 +116,8 @@ async def take_away(connection: Connection, to: BlockRef) -> None:
 
 @dataclass(frozen=True, slots=True)
 class CurveProgress:
-    """A launch on its curve. Ids are interned addresses; times are seconds since 1970. ``last_s``: of its
-    newest trade, or of its launch."""
+    """A launch on its curve. Ids are interned addresses; times are seconds since 1970. ``last_s``: the time
+    of its newest trade, or of its launch."""
 
     pool_id: int
     curve: Address
@@ -129,6 +130,29 @@ class CurveProgress:
     last_s: int
 
 
+class _OpenCurveRow(NamedTuple):
+    pool_id: int
+    at: bytes
+    token_id: int
+    deployer_id: int
+    quote_id: int
+    raised_raw: str
+    threshold_raw: str
+    launched_s: int
+    last_s: int
+
+
+class _CurveBuysRow(NamedTuple):
+    pool_id: int
+    buys: int
+    buyers: int
+
+
+class _SoldPositionRow(NamedTuple):
+    wallet_id: int
+    token_id: int
+
+
 _FULLEST = """
 WITH fullest AS MATERIALIZED (
     SELECT curve.*, curve.raised_raw / greatest(curve.threshold_raw, 1) AS fill FROM facts.curve AS curve
@@ -138,27 +162,28 @@ WITH fullest AS MATERIALIZED (
 )
 SELECT fullest.pool_id, launch.at, launch.token_id, launch.deployer_id, launch.quote_id,
     fullest.raised_raw::text AS raised_raw, fullest.threshold_raw::text AS threshold_raw,
-    launch.at_s, fullest.last_s
+    launch.at_s AS launched_s, fullest.last_s
 FROM fullest JOIN facts.launch AS launch ON launch.token_id = fullest.token_id
 ORDER BY fill DESC, fullest.last_s DESC, fullest.pool_id
 """
 
 
 async def fullest(connection: Connection, after_s: int, most: int) -> list[CurveProgress]:
-    """The open curves that were launched or traded since, the fullest first, then the one traded last."""
+    """At most ``most`` open curves that were launched or traded after ``after_s``, the fullest first, then
+    the one traded last."""
     return [
         CurveProgress(
-            row["pool_id"],
-            as_address(row["at"]),
-            row["token_id"],
-            row["deployer_id"],
-            row["quote_id"],
-            int(row["raised_raw"]),
-            int(row["threshold_raw"]),
-            row["at_s"],
-            row["last_s"],
+            row.pool_id,
+            as_address(row.at),
+            row.token_id,
+            row.deployer_id,
+            row.quote_id,
+            int(row.raised_raw),
+            int(row.threshold_raw),
+            row.launched_s,
+            row.last_s,
         )
-        for row in await connection.fetch(_FULLEST, after_s, most)
+        for row in await fetch(connection, _OpenCurveRow, _FULLEST, after_s, most)
     ]
 
 
@@ -169,24 +194,26 @@ WITH recent AS MATERIALIZED (
 SELECT pool_id, count(*) AS buys, count(DISTINCT trader_id) AS buyers FROM recent
 WHERE pool_id = ANY($1::int[]) GROUP BY pool_id
 """
-"""By time first: of one pool there may be any number of trades."""
+"""Filters by time first: one pool may have any number of trades."""
 
 
 async def buys_since(
     connection: Connection, pool_ids: Collection[int], after_s: int
 ) -> dict[int, tuple[int, int]]:
-    """How often it was bought there since, and by how many wallets; nothing of where nobody bought."""
-    rows = await connection.fetch(_BUYS, list(pool_ids), after_s)
-    return {row["pool_id"]: (row["buys"], row["buyers"]) for row in rows}
+    """Buys, and wallets that bought, after ``after_s`` by pool; without pools that had no buy."""
+    rows = await fetch(connection, _CurveBuysRow, _BUYS, list(pool_ids), after_s)
+    return {row.pool_id: (row.buys, row.buyers) for row in rows}
 
 
 async def sold_half(connection: Connection, pairs: Collection[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Which of these wallets sold half or more of what they had bought of that token."""
-    rows = await connection.fetch(
+    """Those of these pairs of a wallet and a token where the wallet sold half or more of what it bought."""
+    rows = await fetch(
+        connection,
+        _SoldPositionRow,
         "SELECT wallet_id, token_id FROM facts.position JOIN unnest($1::int[], $2::int[])"
         " AS given (wallet, token) ON wallet_id = given.wallet AND token_id = given.token"
         " WHERE sold_raw > 0 AND 2 * sold_raw >= bought_raw",
         [wallet for wallet, _ in pairs],
         [token for _, token in pairs],
     )
-    return {(row["wallet_id"], row["token_id"]) for row in rows}
+    return {(row.wallet_id, row.token_id) for row in rows}

@@ -1,21 +1,22 @@
-"""How the launches of a deployer went."""
+"""A deployer's record: launches, graduations and sales of its own tokens."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, optional_int
 
 MOST_LAUNCHES = 200
-"""Of one deployer the newest so many are looked at: nobody's record changes with more."""
+"""How many of a deployer's newest launches are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeployerLaunches:
-    """``launches``: all of a wallet's; ``graduated``: those that became a pool; ``sold_own``: those of which
-    it sold half or more of what it had bought. Of the newest 200. Of a launch into a pool nothing moves
-    when it graduates, which the index cannot tell: it is in none of the three."""
+    """``launches``: a wallet's launches; ``graduated``: those that became a pool; ``sold_own``: those of
+    which the wallet sold half or more of what it had bought. Of the newest 200. A launch into a pool is in
+    none of the three: nothing moves when it graduates, so the index cannot detect it."""
 
     launches: int
     graduated: int
@@ -23,7 +24,7 @@ class DeployerLaunches:
 
 
 NOTHING = DeployerLaunches(0, 0, 0)
-"""Of a wallet that launched nothing."""
+"""The record of a wallet without launches."""
 
 _LAUNCHED = """
 FROM unnest($1::int[]) AS given (wallet_id)
@@ -51,27 +52,39 @@ SELECT given.wallet_id, count(*) AS launches, count(step.token_id) AS graduated
 """
 
 
+class _DeployerRecordRow(NamedTuple):
+    wallet_id: int
+    launches: int
+    graduated: int
+    sold_own: int
+
+
+class _GraduationCountRow(NamedTuple):
+    wallet_id: int
+    launches: int
+    graduated: int
+
+
 async def records(connection: Connection, wallet_ids: Collection[int]) -> dict[int, DeployerLaunches]:
-    """Of these wallets; who launched nothing has ``NOTHING``."""
-    found = dict.fromkeys(wallet_ids, NOTHING)
-    for row in await connection.fetch(_RECORDS, list(found), MOST_LAUNCHES):
-        wallet_id, launches, graduated, sold_own = row
-        found[wallet_id] = DeployerLaunches(launches, graduated, sold_own)
-    return found
+    """The record of each wallet; ``NOTHING`` for one without launches."""
+    by_wallet = dict.fromkeys(wallet_ids, NOTHING)
+    for row in await fetch(connection, _DeployerRecordRow, _RECORDS, list(by_wallet), MOST_LAUNCHES):
+        by_wallet[row.wallet_id] = DeployerLaunches(row.launches, row.graduated, row.sold_own)
+    return by_wallet
 
 
 async def graduations(connection: Connection, wallet_ids: Collection[int]) -> dict[int, tuple[int, int]]:
-    """The same of many, and less dear: launches, and how many of them graduated."""
-    found = dict.fromkeys(wallet_ids, (0, 0))
-    for wallet_id, launches, graduated in await connection.fetch(_GRADUATIONS, list(found), MOST_LAUNCHES):
-        found[wallet_id] = launches, graduated
-    return found
+    """Launches, and how many of them graduated, of each wallet. Cheaper than ``records``, for many."""
+    by_wallet = dict.fromkeys(wallet_ids, (0, 0))
+    for row in await fetch(connection, _GraduationCountRow, _GRADUATIONS, list(by_wallet), MOST_LAUNCHES):
+        by_wallet[row.wallet_id] = row.launches, row.graduated
+    return by_wallet
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpot:
-    """Where a launchpad launched a token. ``at``: its curve, or of the first generation (1) its v3 pool.
-    ``sender``: who sent that transaction; None: not known, it is older than the index."""
+    """Where a launchpad launched a token. ``at``: its curve, or in the first generation (1) its v3 pool.
+    ``sender``: the sender of that transaction; None: not known, it is older than the index."""
 
     block_number: int
     at_s: int
@@ -83,9 +96,22 @@ class LaunchSpot:
     at: str
 
 
+class _LaunchSpotRow(NamedTuple):
+    block_number: int
+    at_s: int
+    tx_hash: bytes
+    deployer: bytes
+    sender: bytes
+    generation: int
+    quote: bytes
+    at: bytes
+
+
 async def launch_of(connection: Connection, token: Address) -> LaunchSpot | None:
-    """None: the index knows of no launch of it."""
-    row = await connection.fetchrow(
+    """The token's launch; None: the index has none."""
+    row = await fetch_row(
+        connection,
+        _LaunchSpotRow,
         "SELECT launch.block_number, launch.at_s, launch.tx_hash, deployer.address AS deployer,"
         " sender.address AS sender, launch.generation, quote.address AS quote, launch.at"
         " FROM facts.address AS token JOIN facts.launch AS launch ON launch.token_id = token.id"
@@ -96,22 +122,22 @@ async def launch_of(connection: Connection, token: Address) -> LaunchSpot | None
     )
     if row is None:
         return None
-    sender = as_address(row["sender"])
+    sender = as_address(row.sender)
     return LaunchSpot(
-        row["block_number"],
-        row["at_s"],
-        TxHash(as_text(row["tx_hash"])),
-        as_address(row["deployer"]),
+        row.block_number,
+        row.at_s,
+        TxHash(as_text(row.tx_hash)),
+        as_address(row.deployer),
         None if sender == ZERO_ADDRESS else sender,
-        row["generation"],
-        as_address(row["quote"]),
-        as_text(row["at"]),
+        row.generation,
+        as_address(row.quote),
+        as_text(row.at),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class DeployerTrades:
-    """A launch's deployer, and what he bought and sold of it himself, in base units."""
+    """A launch's deployer, and how much of its own token it bought and sold, in base units."""
 
     deployer_id: int
     deployer: Address
@@ -119,9 +145,18 @@ class DeployerTrades:
     sold_raw: int
 
 
+class _DeployerTradesRow(NamedTuple):
+    deployer_id: int
+    address: bytes
+    bought_raw: str | None
+    sold_raw: str | None
+
+
 async def own(connection: Connection, token_id: int) -> DeployerTrades | None:
-    """Of a launch on a curve. None: the index knows of none."""
-    row = await connection.fetchrow(
+    """The deployer's own trades, for a launch on a curve; None: the index has no such launch."""
+    row = await fetch_row(
+        connection,
+        _DeployerTradesRow,
         "SELECT launch.deployer_id, address.address, own.bought_raw::text, own.sold_raw::text"
         " FROM facts.launch JOIN facts.address ON address.id = launch.deployer_id"
         " LEFT JOIN facts.position AS own"
@@ -131,5 +166,5 @@ async def own(connection: Connection, token_id: int) -> DeployerTrades | None:
     )
     if row is None:
         return None
-    bought, sold = (int(row[name] or 0) for name in ("bought_raw", "sold_raw"))
-    return DeployerTrades(row["deployer_id"], as_address(row["address"]), bought, sold)
+    bought_raw, sold_raw = optional_int(row.bought_raw) or 0, optional_int(row.sold_raw) or 0
+    return DeployerTrades(row.deployer_id, as_address(row.address), bought_raw, sold_raw)

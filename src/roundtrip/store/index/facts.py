@@ -1,8 +1,8 @@
-"""What happened on the chain, written in the order of blocks. The caller's transaction is the only one."""
+"""Writes of the chain's events, in the order of blocks, in the caller's transaction."""
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from roundtrip.domain.base.events import (
     LaunchEvent,
@@ -18,37 +18,52 @@ from roundtrip.domain.base.events import (
 )
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
+from .addresses import InternedAddressRow
 from .cursor import Ids
 
 R = TypeVar("R")
 
 
+class _NewPoolRow(NamedTuple):
+    id: int
+    at: bytes
+
+
 async def intern(connection: Connection, addresses: Iterable[Address], ids: Ids) -> None:
-    """Gives every address a number, in ``ids``. Only whoever holds the cursor's row may."""
+    """Adds the number of every address to ``ids``, and interns new ones. The caller holds the cursor's row
+    lock."""
     missing = [as_bytes(address) for address in set(addresses) - ids.addresses.keys()]
     if not missing:
         return
-    rows = await connection.fetch(
-        "SELECT id, address FROM facts.address WHERE address = ANY($1::bytea[])", missing
+    rows = await fetch(
+        connection,
+        InternedAddressRow,
+        "SELECT id, address FROM facts.address WHERE address = ANY($1::bytea[])",
+        missing,
     )
-    there = {row["address"] for row in rows}
-    new = [address for address in missing if address not in there]
+    interned = {row.address for row in rows}
+    new = [address for address in missing if address not in interned]
     if new:
-        rows += await connection.fetch(
-            "INSERT INTO facts.address (address) SELECT unnest($1::bytea[]) RETURNING id, address", new
+        rows += await fetch(
+            connection,
+            InternedAddressRow,
+            "INSERT INTO facts.address (address) SELECT unnest($1::bytea[]) RETURNING id, address",
+            new,
         )
-    ids.addresses.update((as_address(row["address"]), row["id"]) for row in rows)
+    ids.addresses.update((as_address(row.address), row.id) for row in rows)
 
 
 async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids) -> None:
-    """New places, and their numbers into ``ids``."""
+    """Inserts new places, and adds their ids to ``ids``."""
     if not pools:
         return
     known = ids.addresses
-    rows = await connection.fetch(
+    rows = await fetch(
+        connection,
+        _NewPoolRow,
         "INSERT INTO facts.pool (at, kind, token_id, quote_id, in_money_from, fee_pips, tick_spacing,"
         " hook_id, block_number, log_index, at_s) SELECT * FROM unnest($1::bytea[], $2::text[], $3::int[],"
         " $4::int[], $5::int[], $6::int[], $7::int[], $8::int[], $9::int[], $10::int[], $11::int[])"
@@ -65,7 +80,7 @@ async def put_pools(connection: Connection, pools: Sequence[PoolPlace], ids: Ids
         [pool.spot.log_index for pool in pools],
         [pool.spot.at_s for pool in pools],
     )
-    ids.pools.update((as_text(row["at"]), row["id"]) for row in rows)
+    ids.pools.update((as_text(row.at), row.id) for row in rows)
 
 
 async def turn_pools(
@@ -74,7 +89,7 @@ async def turn_pools(
     turned: Sequence[PoolPlace],
     ids: Ids,
 ) -> None:
-    """Quotes that have become money, with their blocks, and the pools where they are."""
+    """Inserts quotes that became money, with the blocks where they did, and updates their pools' sides."""
     if quotes:
         await connection.execute(
             "INSERT INTO facts.launch_quote (quote_id, block_number)"
@@ -97,7 +112,7 @@ async def turn_pools(
 async def put_launches(
     connection: Connection, launches: Sequence[LaunchEvent], steps: Sequence[LaunchStep], ids: Ids
 ) -> None:
-    """New launches, and what became of some."""
+    """Inserts launches and launch steps."""
     known = ids.addresses
 
     def launch(row: LaunchEvent) -> str:
@@ -119,7 +134,7 @@ async def put_launches(
     await _copy(connection, "launch", _LAUNCH, launches, launch)
     await _copy(connection, "launch_step", _STEP, steps, step)
     if launches:
-        # Read before it was launched, or before the chain was followed anew.
+        # For metadata that was read before the launch, or before the index was rebuilt.
         await connection.execute(
             "UPDATE facts.launch AS launch SET symbol_key = token.symbol_key"
             " FROM unnest($1::int[], $2::bytea[]) AS given (token_id, token)"
@@ -140,7 +155,7 @@ _STEP = ("at_s", "block_number", "log_index", "token_id", "step", "quote_raw", "
 async def put_trades(
     connection: Connection, trades: Sequence[TradeEvent], contracts: Contracts, ids: Ids
 ) -> None:
-    """Trades, into the partitions of their days."""
+    """Inserts trades, into the partitions of their days."""
     wallets, pools = ids.addresses, ids.pools
     eth = (ZERO_ADDRESS, contracts.weth)
 
@@ -163,7 +178,7 @@ _TRADE = (
 
 
 async def put_liquidity(connection: Connection, changes: Sequence[LiquidityChange], ids: Ids) -> None:
-    """Liquidity that came and went."""
+    """Inserts additions and removals of liquidity."""
     known, pools = ids.addresses, ids.pools
 
     def line(row: LiquidityChange) -> str:
@@ -183,7 +198,7 @@ _LIQUIDITY = (
 
 
 async def put_transfers(connection: Connection, transfers: Sequence[Transfer], ids: Ids) -> None:
-    """Moves of launched tokens."""
+    """Inserts transfers of launched tokens."""
     known = ids.addresses
 
     def line(row: Transfer) -> str:
@@ -200,7 +215,7 @@ _TRANSFER = ("at_s", "block_number", "log_index", "token_id", "from_id", "to_id"
 
 
 async def put_prices(connection: Connection, prices: Iterable[Price], ids: Ids) -> None:
-    """What quotes were worth."""
+    """Inserts prices of quotes."""
 
     def line(row: Price) -> str:
         quote, number, at_s, at, usdg_raw, depth_raw = row
@@ -215,14 +230,14 @@ _PRICE = ("quote_id", "block_number", "at_s", "pool_id", "usdg_raw", "depth_raw"
 async def put_origins(
     connection: Connection, met: Sequence[WalletMet], funded: Sequence[WalletFunded], ids: Ids
 ) -> None:
-    """Wallets met, and whence they first had eth; what is decided already stays as it is."""
+    """Inserts wallets' first appearances and first funders. A stored value is not replaced."""
     known = ids.addresses
     if met:
-        # Most are met and have eth at once: one row is written, and not written again.
-        first = {one.wallet: one for one in reversed(funded)}
-        own = [first.get(one.wallet) for one in met]
-        new = {one.wallet for one in met}
-        funded = [one for one in funded if one.wallet not in new]
+        # Most wallets are funded where they first appear: their row is inserted once, and not updated.
+        first_funding = {funding.wallet: funding for funding in reversed(funded)}
+        fundings = [first_funding.get(wallet_met.wallet) for wallet_met in met]
+        new = {wallet_met.wallet for wallet_met in met}
+        funded = [funding for funding in funded if funding.wallet not in new]
         await connection.execute(
             "INSERT INTO facts.origin AS origin"
             " (wallet_id, first_number, first_s, funder_id, funded_number, funded_s)"
@@ -230,12 +245,12 @@ async def put_origins(
             " ON CONFLICT (wallet_id) DO UPDATE SET funder_id = excluded.funder_id,"
             " funded_number = excluded.funded_number, funded_s = excluded.funded_s"
             " WHERE origin.funded_number IS NULL AND excluded.funded_number IS NOT NULL",
-            [known[one.wallet] for one in met],
-            [one.block_number for one in met],
-            [one.at_s for one in met],
-            [None if one is None or one.funder is None else known[one.funder] for one in own],
-            [None if one is None else one.block_number for one in own],
-            [None if one is None else one.at_s for one in own],
+            [known[wallet_met.wallet] for wallet_met in met],
+            [wallet_met.block_number for wallet_met in met],
+            [wallet_met.at_s for wallet_met in met],
+            [None if f is None or f.funder is None else known[f.funder] for f in fundings],
+            [None if f is None else f.block_number for f in fundings],
+            [None if f is None else f.at_s for f in fundings],
         )
     if funded:
         await connection.execute(
@@ -243,15 +258,15 @@ async def put_origins(
             " funded_s = given.at_s FROM unnest($1::int[], $2::int[], $3::int[], $4::int[])"
             " AS given (wallet, funder, number, at_s)"
             " WHERE origin.wallet_id = given.wallet AND origin.funded_number IS NULL",
-            [known[one.wallet] for one in funded],
-            [None if one.funder is None else known[one.funder] for one in funded],
-            [one.block_number for one in funded],
-            [one.at_s for one in funded],
+            [known[funding.wallet] for funding in funded],
+            [None if funding.funder is None else known[funding.funder] for funding in funded],
+            [funding.block_number for funding in funded],
+            [funding.at_s for funding in funded],
         )
 
 
 async def announce(connection: Connection, number: int) -> None:
-    """Tells whoever listens on ``facts`` that the cursor has moved, once the transaction is committed."""
+    """Notifies listeners on ``facts`` of the cursor's new block, when the transaction commits."""
     await connection.execute("SELECT pg_notify('facts', $1)", str(number))
 
 
@@ -262,8 +277,8 @@ async def _copy(
     rows: Sequence[R],
     line: Callable[[R], str],
 ) -> None:
-    """COPY in its text form: of all ways to write many rows the quickest (85,000 to 145,000 rows a second,
-    against 62,000 by way of a temporary table)."""
+    """Inserts rows with COPY in its text form, the fastest way (85,000 to 145,000 rows a second, against
+    62,000 through a temporary table)."""
     if rows:
         source = io.BytesIO("".join(map(line, rows)).encode())
         await connection.copy_to_table(
@@ -280,5 +295,5 @@ def _number(value: int | None) -> str:
 
 
 def _hex(text: str) -> str:
-    """``0x`` hex as COPY's text form has bytes."""
+    """``0x`` hex in the form that COPY's text form has for bytes."""
     return "\\\\x" + text[2:]

@@ -1,4 +1,4 @@
-"""What those behind a launch did with its token, and what anybody burned of it."""
+"""What a launch's insiders did with its token, and burns of it by anybody."""
 
 from collections.abc import Sequence
 
@@ -32,15 +32,15 @@ WHERE given.what = 'burned' OR (
     )
 )
 """
-"""By what was known up to each one's block: it does not matter with which others it is written. A contract is
-the first to be sent eth by somebody, too, a curve by its first buyer: of whom the deployer paid only what
-they do themselves counts."""
+"""Judges each deed by the facts up to its block, so the result does not depend on the batch. A contract, too,
+has a first sender of eth (a curve: its first buyer), so of a wallet that the deployer funded only its own
+actions count."""
 
 
 async def put(connection: Connection, deeds: Sequence[Deed], ids: Ids) -> None:
-    """Writes those of them that count: burns, and what was sold or moved by a launch's deployer or by a
-    wallet that the deployer was the first to send eth. Who has sent more than an exchange's number of wallets
-    their first eth is one: his customers are none of his. What goes into a pool or a curve is not moved."""
+    """Inserts the deeds that count: burns, and sales and moves by a launch's deployer or by a wallet whose
+    first eth the deployer sent. A deployer that funded more wallets than ``most_funded`` is taken for an
+    exchange, and its wallets do not count. A transfer into a pool or a curve is not a move."""
     if not deeds:
         return
     known = ids.addresses
@@ -62,5 +62,5 @@ async def put(connection: Connection, deeds: Sequence[Deed], ids: Ids) -> None:
 
 
 async def forget(connection: Connection, before_s: int) -> None:
-    """What is older goes."""
+    """Deletes deeds before ``before_s``."""
     await connection.execute("DELETE FROM facts.inside WHERE at_s < $1", before_s)

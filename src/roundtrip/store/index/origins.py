@@ -1,19 +1,18 @@
-"""When a wallet was first reached, and by whom: as blocks passed, and as an archive told once."""
+"""A wallet's first transaction and its funder: as the sync saw them, and as an archive node returned them."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address
-from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address
+from roundtrip.store.server.rows import Connection, fetch, fetch_row
 
 
 @dataclass(frozen=True, slots=True)
 class StoredOrigin:
-    """The first block that is known to have reached the wallet, its time in seconds since 1970, and who sent
-    it eth in a plain transfer; None: nobody that is known."""
+    """The first known block in which the wallet appears, its time in seconds since 1970, and the sender of
+    the wallet's first eth in a plain transfer; None: no sender is known."""
 
     first_number: int
     first_s: int
@@ -22,16 +21,42 @@ class StoredOrigin:
 
 @dataclass(frozen=True, slots=True)
 class OlderOrigin:
-    """What a search in the archive told. ``found`` None: nothing had reached the wallet when the block
-    ``searched_number`` was over."""
+    """The result of a search in an archive node. ``found`` None: the wallet does not appear up to block
+    ``searched_number``."""
 
     found: StoredOrigin | None
     searched_number: int
 
 
+class _OlderOriginRow(NamedTuple):
+    first_number: int | None
+    first_s: int | None
+    funder: bytes | None
+    searched_number: int
+
+
+class _SyncedOriginRow(NamedTuple):
+    first_number: int
+    first_s: int
+    funder: bytes | None
+
+
+class _OriginSourcesRow(NamedTuple):
+    wallet: bytes
+    start_number: int | None
+    searched_number: int | None
+    older_number: int | None
+    older_s: int | None
+    older_funder: bytes | None
+    first_number: int | None
+    first_s: int | None
+    funder: bytes | None
+
+
 async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin) -> None:
-    """Writes it for ever. An origin that was found stays; of two searches without one the longer counts."""
-    found = older.found
+    """Stores the result permanently. An origin that is stored is not replaced. Of two searches without one,
+    the search over more blocks is kept."""
+    origin = older.found
     await connection.execute(
         "INSERT INTO facts.older_origin AS kept (wallet, first_number, first_s, funder, searched_number)"
         " VALUES ($1, $2, $3, $4, $5) ON CONFLICT (wallet) DO UPDATE SET"
@@ -39,38 +64,44 @@ async def keep_older(connection: Connection, wallet: Address, older: OlderOrigin
         " searched_number = excluded.searched_number WHERE kept.first_number IS NULL"
         " AND (excluded.first_number IS NOT NULL OR excluded.searched_number > kept.searched_number)",
         as_bytes(wallet),
-        None if found is None else found.first_number,
-        None if found is None else found.first_s,
-        None if found is None or found.funder is None else as_bytes(found.funder),
+        None if origin is None else origin.first_number,
+        None if origin is None else origin.first_s,
+        None if origin is None or origin.funder is None else as_bytes(origin.funder),
         older.searched_number,
     )
 
 
 async def older(connection: Connection, wallet: Address) -> OlderOrigin | None:
-    """What the archive told of it; None: it was not searched."""
-    row = await connection.fetchrow(
+    """The stored search of this wallet; None: it was not searched."""
+    row = await fetch_row(
+        connection,
+        _OlderOriginRow,
         "SELECT first_number, first_s, funder, searched_number FROM facts.older_origin WHERE wallet = $1",
         as_bytes(wallet),
     )
-    return None if row is None else OlderOrigin(_origin(row), row["searched_number"])
+    if row is None:
+        return None
+    return OlderOrigin(_as_origin(row.first_number, row.first_s, row.funder), row.searched_number)
 
 
 async def read_origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
-    """When the sync first met it; None: it did not. Where the index begins late that says only that the
-    wallet is no younger."""
-    row = await connection.fetchrow(
+    """The wallet's first appearance in the index; None: it does not appear. Where the index does not start
+    at block 0, the wallet may be older."""
+    row = await fetch_row(
+        connection,
+        _SyncedOriginRow,
         "SELECT origin.first_number, origin.first_s, funder.address AS funder FROM facts.origin AS origin"
         " JOIN facts.address AS wallet ON wallet.id = origin.wallet_id"
         " LEFT JOIN facts.address AS funder ON funder.id = origin.funder_id WHERE wallet.address = $1",
         as_bytes(wallet),
     )
-    return None if row is None else _origin(row)
+    return None if row is None else _as_origin(*row)
 
 
 async def origin(connection: Connection, wallet: Address) -> StoredOrigin | None:
-    """What is known for sure; None: not known. What the sync met counts where nothing can have been before:
-    the index is whole, or a search found nothing up to where it begins. The archive sees what the sync does
-    not, money out of contracts: the older of the two is right."""
+    """The wallet's origin, if it is certain; None: not known. The index's origin counts only where nothing
+    can precede it: the index is whole, or a search found nothing up to its first block. The archive node also
+    sees eth that contracts send, which the sync does not: the older of the two origins is the right one."""
     return (await origins_of(connection, (wallet,))).get(wallet)
 
 
@@ -89,37 +120,34 @@ LEFT JOIN facts.address AS funder ON funder.id = met.funder_id
 
 
 async def origins_of(connection: Connection, wallets: Collection[Address]) -> dict[Address, StoredOrigin]:
-    """What is known for sure of each, as ``origin`` tells; who is not among them is not known. Where one has
-    no funder nobody sent it its first eth in a plain transfer, as far as the index goes. For some hundreds
-    of wallets."""
-    found = {}
-    for row in await connection.fetch(_ORIGINS, [as_bytes(wallet) for wallet in set(wallets)]):
-        searched = None
-        if row["searched_number"] is not None:
-            told = _as_origin(row["older_number"], row["older_s"], row["older_funder"])
-            searched = OlderOrigin(told, row["searched_number"])
-        sure = _sure(searched, _origin(row), row["start_number"])
-        if sure is not None:
-            found[as_address(row["wallet"])] = sure
-    return found
+    """The certain origin of each wallet, as ``origin`` defines it; without those that have none. No funder:
+    in the index no plain transfer sent the wallet its first eth. For some hundreds of wallets."""
+    rows = await fetch(connection, _OriginSourcesRow, _ORIGINS, [as_bytes(wallet) for wallet in set(wallets)])
+    origins = {}
+    for row in rows:
+        search = None
+        if row.searched_number is not None:
+            older_origin = _as_origin(row.older_number, row.older_s, row.older_funder)
+            search = OlderOrigin(older_origin, row.searched_number)
+        synced = _as_origin(row.first_number, row.first_s, row.funder)
+        certain = _choose_certain(search, synced, row.start_number)
+        if certain is not None:
+            origins[as_address(row.wallet)] = certain
+    return origins
 
 
-def _sure(
-    searched: OlderOrigin | None, seen: StoredOrigin | None, start_number: int | None
+def _choose_certain(
+    search: OlderOrigin | None, synced: StoredOrigin | None, start_number: int | None
 ) -> StoredOrigin | None:
-    found = None if searched is None else searched.found
-    empty_to = -1 if searched is None or found is not None else searched.searched_number
-    known = [] if found is None else [found]
-    if seen is not None and start_number is not None and start_number <= empty_to + 1:
-        known.append(seen)
-    return min(known, key=lambda one: one.first_number, default=None)
-
-
-def _origin(row: asyncpg.Record) -> StoredOrigin | None:
-    return _as_origin(row["first_number"], row["first_s"], row["funder"])
+    archived = None if search is None else search.found
+    empty_to = -1 if search is None or archived is not None else search.searched_number
+    candidates = [] if archived is None else [archived]
+    if synced is not None and start_number is not None and start_number <= empty_to + 1:
+        candidates.append(synced)
+    return min(candidates, key=lambda candidate: candidate.first_number, default=None)
 
 
 def _as_origin(first_number: int | None, first_s: int | None, funder: bytes | None) -> StoredOrigin | None:
     if first_number is None or first_s is None:
         return None
-    return StoredOrigin(first_number, first_s, None if funder is None else as_address(funder))
+    return StoredOrigin(first_number, first_s, as_optional_address(funder))

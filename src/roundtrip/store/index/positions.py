@@ -1,4 +1,4 @@
-"""Positions and closings, and the trades that they are folded from."""
+"""Positions and closings, and the trades they are folded from."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from roundtrip.domain.base.events import Spot
 from roundtrip.domain.base.types import ZERO_ADDRESS, TxHash
 from roundtrip.domain.market.profit import ProfitRound, ValuedFill, WalletPosition
 from roundtrip.store.server.hex import as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_value, optional_int, read
 from roundtrip.venues.base import Contracts
 
 _COLUMNS = ", ".join(WalletPosition._fields)
@@ -21,67 +21,81 @@ _FROM_BASE = (
 _PLAIN = frozenset(
     {"buys", "sells", "unpriced", "closed", "round_unpriced", "round_number", "first_s", "last_s"}
 )
+"""Columns of type int; the others are numeric."""
 
 TRADES_AT_ONCE = 2000
-"""Read and folded at once. A bot makes millions of one token: they are never all in memory."""
+"""How many trades are read and folded in one batch. A bot makes millions in one token, so they are never all
+in memory."""
 IN_ORDER_S = 120.0
-"""How long the database may take for some of them; before the first it puts all of them in order."""
+"""How long the database may take for a batch; before the first one it sorts all trades."""
 
 
 class PositionKey(NamedTuple):
-    """Whose position in what, as interned addresses."""
+    """A wallet and a token, as interned addresses."""
 
     wallet_id: int
     token_id: int
 
 
 class PositionFill(NamedTuple):
-    """Whose trade of what."""
+    """A trade of one position."""
 
     key: PositionKey
     fill: ValuedFill
 
 
 class PositionClosing(NamedTuple):
-    """Whose closing of what."""
+    """A closing of one position."""
 
     key: PositionKey
     closing: ProfitRound
 
 
+class _FillRow(NamedTuple):
+    trader_id: int
+    token_id: int
+    at_s: int
+    block_number: int
+    log_index: int
+    buys: bool
+    token_raw: str
+    eth_wei: str | None
+    micro_usd: int | None
+
+
 async def positions(
     connection: Connection, keys: Iterable[PositionKey], table: str = "position"
 ) -> dict[PositionKey, WalletPosition]:
-    """Of these keys, as far as there are any. ``table``: position, or position_base."""
-    given = list(keys)
-    if not given:
+    """The stored positions of these keys. ``table``: position, or position_base."""
+    keys = list(keys)
+    if not keys:
         return {}
     rows = await connection.fetch(
         f"SELECT wallet_id, token_id, {_TEXTS} FROM facts.{table}"  # noqa: S608
         " JOIN unnest($1::int[], $2::int[]) AS given (wallet, token)"
         " ON wallet_id = given.wallet AND token_id = given.token",
-        [key.wallet_id for key in given],
-        [key.token_id for key in given],
+        [key.wallet_id for key in keys],
+        [key.token_id for key in keys],
     )
-    return {PositionKey(row[0], row[1]): _position(row) for row in rows}
+    return {PositionKey(row[0], row[1]): _read_position(row) for row in rows}
 
 
-def _position(row: asyncpg.Record) -> WalletPosition:
+def _read_position(row: asyncpg.Record) -> WalletPosition:
     return WalletPosition(*(None if value is None else int(value) for value in tuple(row)[2:]))  # type: ignore[arg-type]
 
 
 async def put_positions(
-    connection: Connection, found: Mapping[PositionKey, WalletPosition], table: str = "position"
+    connection: Connection, by_key: Mapping[PositionKey, WalletPosition], table: str = "position"
 ) -> None:
-    """Writes these as they stand now."""
-    if not found:
+    """Inserts or replaces these positions."""
+    if not by_key:
         return
-    columns = zip(*found.values(), strict=True)
+    columns = zip(*by_key.values(), strict=True)
     values = [
         list(column) if name in _PLAIN else [None if value is None else str(value) for value in column]
         for name, column in zip(WalletPosition._fields, columns, strict=True)
     ]
-    given = ", ".join(
+    parameters = ", ".join(
         f"${n}::int[]" if name in _PLAIN else f"${n}::text[]"
         for n, name in enumerate(WalletPosition._fields, 3)
     )
@@ -89,18 +103,18 @@ async def put_positions(
     updated = ", ".join(f"{name} = excluded.{name}" for name in WalletPosition._fields)
     await connection.execute(
         f"INSERT INTO facts.{table} (wallet_id, token_id, {_COLUMNS})"  # noqa: S608
-        f" SELECT wallet_id, token_id, {chosen} FROM unnest($1::int[], $2::int[], {given})"
+        f" SELECT wallet_id, token_id, {chosen} FROM unnest($1::int[], $2::int[], {parameters})"
         f" AS given (wallet_id, token_id, {_COLUMNS})"
         f" ON CONFLICT (wallet_id, token_id) DO UPDATE SET {updated}",
-        [key.wallet_id for key in found],
-        [key.token_id for key in found],
+        [key.wallet_id for key in by_key],
+        [key.token_id for key in by_key],
         *values,
     )
 
 
 async def reset_wallets(connection: Connection, first: int, end: int, from_s: int) -> None:
-    """Puts the positions of the wallets from ``first`` to before ``end`` back to where trades are gone, and
-    takes away what they closed from ``from_s`` on."""
+    """Resets the positions of the wallets from ``first`` to before ``end`` to those folded from deleted
+    trades, and deletes their closings from ``from_s`` on."""
     await connection.execute(
         "DELETE FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
     )
@@ -114,38 +128,42 @@ async def reset_wallets(connection: Connection, first: int, end: int, from_s: in
 
 
 async def reset_positions(connection: Connection, keys: Sequence[PositionKey]) -> None:
-    """Puts these back to where trades are gone: where none are, there is no position."""
-    given = [key.wallet_id for key in keys], [key.token_id for key in keys]
-    some = "unnest($1::int[], $2::int[]) AS given (wallet, token)"
-    of_them = "wallet_id = given.wallet AND token_id = given.token"
-    await connection.execute(f"DELETE FROM facts.position USING {some} WHERE {of_them}", *given)  # noqa: S608
-    await connection.execute(f"{_FROM_BASE} JOIN {some} ON {of_them}", *given)
+    """Resets these positions to those folded from deleted trades. A key without deleted trades has no
+    position then."""
+    ids = [key.wallet_id for key in keys], [key.token_id for key in keys]
+    given = "unnest($1::int[], $2::int[]) AS given (wallet, token)"
+    matches = "wallet_id = given.wallet AND token_id = given.token"
+    await connection.execute(f"DELETE FROM facts.position USING {given} WHERE {matches}", *ids)  # noqa: S608
+    await connection.execute(f"{_FROM_BASE} JOIN {given} ON {matches}", *ids)
 
 
 async def count_of_wallets(connection: Connection, first: int, end: int) -> int:
     """How many positions the wallets from ``first`` to before ``end`` have."""
-    count: int = await connection.fetchval(
-        "SELECT count(*) FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2", first, end
+    return await fetch_value(
+        connection,
+        int,
+        "SELECT count(*) FROM facts.position WHERE wallet_id >= $1 AND wallet_id < $2",
+        first,
+        end,
     )
-    return count
 
 
-async def put_closings(connection: Connection, closed: Sequence[PositionClosing]) -> None:
-    """Rounds that ended."""
-    if not closed:
+async def put_closings(connection: Connection, closings: Sequence[PositionClosing]) -> None:
+    """Inserts closed rounds."""
+    if not closings:
         return
     await connection.execute(
         "INSERT INTO facts.closing (block_number, log_index, at_s, wallet_id, token_id, spent_wei, got_wei)"
         " SELECT block, log, at_s, wallet, token, spent::numeric, got::numeric FROM unnest($1::int[],"
         " $2::int[], $3::int[], $4::int[], $5::int[], $6::text[], $7::text[])"
         " AS given (block, log, at_s, wallet, token, spent, got)",
-        [one.closing.spot.block_number for one in closed],
-        [one.closing.spot.log_index for one in closed],
-        [one.closing.spot.at_s for one in closed],
-        [one.key.wallet_id for one in closed],
-        [one.key.token_id for one in closed],
-        [str(one.closing.spent_wei) for one in closed],
-        [str(one.closing.got_wei) for one in closed],
+        [closing.spot.block_number for _, closing in closings],
+        [closing.spot.log_index for _, closing in closings],
+        [closing.spot.at_s for _, closing in closings],
+        [key.wallet_id for key, _ in closings],
+        [key.token_id for key, _ in closings],
+        [str(closing.spent_wei) for _, closing in closings],
+        [str(closing.got_wei) for _, closing in closings],
     )
 
 
@@ -164,16 +182,16 @@ _IN_ORDER = " ORDER BY trade.trader_id, pool.token_id, trade.block_number, trade
 def fills_of(
     connection: Connection, keys: Iterable[PositionKey], contracts: Contracts
 ) -> AsyncIterator[list[PositionFill]]:
-    """The trades of these keys that are kept, some at a time: key after key, and those of a key in the order
-    of the chain. In a transaction, in which others may be asked between them."""
-    given = list(keys)
+    """The stored trades of these keys, in batches: key after key, and those of a key in the order of the
+    chain. Needs an open transaction; the caller may run other statements between batches."""
+    keys = list(keys)
     return _fills_in_batches(
         connection,
         f"{_FILLS} JOIN unnest($2::int[], $3::int[]) AS given (wallet, token)"
         f" ON trade.trader_id = given.wallet AND pool.token_id = given.token {_IN_ORDER}",
         _in_eth(contracts),
-        [key.wallet_id for key in given],
-        [key.token_id for key in given],
+        [key.wallet_id for key in keys],
+        [key.token_id for key in keys],
     )
 
 
@@ -184,8 +202,8 @@ def fills_of_wallets(
     contracts: Contracts,
     time: tuple[int, int] = (0, 2**31 - 1),
 ) -> AsyncIterator[list[PositionFill]]:
-    """The same of the wallets from ``first`` to before ``end``, of that time (seconds, the last one not in
-    it)."""
+    """The trades of the wallets from ``first`` to before ``end`` in ``time``, a half-open range of seconds
+    since 1970, in batches as ``fills_of``."""
     return _fills_in_batches(
         connection,
         f"{_FILLS} WHERE trade.trader_id >= $2 AND trade.trader_id < $3"
@@ -198,24 +216,23 @@ def fills_of_wallets(
 
 
 async def _fills_in_batches(
-    connection: Connection, statement: str, *given: object
+    connection: Connection, statement: str, *args: object
 ) -> AsyncIterator[list[PositionFill]]:
-    some: list[PositionFill] = []
-    # Read to its end it is closed: until then no day could be dropped.
-    async for row in connection.cursor(statement, *given, prefetch=TRADES_AT_ONCE, timeout=IN_ORDER_S):
-        some.append(_trade(row))
-        if len(some) == TRADES_AT_ONCE:
-            yield some
-            some = []
-    if some:
-        yield some
+    batch: list[asyncpg.Record] = []
+    # The cursor closes at its end. Until then no day's partition can be dropped.
+    async for record in connection.cursor(statement, *args, prefetch=TRADES_AT_ONCE, timeout=IN_ORDER_S):
+        batch.append(record)
+        if len(batch) == TRADES_AT_ONCE:
+            yield [_read_fill(row) for row in read(batch, _FillRow)]
+            batch = []
+    if batch:
+        yield [_read_fill(row) for row in read(batch, _FillRow)]
 
 
-def _trade(row: asyncpg.Record) -> PositionFill:
-    wallet, token, at_s, block, log, buys, token_raw, eth_wei, micro_usd = row
-    wei = None if eth_wei is None else int(eth_wei)
-    fill = ValuedFill(Spot(block, log, at_s, TxHash("")), buys, int(token_raw), wei, micro_usd)
-    return PositionFill(PositionKey(wallet, token), fill)
+def _read_fill(row: _FillRow) -> PositionFill:
+    spot = Spot(row.block_number, row.log_index, row.at_s, TxHash(""))
+    fill = ValuedFill(spot, row.buys, int(row.token_raw), optional_int(row.eth_wei), row.micro_usd)
+    return PositionFill(PositionKey(row.trader_id, row.token_id), fill)
 
 
 def _in_eth(contracts: Contracts) -> list[bytes]:
@@ -223,12 +240,13 @@ def _in_eth(contracts: Contracts) -> list[bytes]:
 
 
 async def keys_after(connection: Connection, number: int, at_s: int) -> list[PositionKey]:
-    """Whoever traded what after a block, which was of that second."""
-    rows = await connection.fetch(
-        "SELECT DISTINCT trade.trader_id, pool.token_id FROM facts.trade AS trade"
+    """The positions traded after block ``number``, which was made at ``at_s``."""
+    return await fetch(
+        connection,
+        PositionKey,
+        "SELECT DISTINCT trade.trader_id AS wallet_id, pool.token_id FROM facts.trade AS trade"
         " JOIN facts.pool AS pool ON pool.id = trade.pool_id"
         " WHERE trade.at_s >= $1 AND trade.block_number > $2",
         at_s,
         number,
     )
-    return [PositionKey(*row) for row in rows]

@@ -1,23 +1,24 @@
-"""What money was worth in blocks that are past, out of the index: the same that the sync writes to a trade of
-that block (``sync/prices.py``)."""
+"""Prices of quotes in past blocks, out of the index: the prices that the sync writes to the trades of those
+blocks (``sync/prices.py``)."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import ZERO_ADDRESS, Address
 from roundtrip.domain.market.price_history import MOST_MICRO_USD, capped_usdg
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch
 from roundtrip.venues.base import Contracts
 
 STALE_S = 86_400
-"""Of a block that the index does not have yet the newest price counts, where it is no further behind."""
+"""For a block that is not indexed yet, the newest price is used if the index is at most so far behind."""
 
 
 @dataclass(frozen=True, slots=True)
 class PastPrices:
-    """Prices of some quotes in some blocks. ``usdg_raw``: by quote and number of a block, usdg raw for 10^18
-    raw of the quote; weth stands for eth; what is not known is missing."""
+    """Prices of some quotes in some blocks. ``usdg_raw``: by quote and block number, usdg raw for 10^18 raw
+    of the quote. Eth has the key of weth. An unknown price is missing."""
 
     weth: Address
     usdg: Address
@@ -26,8 +27,8 @@ class PastPrices:
     usdg_raw: Mapping[tuple[Address, int], int]
 
     def worth(self, quote: Address, quote_raw: int, number: int) -> int | None:
-        """So much of a quote in millionths of a dollar, as the block began; None: not known. Raises KeyError
-        for a quote or a block that was not loaded: that is no "not known"."""
+        """The value of ``quote_raw`` in millionths of a dollar at the start of the block; None: not known.
+        Raises KeyError for a quote or a block that was not loaded."""
         if quote == self.usdg:
             return min(quote_raw, MOST_MICRO_USD)
         priced = self.weth if quote == ZERO_ADDRESS else quote
@@ -51,24 +52,32 @@ WHERE quote.address = ANY($1::bytea[]) AND price.depth_raw > 0 AND price.usdg_ra
 """
 
 
+class _PastPriceRow(NamedTuple):
+    address: bytes
+    number: int
+    usdg_raw: str
+
+
 async def past_prices(
     connection: Connection,
     contracts: Contracts,
     quotes: Collection[Address],
     blocks: Mapping[int, int],
 ) -> PastPrices:
-    """What these quotes were worth as each of ``blocks`` began: their times, in seconds since 1970, by their
-    numbers. Within a block anybody can bend a price for nothing, so it is the price at the end of the one
-    before; it holds until somebody trades, however long that is. Not known: of a block before the first one
-    that was followed, of money that nobody had priced, without an index."""
-    # Eth and weth are one; usdg is what it is counted in.
-    asked = {contracts.weth if quote == ZERO_ADDRESS else quote for quote in quotes} - {contracts.usdg}
-    rows = await connection.fetch(
+    """The prices of these quotes at the start of each of ``blocks``, which maps block numbers to times in
+    seconds since 1970. The price is that at the end of the block before, because within a block a price can
+    be manipulated at no cost. It holds until the next trade, with no time limit. A price is not known for a
+    block before the first indexed one, for a quote without trades, and without an index."""
+    # Eth and weth have one price. Usdg is the unit.
+    priced = {contracts.weth if quote == ZERO_ADDRESS else quote for quote in quotes} - {contracts.usdg}
+    rows = await fetch(
+        connection,
+        _PastPriceRow,
         _PRICES,
-        [as_bytes(quote) for quote in sorted(asked)],
+        [as_bytes(quote) for quote in sorted(priced)],
         list(blocks.keys()),
         list(blocks.values()),
         STALE_S,
     )
-    found = {(as_address(row["address"]), row["number"]): int(row["usdg_raw"]) for row in rows}
-    return PastPrices(contracts.weth, contracts.usdg, frozenset(asked), frozenset(blocks), found)
+    prices = {(as_address(row.address), row.number): int(row.usdg_raw) for row in rows}
+    return PastPrices(contracts.weth, contracts.usdg, frozenset(priced), frozenset(blocks), prices)

@@ -1,18 +1,17 @@
-"""What waits to be done, and what was undone of the chain lately."""
+"""Depth of the job and delivery queues, and recent reorgs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from roundtrip.store.server.jobs import AT_ONCE
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_optional
 
 
-@dataclass(frozen=True, slots=True)
-class QueueDepth:
-    """Jobs of one kind. ``due``: are being run or could be; ``later``: their time has not come; ``given_up``:
-    failed for the last time, and kept for people. ``oldest``: since when one is due; None: nothing is, or
-    only what was wished for at once, of which no time is kept."""
+class QueueDepth(NamedTuple):
+    """Jobs of one kind. ``due``: running, or ready to run; ``later``: scheduled for a later time;
+    ``given_up``: failed for the last time, and kept for operators. ``oldest``: since when the oldest is due;
+    None: none is due, or only jobs enqueued without a time."""
 
     kind: str
     due: int
@@ -21,17 +20,16 @@ class QueueDepth:
     oldest: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class Deliveries:
-    """Messages that wait to be sent; ``oldest``: when the first of them was made."""
+class Deliveries(NamedTuple):
+    """Messages that wait to be sent; ``oldest``: when the first of them was created."""
 
     waiting: int
     oldest: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class RewoundBlocks:
-    """Blocks were taken away above one of ``to_s``. ``blocks`` None: how many is not known."""
+class RewoundBlocks(NamedTuple):
+    """A reorg back to block ``to_number``, made at ``to_s``. ``blocks``: how many blocks were removed; None:
+    not known."""
 
     to_number: int
     to_s: int
@@ -39,8 +37,10 @@ class RewoundBlocks:
 
 
 async def jobs_waiting(connection: Connection, now: datetime) -> Sequence[QueueDepth]:
-    """By kind."""
-    rows = await connection.fetch(
+    """The depth of each kind's queue, in the order of their names."""
+    return await fetch(
+        connection,
+        QueueDepth,
         "SELECT kind, count(*) FILTER (WHERE failed_at IS NULL AND run_at <= $1) AS due,"
         " count(*) FILTER (WHERE failed_at IS NULL AND run_at > $1) AS later,"
         " count(*) FILTER (WHERE failed_at IS NOT NULL) AS given_up,"
@@ -49,28 +49,28 @@ async def jobs_waiting(connection: Connection, now: datetime) -> Sequence[QueueD
         now,
         AT_ONCE,
     )
-    return [QueueDepth(**dict(row)) for row in rows]
 
 
 async def deliveries_waiting(connection: Connection) -> Deliveries:
-    """Of all channels."""
-    row = await connection.fetchrow(
-        "SELECT count(*) AS waiting, min(made_at) AS oldest FROM accounts.delivery WHERE state = 'waiting'"
+    """The queue of all channels together."""
+    return await fetch_one(
+        connection,
+        Deliveries,
+        "SELECT count(*) AS waiting, min(made_at) AS oldest FROM accounts.delivery WHERE state = 'waiting'",
     )
-    return Deliveries(row["waiting"], row["oldest"])
 
 
 async def alerted_to(connection: Connection) -> int | None:
-    """The last block that alerts were made of; None: they never were."""
-    found: int | None = await connection.fetchval("SELECT number FROM accounts.alert_cursor")
-    return found
+    """The last block whose alerts were created; None: alerts never ran."""
+    return await fetch_optional(connection, int, "SELECT number FROM accounts.alert_cursor")
 
 
 async def rewound_since(connection: Connection, at_s: int) -> Sequence[RewoundBlocks]:
-    """Reorganisations back to a block that is no older, the newest first."""
-    rows = await connection.fetch(
+    """Reorgs back to a block made at ``at_s`` or later, the newest first."""
+    return await fetch(
+        connection,
+        RewoundBlocks,
         "SELECT to_number, to_s, from_number - to_number AS blocks FROM facts.rewound WHERE to_s >= $1"
         " ORDER BY id DESC",
         at_s,
     )
-    return [RewoundBlocks(**dict(row)) for row in rows]

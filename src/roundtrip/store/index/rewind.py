@@ -1,4 +1,4 @@
-"""Facts taken away again: a reorganisation put other blocks in their place."""
+"""Removal of the facts of blocks that were reorged out."""
 
 from roundtrip.domain.base.types import BlockRef
 from roundtrip.store.server.rows import Connection
@@ -6,22 +6,22 @@ from roundtrip.store.server.rows import Connection
 from . import curves
 
 _BY_TIME = ("trade", "liquidity", "transfer")
-"""In partitions by time: blocks of a fork are no older than the block that both sides have."""
+"""Partitioned by time: the blocks of a fork are no older than the last common block."""
 _BY_BLOCK = (
     "buyback", "inside", "fair_token", "closing", "price", "launch_step", "launch", "launch_quote", "block",
 )  # fmt: skip
 
 
 async def take_away(connection: Connection, to: BlockRef, newest: int | None = None) -> None:
-    """Every fact above block ``to``, noted for whoever read them. Positions are the caller's. ``newest``: the
-    last block that is taken away, where it is known."""
+    """Deletes every fact above block ``to``, and records the reorg for readers of facts. The caller resets
+    positions. ``newest``: the last block that is removed, if known."""
     await connection.execute(
         "INSERT INTO facts.rewound (to_number, to_s, from_number) VALUES ($1, $2, $3)",
         to.number,
         to.timestamp_s,
         newest,
     )
-    # By the trades that are taken away next.
+    # Needs the trades, which are deleted next.
     await curves.take_away(connection, to)
     for table in _BY_TIME:
         await connection.execute(
@@ -49,7 +49,8 @@ async def take_away(connection: Connection, to: BlockRef, newest: int | None = N
 
 
 async def _turn_back(connection: Connection, number: int) -> None:
-    """Quotes that became money above are none again, and their pools' sides are as their addresses are."""
+    """Quotes that became money above ``number`` are not money again: the sides of their pools are ordered by
+    address."""
     await connection.execute(
         "UPDATE facts.pool AS pool SET in_money_from = NULL,"
         " token_id = CASE WHEN token.address < quote.address THEN token.id ELSE quote.id END,"

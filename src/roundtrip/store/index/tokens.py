@@ -1,21 +1,20 @@
-"""What tokens say of themselves."""
+"""Tokens' own metadata: symbol, name, decimals and supply, as their contracts return them."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base import names
 from roundtrip.domain.base.types import Address
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_values, optional_int
 
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A token and what it says of itself, None where that was not read or it says nothing; the texts as a
-    stranger wrote them. ``supply_raw``: of all there are, in base units."""
+    """A token and its own metadata; None where it was not read or the contract returns none. The texts are
+    a stranger's, unchanged. ``supply_raw``: the total supply in base units."""
 
     address: Address
     symbol: str | None
@@ -24,53 +23,74 @@ class Label:
     supply_raw: int | None
 
 
+class _LabelByIdRow(NamedTuple):
+    id: int
+    address: bytes
+    symbol: str | None
+    name: str | None
+    decimals: int | None
+    supply_raw: str | None
+
+
+class _LabelRow(NamedTuple):
+    address: bytes
+    symbol: str | None
+    name: str | None
+    decimals: int | None
+    supply_raw: str | None
+
+
 async def labels(connection: Connection, token_ids: Collection[int]) -> dict[int, Label]:
-    """Of these tokens, by their interned addresses."""
-    rows = await connection.fetch(
+    """The labels of these tokens, by interned address."""
+    rows = await fetch(
+        connection,
+        _LabelByIdRow,
         "SELECT address.id, address.address, token.symbol, token.name, token.decimals,"
         " token.supply_raw::text AS supply_raw FROM facts.address AS address"
         " LEFT JOIN facts.token AS token ON token.token = address.address WHERE address.id = ANY($1::int[])",
         list(set(token_ids)),
     )
-    return {row["id"]: _label(row) for row in rows}
+    return {row.id: _read_label(row) for row in rows}
 
 
-async def labels_of(connection: Connection, given: Collection[Address]) -> dict[Address, Label]:
-    """The same by their addresses, whether or not they stand in a fact."""
-    rows = await connection.fetch(
+async def labels_of(connection: Connection, tokens: Collection[Address]) -> dict[Address, Label]:
+    """The labels of these tokens, by address. An address need not be interned."""
+    rows = await fetch(
+        connection,
+        _LabelRow,
         "SELECT given.token AS address, token.symbol, token.name, token.decimals,"
         " token.supply_raw::text AS supply_raw FROM unnest($1::bytea[]) AS given (token)"
         " LEFT JOIN facts.token AS token ON token.token = given.token",
-        [as_bytes(token) for token in set(given)],
+        [as_bytes(token) for token in set(tokens)],
     )
-    return {as_address(row["address"]): _label(row) for row in rows}
+    return {as_address(row.address): _read_label(row) for row in rows}
 
 
-def _label(row: asyncpg.Record) -> Label:
-    supply = row["supply_raw"]
-    return Label(
-        as_address(row["address"]),
-        row["symbol"],
-        row["name"],
-        row["decimals"],
-        None if supply is None else int(supply),
-    )
+def _read_label(row: _LabelByIdRow | _LabelRow) -> Label:
+    return Label(as_address(row.address), row.symbol, row.name, row.decimals, optional_int(row.supply_raw))
 
 
 async def strangers_with(connection: Connection, symbol_key: str, most: int = 3) -> list[Address]:
-    """Some tokens that say this symbol of themselves, whoever made them."""
-    rows = await connection.fetch(
-        "SELECT token FROM facts.token WHERE symbol_key = $1 ORDER BY token LIMIT $2", symbol_key, most
+    """At most ``most`` tokens with this symbol, by any creator."""
+    tokens = await fetch_values(
+        connection,
+        bytes,
+        "SELECT token FROM facts.token WHERE symbol_key = $1 ORDER BY token LIMIT $2",
+        symbol_key,
+        most,
     )
-    return [as_address(row["token"]) for row in rows]
+    return [as_address(token) for token in tokens]
 
 
-async def read_among(connection: Connection, given: Iterable[Address]) -> set[Address]:
-    """Which of these somebody has read already."""
-    rows = await connection.fetch(
-        "SELECT token FROM facts.token WHERE token = ANY($1::bytea[])", [as_bytes(token) for token in given]
+async def read_among(connection: Connection, tokens: Iterable[Address]) -> set[Address]:
+    """Those of the tokens whose metadata was read already."""
+    tokens_read = await fetch_values(
+        connection,
+        bytes,
+        "SELECT token FROM facts.token WHERE token = ANY($1::bytea[])",
+        [as_bytes(token) for token in tokens],
     )
-    return {as_address(row["token"]) for row in rows}
+    return {as_address(token) for token in tokens_read}
 
 
 async def keep(
@@ -82,8 +102,8 @@ async def keep(
     supply_raw: int | None,
     read_number: int,
 ) -> None:
-    """Writes what was read at block ``read_number``, over what was read before it, and the symbol as it is
-    looked for. Texts without NUL."""
+    """Stores the metadata read at block ``read_number``, unless a newer read is stored, and the symbol's
+    search key. The texts must not contain NUL."""
     await connection.execute(
         "INSERT INTO facts.token AS token (token, symbol, name, decimals, supply_raw, read_number,"
         " symbol_key)"

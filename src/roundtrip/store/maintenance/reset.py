@@ -1,14 +1,14 @@
-"""What the sync wrote, taken away, so that the next one begins anew."""
+"""Deletes the sync's data, so that the next sync starts over."""
 
 from datetime import date
 
 from roundtrip.domain.base.errors import CannotRun
 from roundtrip.store.server import partitions
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_value
 from roundtrip.store.server.sync_lock import SYNC_LOCK
 
 _LOCK_TIMEOUT_MS = 500
-"""Whoever comes while we wait for a table waits behind us. Below PostgreSQL's ``deadlock_timeout``."""
+"""Other statements queue behind a wait for a table lock. Shorter than PostgreSQL's ``deadlock_timeout``."""
 
 FORGOTTEN = (
     "facts.cursor",
@@ -34,8 +34,8 @@ FORGOTTEN = (
     "facts.winners_counted",
     "facts.holder_read",
 )
-"""What the sync makes again from the chain; and books of who holds what, which were read with the places that
-the index knows. The names stand in a statement as they are: a closed set."""
+"""The tables that the sync fills again from the chain; and holder books, which depend on the indexed places.
+A closed set, since a statement contains these names unescaped."""
 
 KEPT = (
     "facts.evidence",
@@ -49,23 +49,23 @@ KEPT = (
     "facts.score_token",
     "facts.score_wait",
 )
-"""The other tables of facts: checks and jobs wrote them; and reorganisations, which who reads facts may not
-have undone yet."""
+"""The other tables of facts: those that checks and jobs write; and the log of reorgs, which readers of facts
+may not have processed yet."""
 
 
 class StillFollowed(CannotRun):
-    """A sync writes into this database: it is to be ended first."""
+    """A sync is writing to this database and must be stopped first."""
 
     def __init__(self) -> None:
         super().__init__("a sync writes into this database: end it first")
 
 
 async def forget(connection: Connection) -> None:
-    """Empties what the sync wrote, and drops its days; one transaction, in which no sync can begin. Raises
-    StillFollowed, and asyncpg.LockNotAvailableError when a table could not be had within half a second:
-    later, then."""
+    """Empties the sync's tables and drops their days, in one transaction during which no sync can start.
+    Raises StillFollowed, and asyncpg.LockNotAvailableError if a table is not locked within half a second: the
+    caller tries again later."""
     async with connection.transaction():
-        if not await connection.fetchval("SELECT pg_try_advisory_xact_lock($1)", SYNC_LOCK):
+        if not await fetch_value(connection, bool, "SELECT pg_try_advisory_xact_lock($1)", SYNC_LOCK):
             raise StillFollowed
         await connection.execute(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
         await connection.execute(f"TRUNCATE {', '.join(FORGOTTEN)} RESTART IDENTITY")

@@ -1,4 +1,4 @@
-"""How the database is connected to: our statements mean the same on everybody's server."""
+"""Connections and pools, with session settings under which statements behave the same on every server."""
 
 import inspect
 import time
@@ -21,24 +21,24 @@ SESSION = {
     "jit": "off",
     "search_path": "public",
 }
-"""A server, a database or a role may be set otherwise. Whoever waits here for a row goes on with what it has
-become, which no other level of isolation allows; every wait has a limit of ours; and compiling takes longer
-than any statement of ours. How durable a commit is stays as the server has it."""
+"""Overrides the settings of a server, a database or a role. After waiting for a row lock a statement must see
+the row's new version, which only read committed allows. The code sets its own timeouts. JIT compilation takes
+longer than any statement here. The durability of commits stays as the server has it."""
 
-_NOTHING_MORE: Mapping[str, str] = MappingProxyType({})
+_NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 CONNECTING_S = 5.0
-"""A server that is stopped takes a connection and says nothing."""
+"""A stopped server process accepts a connection and does not answer."""
 
 IDLE_MS = "10000"
-"""A process that stands still in the middle of a transaction keeps others from its rows for so long. What
-follows the chain makes more of a batch between two statements, and nobody waits for its rows."""
+"""How long a process that hangs in a transaction may keep its row locks. Not for the sync, which computes
+longer between two statements and whose rows no other process waits for."""
 
 
 async def connect(
-    url: str, command_timeout: float | None = None, more: Mapping[str, str] = _NOTHING_MORE
+    url: str, command_timeout: float | None = None, more: Mapping[str, str] = _NO_SETTINGS
 ) -> Connection:
-    """A connection of its own. ``command_timeout``: seconds for one statement; None: as long as it takes.
-    ``more``: settings of PostgreSQL. Raises one of DATABASE_FAULTS."""
+    """Opens a connection outside of any pool. ``command_timeout``: seconds for one statement; None: no limit.
+    ``more``: further PostgreSQL settings. Raises one of DATABASE_FAULTS."""
     return await asyncpg.connect(
         url, command_timeout=command_timeout, timeout=CONNECTING_S, server_settings={**SESSION, **more}
     )
@@ -47,13 +47,14 @@ async def connect(
 def create_pool(
     url: str, measures: Measures | None = None, name: str = "requests", **options: Any
 ) -> asyncpg.Pool:
-    """A pool that is not open yet, and opens what is needed; ``options`` as asyncpg has them. ``measures``:
-    where it is told under ``name`` how long its connections are waited for, and how many are lent."""
+    """A pool that is not open yet, and opens connections as needed; ``options`` as in asyncpg. Reports to
+    ``measures`` under ``name`` how long callers wait for a connection, and how many connections are in
+    use."""
     settings = {**SESSION, "idle_in_transaction_session_timeout": IDLE_MS}
-    given = {"min_size": 0, "timeout": CONNECTING_S, "server_settings": settings, **options}
+    pool_options = {"min_size": 0, "timeout": CONNECTING_S, "server_settings": settings, **options}
     if measures is None:
-        return asyncpg.create_pool(url, **given)
-    return _MeasuredPool(url, measures=measures, name=name, **_DEFAULTS, **given)
+        return asyncpg.create_pool(url, **pool_options)
+    return _MeasuredPool(url, measures=measures, name=name, **_DEFAULTS, **pool_options)
 
 
 _DEFAULTS: Mapping[str, Any] = MappingProxyType(
@@ -63,26 +64,26 @@ _DEFAULTS: Mapping[str, Any] = MappingProxyType(
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name not in ("min_size", "max_size")
     }
 )
-"""What the library's own function gives a pool, and the pool itself has no defaults for."""
+"""The defaults of ``asyncpg.create_pool``: ``asyncpg.Pool`` itself has none."""
 
 
-class _MeasuredPool(asyncpg.Pool):  # type: ignore[misc]
+class _MeasuredPool(asyncpg.Pool):
     __slots__ = ("_measures", "_name")
 
-    def __init__(self, url: str, *, measures: Measures, name: str, **given: Any) -> None:
-        super().__init__(url, **given)
+    def __init__(self, url: str, *, measures: Measures, name: str, **options: Any) -> None:
+        super().__init__(url, **options)
         self._measures = measures
         self._name = name
         measures.watch("connections_lent", name, lambda: self.get_size() - self.get_idle_size())
         measures.watch("connections_most", name, self.get_max_size)
 
-    def acquire(self, *, timeout: float | None = None) -> "_Acquiring":
-        """As the library's, and measured."""
-        return _Acquiring(super().acquire(timeout=timeout), self._measures, self._name)
+    def acquire(self, *, timeout: float | None = None) -> "_MeasuredAcquire":  # type: ignore[override]
+        """As in asyncpg, and measured."""
+        return _MeasuredAcquire(super().acquire(timeout=timeout), self._measures, self._name)
 
 
-class _Acquiring:
-    """A connection that is to be lent, for an ``await`` or an ``async with``."""
+class _MeasuredAcquire:
+    """A wait for a connection, for an ``await`` or an ``async with``."""
 
     __slots__ = ("_acquiring", "_measures", "_name")
 
@@ -94,19 +95,19 @@ class _Acquiring:
     async def __aenter__(self) -> Connection:
         return await self._acquire_measured(self._acquiring.__aenter__())
 
-    async def __aexit__(self, *given: Any) -> None:
-        await self._acquiring.__aexit__(*given)
+    async def __aexit__(self, *error: Any) -> None:
+        await self._acquiring.__aexit__(*error)
 
     def __await__(self) -> Generator[Any, None, Connection]:
         return self._acquire_measured(self._acquiring).__await__()
 
     async def _acquire_measured(self, acquiring: Awaitable[Connection]) -> Connection:
-        began_s, ended = time.perf_counter(), "failed"
+        started_s, outcome = time.perf_counter(), "failed"
         with self._measures.span("database", self._name) as span:
             try:
-                lent = await acquiring
-                ended = "lent"
+                connection = await acquiring
+                outcome = "lent"
             finally:
-                self._measures.observe("database", self._name, ended, time.perf_counter() - began_s)
-                span.note("ended", ended)
-        return lent
+                self._measures.observe("database", self._name, outcome, time.perf_counter() - started_s)
+                span.note("ended", outcome)
+        return connection

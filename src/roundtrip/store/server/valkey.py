@@ -1,4 +1,4 @@
-"""A Valkey server that keeps nothing, run directly from the wheel, ended with whoever started it."""
+"""A Valkey server without persistence, run from the wheel. It ends with the process that started it."""
 
 import asyncio
 import contextlib
@@ -33,12 +33,12 @@ _SETTINGS = (
 
 
 class ValkeyStartError(CannotRun):
-    """The server did not come up; the text says why."""
+    """The server did not start; the text says why."""
 
 
 @contextlib.asynccontextmanager
 async def running() -> AsyncIterator[str]:
-    """A server on a unix socket in a temporary folder of its own. Gives its url once it answers. Raises
+    """Runs a server on a unix socket in its own temporary folder. Yields its URL once it answers. Raises
     ValkeyStartError, OSError."""
     with tempfile.TemporaryDirectory(prefix="roundtrip-valkey-") as folder, tempfile.TemporaryFile() as log:
         path = Path(folder, "valkey.sock")
@@ -70,10 +70,10 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 def _program() -> Path:
     files = importlib.metadata.files(_WHEEL) or []
-    found = next((file for file in files if file.name == "valkey-server"), None)
-    if found is None:
+    program = next((file for file in files if file.name == "valkey-server"), None)
+    if program is None:
         raise ValkeyStartError(f"the package {_WHEEL} has no server for this machine")
-    return Path(str(found.locate()))
+    return Path(str(program.locate()))
 
 
 async def _await_answer(process: asyncio.subprocess.Process, path: Path, log: IO[bytes]) -> None:
@@ -82,8 +82,8 @@ async def _await_answer(process: asyncio.subprocess.Process, path: Path, log: IO
             while not await _answers(path):
                 if process.returncode is not None:
                     log.seek(0)
-                    told = log.read().decode(errors="replace").strip()[-300:]
-                    raise ValkeyStartError(f"valkey ended at once: {told}")
+                    output = log.read().decode(errors="replace").strip()[-300:]
+                    raise ValkeyStartError(f"valkey ended at once: {output}")
                 await asyncio.sleep(_POLL_S)
     except TimeoutError:
         raise ValkeyStartError(f"valkey did not answer within {_START_S:.0f} seconds") from None
