@@ -20,9 +20,9 @@ _FORGOTTEN_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class CountedCall:
-    """One call to count. ``caller``: in whose minute it counts; None: only the key's account is looked up.
-    ``taken_ms``: since 1970. ``key_hash``: the call counts only if this key is live. ``day``: the day of UTC
-    against whose limit of ``per_day`` calls it counts, too; None: against none."""
+    """One call to count. ``caller``: the caller whose minute it counts in; None: only the key's account is
+    looked up. ``taken_ms``: since 1970. ``key_hash``: the call counts only if this key is live. ``day``: the
+    day of UTC whose limit of ``per_day`` calls it also counts against; None: no daily limit."""
 
     caller: str | None
     taken_ms: int

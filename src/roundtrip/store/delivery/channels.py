@@ -63,7 +63,7 @@ class NewChannel:
 
     @property
     def host(self) -> str:
-        """Whose limits it counts against."""
+        """The host whose limits the channel counts against."""
         return f"telegram:{self.target.decode()}" if self.kind == "telegram" else host_of(self.shown)
 
     @property
