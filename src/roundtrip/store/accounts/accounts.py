@@ -250,11 +250,11 @@ async def live_keys(connection: Connection, account_id: int) -> list[Key]:
     return await _keys(connection, where, account_id)
 
 
-async def revoked_keys(connection: Connection, account_id: int, most: int) -> list[Key]:
-    """At most ``most`` revoked keys of one account, the last revoked first; no sessions."""
+async def revoked_keys(connection: Connection, account_id: int, limit: int) -> list[Key]:
+    """At most ``limit`` revoked keys of one account, the last revoked first; no sessions."""
     where = "account.id = $1 AND key.revoked_at IS NOT NULL AND key.kind = 'key'"
     return await _keys(
-        connection, f"{where} ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2", account_id, most
+        connection, f"{where} ORDER BY key.revoked_at DESC, key.id DESC LIMIT $2", account_id, limit
     )
 
 
@@ -323,9 +323,9 @@ async def revoke(connection: Connection, key_id: int, now: datetime) -> bool:
 
 
 async def end_sessions(
-    connection: Connection, account_id: int, now: datetime, left: int = 0, hashed: bytes | None = None
+    connection: Connection, account_id: int, now: datetime, keep: int = 0, hashed: bytes | None = None
 ) -> int:
-    """Ends an account's sessions but the ``left`` newest, or only the one with this hash; how many were
+    """Ends an account's sessions but the ``keep`` newest, or only the one with this hash; how many were
     live."""
     status = await connection.execute(
         "UPDATE accounts.key SET revoked_at = $2 WHERE id IN ("
@@ -333,7 +333,7 @@ async def end_sessions(
         " AND ($4::bytea IS NULL OR hash = $4) ORDER BY id DESC OFFSET $3)",
         account_id,
         now,
-        left,
+        keep,
         hashed,
     )
     return int(status.removeprefix("UPDATE "))

@@ -159,10 +159,10 @@ async def write(
 
 
 async def recent(
-    connection: Connection, after_ms: int, up_to_ms: int, most: int
+    connection: Connection, after_ms: int, up_to_ms: int, limit: int
 ) -> list[tuple[str, int, int]]:
     """Caller, milliseconds since 1970 and number of calls then, after ``after_ms`` and up to ``up_to_ms``,
-    the oldest first; of more than ``most`` entries the newest."""
+    the oldest first; of more than ``limit`` entries the newest."""
     rows = await fetch(
         connection,
         _RecentCallsRow,
@@ -173,7 +173,7 @@ async def recent(
         """,
         after_ms,
         up_to_ms,
-        most,
+        limit,
     )
     return [(row.caller, row.taken_ms, row.calls) for row in reversed(rows)]
 

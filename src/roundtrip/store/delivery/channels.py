@@ -273,14 +273,15 @@ async def attempt(
     connection: Connection,
     account_id: int,
     host: str,
-    most: tuple[int, int | None],
+    limits: tuple[int, int | None],
     window: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """Counts an attempt to set a target; the caller has locked the account. ``most``: the limits in any
-    ``window`` of attempts of the account and of failed attempts at the host (None: no limit); an attempt
-    counts as failed until ``clear_attempt``. Returns None where there was room, else when there is room; then
-    nothing is counted."""
+    """Counts an attempt to set a target; the caller has locked the account. ``limits``: how many attempts of
+    the account, and how many failed attempts at the host (None: any number), fit into a ``window``; an
+    attempt counts as failed until ``clear_attempt``. Returns None where there was room, else when there is
+    room; then nothing is counted."""
+    account_limit, host_limit = limits
     await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
     # The newest attempt that leaves no room: once it is out of the window, there is room.
     blocking = await fetch_optional(
@@ -292,7 +293,7 @@ async def attempt(
         " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
         "  AND failed AND $6"
         "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
-        account_id, host, now - window, most[0] - 1, (most[1] or 1) - 1, most[1] is not None,
+        account_id, host, now - window, account_limit - 1, (host_limit or 1) - 1, host_limit is not None,
     )  # fmt: skip
     if blocking is not None:
         return blocking + window

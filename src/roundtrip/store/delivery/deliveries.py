@@ -128,9 +128,9 @@ async def wish_and_run(
     alerts: Sequence[Alert],
     now: datetime,
     retracted: bool = False,
-    more: Sequence[int] = (),
+    channel_ids: Sequence[int] = (),
 ) -> None:
-    """As ``wish``; also runs the channels ``more``. All jobs are enqueued in one statement: concurrent
+    """As ``wish``; also runs the channels ``channel_ids``. All jobs are enqueued in one statement: concurrent
     transactions lock the jobs' rows in the same order, which prevents deadlocks."""
     groups: dict[tuple[int, str], list[int]] = {}
     for alert in alerts:
@@ -160,7 +160,7 @@ async def wish_and_run(
         " VALUES ($1, $2, $3, $4, $5, $6, $6) ON CONFLICT (webhook_id) DO NOTHING",
         [(*message, retracted, now) for message in messages],
     )
-    keys = [str(channel_id) for channel_id in {*more, *(channel_id for channel_id, *_ in messages)}]
+    keys = [str(channel_id) for channel_id in {*channel_ids, *(channel_id for channel_id, *_ in messages)}]
     # First come, first served: without a time a channel that is always busy would go ahead of all others.
     await jobs.enqueue_many(connection, JOB, keys, run_at=now)
 
@@ -172,16 +172,16 @@ def webhook_id(channel_id: int, first_alert_id: int, retracted: bool) -> str:
 
 
 async def due(
-    connection: Connection, channel_id: int, now: datetime, most: int, after: int = 0
+    connection: Connection, channel_id: int, now: datetime, limit: int, after: int = 0
 ) -> list[Delivery]:
-    """At most ``most`` messages of a channel that may be sent now, with ids above ``after``: urgent ones,
+    """At most ``limit`` messages of a channel that may be sent now, with ids above ``after``: urgent ones,
     then the others, each the oldest first; last those that failed often."""
     return await fetch(
         connection, Delivery,
         "SELECT id, webhook_id, kind, alert_ids, retracted, tries FROM accounts.delivery"
         " WHERE channel_id = $1 AND state = 'waiting' AND next_at <= $2 AND id > $5"
         " ORDER BY tries > $4, kind <> ALL ($6), id LIMIT $3",
-        channel_id, now, most, IN_ORDER_TRIES, after, list(URGENT),
+        channel_id, now, limit, IN_ORDER_TRIES, after, list(URGENT),
     )  # fmt: skip
 
 
@@ -323,8 +323,8 @@ async def resend(connection: Connection, delivery_id: int, now: datetime) -> Del
     return row.state
 
 
-async def log(connection: Connection, channel_id: int, most: int) -> list[ChannelDelivery]:
-    """At most ``most`` messages of a channel, the newest first."""
+async def log(connection: Connection, channel_id: int, limit: int) -> list[ChannelDelivery]:
+    """At most ``limit`` messages of a channel, the newest first."""
     return await fetch(
         connection,
         ChannelDelivery,
@@ -335,12 +335,12 @@ async def log(connection: Connection, channel_id: int, most: int) -> list[Channe
         "  ORDER BY number DESC LIMIT 1) AS last ON true"
         " WHERE channel_id = $1 ORDER BY delivery.id DESC LIMIT $2",
         channel_id,
-        most,
+        limit,
     )
 
 
-async def log_of_account(connection: Connection, account_id: int, most: int) -> list[AccountDelivery]:
-    """At most ``most`` messages of all channels of an account, removed ones included, the newest first."""
+async def log_of_account(connection: Connection, account_id: int, limit: int) -> list[AccountDelivery]:
+    """At most ``limit`` messages of all channels of an account, removed ones included, the newest first."""
     return await fetch(
         connection,
         AccountDelivery,
@@ -356,7 +356,7 @@ async def log_of_account(connection: Connection, account_id: int, most: int) -> 
         "  ORDER BY number DESC LIMIT 1) AS tried ON true"
         " WHERE channel.account_id = $1 ORDER BY delivery.id DESC LIMIT $2",
         account_id,
-        most,
+        limit,
     )
 
 
@@ -374,15 +374,15 @@ async def of_account(connection: Connection, account_id: int, delivery_id: int) 
 
 
 async def count_resend(
-    connection: Connection, account_id: int, most: int, window: timedelta, now: datetime
+    connection: Connection, account_id: int, limit: int, window: timedelta, now: datetime
 ) -> datetime | None:
     """Counts a message that its owner sends again; the caller has locked the account. Returns None where
-    there was room among ``most`` in ``window``, else when there is room; then nothing is counted."""
+    there was room among ``limit`` in ``window``, else when there is room; then nothing is counted."""
     await connection.execute("DELETE FROM accounts.resend WHERE made_at <= $1", now - window)
     blocking = await fetch_optional(
         connection, datetime,
         "SELECT made_at FROM accounts.resend WHERE account_id = $1 ORDER BY made_at DESC OFFSET $2 LIMIT 1",
-        account_id, most - 1,
+        account_id, limit - 1,
     )  # fmt: skip
     if blocking is not None:
         return blocking + window

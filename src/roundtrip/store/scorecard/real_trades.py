@@ -91,17 +91,17 @@ async def read_trades(
     raw: tuple[int, int],
     sides: Sequence[bool],
     in_eth: Sequence[Address],
-    most: int,
+    limit: int,
     tx_hash: TxHash | None = None,
 ) -> list[IndexedTrade]:
     """Trades of a token after block ``after_number``, in their order. ``span_s``: first and last second;
-    ``raw``: least and most base units of the token; ``sides``: True for buys; ``in_eth``: the quotes that are
-    eth. Of more than ``most`` trades the first half of that number and the last half."""
+    ``raw``: least and most base units of the token; ``sides``: True for buys; ``in_eth``: the quotes that
+    are eth. Of more than ``limit`` trades the first half of that number and the last half."""
     trades: dict[tuple[int, int], IndexedTrade] = {}
     for statement in (_FIRST, _LAST):
         rows = await fetch(
             connection, _IndexedTradeRow,
-            statement, token_id, after_number, *span_s, raw[0], raw[1], most // 2,
+            statement, token_id, after_number, *span_s, raw[0], raw[1], limit // 2,
             [as_bytes(quote) for quote in in_eth], list(sides),
             None if tx_hash is None else as_bytes(tx_hash),
         )  # fmt: skip
@@ -214,8 +214,8 @@ async def trade_before(connection: Connection, trade: IndexedTrade, since_s: int
     return None if tx_hash is None else TxHash(as_text(tx_hash))
 
 
-async def behind(connection: Connection, token_id: int, others: Collection[Address], most: int) -> set[int]:
-    """Address ids of a token's insiders: its deployer, the sender of the launch, the first ``most`` senders
+async def behind(connection: Connection, token_id: int, others: Collection[Address], limit: int) -> set[int]:
+    """Address ids of a token's insiders: its deployer, the sender of the launch, the first ``limit`` senders
     of liquidity to its pools, and those of ``others`` that the index has."""
     return set(
         await fetch_values(
@@ -230,7 +230,7 @@ async def behind(connection: Connection, token_id: int, others: Collection[Addre
             "  ORDER BY change.at_s, change.block_number, change.log_index LIMIT $3) AS filled",
             token_id,
             [as_bytes(address) for address in others],
-            most,
+            limit,
         )
     )
 

@@ -115,14 +115,14 @@ async def scored_to(connection: Connection) -> int:
     return evidence_id or 0
 
 
-async def waiting(connection: Connection, after_id: int, most: int) -> list[StoredVerdict]:
-    """At most ``most`` verdicts after ``after_id``, the oldest first."""
+async def waiting(connection: Connection, after_id: int, limit: int) -> list[StoredVerdict]:
+    """At most ``limit`` verdicts after ``after_id``, the oldest first."""
     rows = await fetch(
         connection,
         _StoredVerdictRow,
         f"SELECT {_COLUMNS} FROM facts.evidence WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
         after_id,
-        most,
+        limit,
     )
     return [_verdict(row) for row in rows]
 
@@ -151,12 +151,12 @@ _NO_TRAPS = tuple(code for code in (*CODES, "quote_asset") if code not in (*_TRA
 
 
 async def spoken_of(
-    connection: Connection, token: Address, before_number: int, most: int
+    connection: Connection, token: Address, before_number: int, limit: int
 ) -> list[StoredVerdict]:
-    """At most ``most`` verdicts with a scored code on a token before block ``before_number``, the newest
+    """At most ``limit`` verdicts with a scored code on a token before block ``before_number``, the newest
     first."""
     rows = await fetch(
-        connection, _StoredVerdictRow, SPOKEN_OF, as_bytes(token), before_number, most, list(CODES)
+        connection, _StoredVerdictRow, SPOKEN_OF, as_bytes(token), before_number, limit, list(CODES)
     )
     return [_verdict(row) for row in rows]
 
@@ -168,14 +168,14 @@ def _verdict(row: _StoredVerdictRow | _WaitingVerdictRow) -> StoredVerdict:
 
 
 async def later_checks(
-    connection: Connection, verdict: StoredVerdict, until_s: int, most: int = 50
+    connection: Connection, verdict: StoredVerdict, until_s: int, limit: int = 50
 ) -> list[tuple[int, int, str]]:
     """Block, second and code of checks of the token after the verdict's block and up to second ``until_s``
-    that contradict the verdict, in their order; of more than ``most`` the first. A ``cannot_sell`` verdict is
-    contradicted by any other proven code, any other verdict by ``cannot_sell``."""
+    that contradict the verdict, in their order; of more than ``limit`` the first. A ``cannot_sell`` verdict
+    is contradicted by any other proven code, any other verdict by ``cannot_sell``."""
     codes = _NO_TRAPS if verdict.code in _TRAPS else _TRAPS
     rows = await fetch(
-        connection, _LaterCheckRow, LATER, as_bytes(verdict.token), verdict.block_number, list(codes), most
+        connection, _LaterCheckRow, LATER, as_bytes(verdict.token), verdict.block_number, list(codes), limit
     )
     return [
         (row.block_number, row.at_s, row.verdict_code)
@@ -204,7 +204,7 @@ async def is_scored(connection: Connection, verdict: StoredVerdict, from_s: int)
     )
 
 
-async def due(connection: Connection, now: datetime, most: int) -> list[tuple[StoredVerdict, int]]:
+async def due(connection: Connection, now: datetime, limit: int) -> list[tuple[StoredVerdict, int]]:
     """Verdicts that wait for a receipt and are due for another try, with their tries so far."""
     rows = await fetch(
         connection,
@@ -213,7 +213,7 @@ async def due(connection: Connection, now: datetime, most: int) -> list[tuple[St
         " WHERE again_at <= $1 ORDER BY again_at, evidence_id LIMIT $2) AS due"
         " JOIN facts.evidence AS verdict ON verdict.id = due.evidence_id ORDER BY again_at, id",
         now,
-        most,
+        limit,
     )
     return [(_verdict(row), row.tries) for row in rows]
 
@@ -365,8 +365,8 @@ async def counts(connection: Connection) -> dict[tuple[str, Outcome], tuple[int,
     return {(row.code, row.outcome): (row.scored, row.tokens) for row in rows}
 
 
-async def mistakes(connection: Connection, before: tuple[int, int] | None, most: int) -> list[ScoredVerdict]:
-    """At most ``most`` verdicts that were wrong, the newest first. ``before``: second and id of the last one
+async def mistakes(connection: Connection, before: tuple[int, int] | None, limit: int) -> list[ScoredVerdict]:
+    """At most ``limit`` verdicts that were wrong, the newest first. ``before``: second and id of the last one
     of the previous page; None: the first page."""
     rows = await fetch(
         connection,
@@ -376,7 +376,7 @@ async def mistakes(connection: Connection, before: tuple[int, int] | None, most:
         " WHERE outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint)"
         " ORDER BY from_s DESC, evidence_id DESC LIMIT $3",
         *(before or (2**31 - 1, 2**62)),
-        most,
+        limit,
     )
     return [_read_scored(row) for row in rows]
 

@@ -103,15 +103,15 @@ async def add_report(
     return status == "INSERT 0 1"
 
 
-async def due(connection: Connection, now: datetime, most: int) -> list[WaitingReport]:
-    """At most ``most`` reports that are due for another review, those due longest first."""
+async def due(connection: Connection, now: datetime, limit: int) -> list[WaitingReport]:
+    """At most ``limit`` reports that are due for another review, those due longest first."""
     rows = await fetch(
         connection,
         _WaitingReportRow,
         "SELECT id, token, tx_hash, tries FROM accounts.verdict_report WHERE again_at <= $1"
         " ORDER BY again_at, id LIMIT $2",
         now,
-        most,
+        limit,
     )
     return [
         WaitingReport(row.id, as_address(row.token), TxHash(as_text(row.tx_hash)), row.tries) for row in rows
