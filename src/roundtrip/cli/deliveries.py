@@ -37,9 +37,9 @@ async def _list(settings: Settings, channel_id: int) -> None:
     table = Table("id", "webhook id", "kind", "rows", "state", "tries", "made", "last status", "last error")
     for row in rows:
         table.add_row(
-            str(row["id"]), row["webhook_id"], row["kind"], str(len(row["alert_ids"])), row["state"],
-            str(row["tries"]), f"{row['made_at'].astimezone(UTC):%Y-%m-%d %H:%M:%S}",
-            "" if row["status"] is None else str(row["status"]), Text(row["error"] or ""),
+            str(row.id), row.webhook_id, row.kind, str(len(row.alert_ids)), row.state,
+            str(row.tries), f"{row.made_at.astimezone(UTC):%Y-%m-%d %H:%M:%S}",
+            "" if row.status is None else str(row.status), Text(row.error or ""),
         )  # fmt: skip
     console.print(table)
 

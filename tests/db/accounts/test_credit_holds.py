@@ -77,11 +77,11 @@ async def test_a_hold_is_spent_or_given_back_and_only_once(own: Connection, aske
     spent, back, both, left = [hold.id for hold in wanted]
     await credit_holds.hold(own, wanted, NOW_MS)
     for _ in range(3):
-        await credit_holds.settle(own, [spent, spent, both])
+        await credit_holds.charge(own, [spent, spent, both])
         await credit_holds.release(own, [back, back, both, spent])
-        await credit_holds.settle(own, [back])
+        await credit_holds.charge(own, [back])
         assert await conserved(own, NOW_MS) == {one: (2, 1, 2)}
-    await credit_holds.settle(own, [UUID(int=2**100)])
+    await credit_holds.charge(own, [UUID(int=2**100)])
     assert await own.fetchval("SELECT id FROM accounts.hold") == left
 
 
@@ -97,7 +97,7 @@ async def test_a_hold_that_nobody_ended_goes_back_when_its_account_spends_next(
     assert await credit_holds.hold(own, wanted, over_ms) == ids(wanted[:2])
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
     # Who had them before comes late.
-    await credit_holds.settle(own, [lost[0].id])
+    await credit_holds.charge(own, [lost[0].id])
     await credit_holds.release(own, [lost[1].id])
     assert await conserved(own, over_ms) == {one: (0, 2, 0), other: (0, 1, 0)}
 
@@ -128,9 +128,9 @@ async def test_what_is_spent_waits_for_the_disk_and_nothing_else_does(own: Conne
     async with own.transaction():
         await credit_holds.hold(own, wanted, NOW_MS)
         await credit_holds.release(own, [wanted[0].id])
-        await credit_holds.settle(own, [wanted[0].id])
+        await credit_holds.charge(own, [wanted[0].id])
         assert await own.fetchval("SHOW synchronous_commit") == "off"
-        await credit_holds.settle(own, [wanted[1].id])
+        await credit_holds.charge(own, [wanted[1].id])
         assert await own.fetchval("SHOW synchronous_commit") == "on"
     assert await own.fetchval("SHOW synchronous_commit") == "off"
 
@@ -157,7 +157,7 @@ class CreditsInTurns(DatabaseCredits):
         self, settled: Sequence[UUID], released: Sequence[UUID], wanted: Sequence[CreditHold], now_ms: int
     ) -> set[UUID]:
         async with self.pool.acquire() as connection:
-            await credit_holds.settle(connection, settled)
+            await credit_holds.charge(connection, settled)
             await credit_holds.release(connection, released)
             return await credit_holds.hold(connection, wanted, now_ms)
 
@@ -198,9 +198,10 @@ async def test_fifty_gates_let_in_as_many_as_the_day_has_and_were_paid_for(
     assert let_in == {one: 27, other: 13}
     assert came.count("daily_limit") == 80 - 40
     assert await conserved(own, NOW_MS) == {one: (0, 17, 0), other: (0, 3, 0)}
-    assert dict(await own.fetch("SELECT account_id, calls FROM accounts.day")) == {one: 10, other: 10}
+    days = await own.fetch("SELECT account_id, calls FROM accounts.day")
+    assert {row["account_id"]: row["calls"] for row in days} == {one: 10, other: 10}
     rows = await own.fetch("SELECT caller, sum(calls) AS calls FROM accounts.call GROUP BY caller")
-    assert dict(rows) == {f"account:{one}": 27, f"account:{other}": 13}
+    assert {row["caller"]: row["calls"] for row in rows} == {f"account:{one}": 27, f"account:{other}": 13}
 
     of_one = [(gates[n], found) for n, found in admitted if found.hold and found.hold.account_id == one]
     assert len(of_one) == 17
@@ -232,7 +233,7 @@ async def test_writers_in_any_order_do_not_wait_for_each_other_in_a_circle(
         given = await credit_holds.hold(connection, wanted, NOW_MS)
         ends = [one.id for one in wanted if one.id in given]
         if turn % 3 == 0:
-            await credit_holds.settle(connection, ends)
+            await credit_holds.charge(connection, ends)
             spent.update(one.account_id for one in wanted if one.id in given)
         elif turn % 3 == 1:
             await credit_holds.release(connection, ends)

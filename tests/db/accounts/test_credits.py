@@ -49,6 +49,7 @@ async def test_a_payment_counts_once_and_adds_up_with_others(connection: Connect
         account,
         bytes.fromhex(paid.tx_hash[2:]),
     )
+    assert row is not None
     assert (row["amount_raw"], row["credited"], row["block_number"]) == (5_000_000, 5_000, 70)
     assert (row["block_hash"], row["redeemed_at"]) == (b"\xab" * 32, NOW)
 

@@ -399,7 +399,7 @@ async def test_however_often_a_token_was_checked_few_rows_are_read(card: Card) -
         (store.LATER, (token, 10, ["cannot_sell"], 50)),
         (store.SPOKEN_OF, (token, 10, 12, ["ok", "cannot_sell"])),
     ):
-        (plan,) = await card.index.fetchrow(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", *given)
+        plan = await card.index.fetchval(f"EXPLAIN (ANALYZE, FORMAT JSON) {query}", *given)
         assert rows_read(json.loads(plan)[0]["Plan"]) <= 50
 
 

@@ -51,7 +51,7 @@ class DatabaseCredits:
         """As ``CreditStore.move``."""
         async with self.connection.acquire() as connection:
             if charged:
-                await credit_holds.settle(connection, charged)
+                await credit_holds.charge(connection, charged)
             if released:
                 await credit_holds.release(connection, released)
             return await credit_holds.hold(connection, wanted, now_ms) if wanted else set()

@@ -62,7 +62,7 @@ async def begin_session(ctx: Context, params: KeyParams) -> UseCaseAnswer[Sessio
     ends_at = now + timedelta(seconds=LIFETIME_S)
     async with accounts(ctx) as connection:
         account = (await lock_account(ctx, connection, wallet, now)).account
-        await accounts_store.end_sessions(connection, account.id, now, left=MOST_SESSIONS - 1)
+        await accounts_store.end_sessions(connection, account.id, now, keep=MOST_SESSIONS - 1)
         hashed, start = keys.hash_of(session), keys.start_of(session)
         await accounts_store.add_key(connection, account.id, hashed, start, "", now, ends_at)
     return UseCaseAnswer(SessionBegun(session, present_account(account), ends_at), meter=meter)

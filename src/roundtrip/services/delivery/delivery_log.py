@@ -3,7 +3,6 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Literal
 
-import asyncpg
 import msgspec
 
 from roundtrip.domain.accounts.account import Account
@@ -90,41 +89,41 @@ async def resend(ctx: Context, params: ResendParams, account: Account) -> UseCas
     return UseCaseAnswer(Resent(f"Message {params.id} is sent again, under the id that it had.", params.id))
 
 
-def _check_resendable(record: asyncpg.Record | None, params: ResendParams) -> None:
+def _check_resendable(record: deliveries.LockedDelivery | None, params: ResendParams) -> None:
     """Raises CallerFault (bad_input) unless the message has ended as the caller saw it."""
     if record is None:
         raise CallerFault("bad_input", f"There is no message {params.id} of this account.")
-    if record["channel_state"] not in ACTIVE:
-        why = "is switched off: switch it on first" if record["channel_state"] == "off" else "was removed"
+    if record.channel_state not in ACTIVE:
+        why = "is switched off: switch it on first" if record.channel_state == "off" else "was removed"
         raise CallerFault("bad_input", f"Its channel {why}. Nothing was sent.")
-    if record["ended_at"] is None:
+    if record.ended_at is None:
         raise CallerFault("bad_input", "It is on its way already.")
-    if record["ended_at"] != params.ended:
+    if record.ended_at != params.ended:
         raise CallerFault("bad_input", "It was sent again since, and that has ended: see what came of it.")
 
 
-def _row(record: asyncpg.Record, now: datetime) -> DeliveryRow:
-    is_waiting = record["state"] == "waiting"
+def _row(record: deliveries.AccountDelivery, now: datetime) -> DeliveryRow:
+    is_waiting = record.state == "waiting"
     # A message to a failing channel waits at least as long as the channel rests.
-    next_at = max(record["next_at"], record["rests_until"] or record["next_at"])
+    next_at = max(record.next_at, record.rests_until or record.next_at)
     return DeliveryRow(
-        id=record["id"],
-        webhook_id=record["webhook_id"],
-        kind=record["kind"],
-        retracted=record["retracted"],
-        rows=len(record["alert_ids"]),
-        channel=record["channel_kind"],
-        target=record["shown"],
-        channel_state=record["channel_state"],
-        state=record["state"],
-        tries=record["number"] or 0,
-        made_at=record["made_at"],
-        tried_at=record["tried_at"],
-        status=record["status"],
-        error=record["error"],
+        id=record.id,
+        webhook_id=record.webhook_id,
+        kind=record.kind,
+        retracted=record.retracted,
+        rows=len(record.alert_ids),
+        channel=record.channel_kind,
+        target=record.shown,
+        channel_state=record.channel_state,
+        state=record.state,
+        tries=record.number or 0,
+        made_at=record.made_at,
+        tried_at=record.tried_at,
+        status=record.status,
+        error=record.error,
         next_at=next_at if is_waiting and next_at > now else None,
-        ended_at=record["ended_at"],
-        may_resend=not is_waiting and record["channel_state"] in ACTIVE and record["is_kept"],
+        ended_at=record.ended_at,
+        may_resend=not is_waiting and record.channel_state in ACTIVE and record.is_kept,
     )
 
 

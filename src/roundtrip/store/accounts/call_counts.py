@@ -1,27 +1,28 @@
-"""Counted calls, by minute and by day, and whose a key is: one statement for everybody who came meanwhile.
+"""Counts calls by minute and by day and looks up their keys: one statement for a batch of calls.
 
-Days are exact whoever writes: of several calls of an account exactly as many get in as the day has left. A
-key that was revoked before the statement began is dead.
+Day counts are exact with any number of writers: exactly as many calls of an account are admitted as its day
+has left. A key that was revoked before the statement began is not live.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import NamedTuple
 
 from roundtrip.domain.accounts.account import Account
 from roundtrip.store.server.hex import as_address
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, read
 
 KEPT_MS = 120_000
-"""Twice of what is counted: clocks of several processes differ."""
+"""Twice the counted minute: clocks of processes differ."""
 _FORGOTTEN_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class CountedCall:
-    """One call to count. ``caller``: under whose minute it counts; None: only whose key it is, is asked.
-    ``taken_ms``: since 1970. ``key_hash``: it counts only if this key is live. ``day``: of UTC, if it counts
-    against that, too, of which there are ``per_day``."""
+    """One call to count. ``caller``: the caller whose minute it counts in; None: only the key's account is
+    looked up. ``taken_ms``: since 1970. ``key_hash``: the call counts only if this key is live. ``day``: the
+    day of UTC whose limit of ``per_day`` calls it also counts against; None: no daily limit."""
 
     caller: str | None
     taken_ms: int
@@ -32,7 +33,7 @@ class CountedCall:
 
 @dataclass(frozen=True, slots=True)
 class RefundedCall:
-    """A call that was counted and shall not be. ``caller`` None: its minute is over."""
+    """A counted call to uncount. ``caller`` None: its minute is over."""
 
     caller: str | None
     taken_ms: int
@@ -42,16 +43,33 @@ class RefundedCall:
 
 @dataclass(frozen=True, slots=True)
 class LiveKey:
-    """Whose the key is; ``has_room``: the day had a place for the call, which was counted. ``may_pay``: it
-    had none, and the account paid for calls before: whether a credit is left, ``holds.hold`` says."""
+    """The key's account. ``has_room``: the day had room for the call, which was counted. ``may_pay``: it had
+    none, and the account has paid for calls before; ``credit_holds.hold`` tells whether a credit is left."""
 
     account: Account
     has_room: bool
     may_pay: bool = False
 
 
-# live: calls whose key is. turn: which of an account's calls it is. counted: the days, in an order in which
-# writers do not wait for each other in a circle.
+class _LiveKeyRow(NamedTuple):
+    place: int
+    has_room: bool
+    id: int
+    designation: str
+    wallet: bytes
+    is_agent: bool
+    agent_name: str | None
+    may_pay: bool
+
+
+class _RecentCallsRow(NamedTuple):
+    caller: str
+    taken_ms: int
+    calls: int
+
+
+# live: calls whose key is live. turn: the call's number among its account's calls. counted: the days, in one
+# order for all writers, which prevents deadlocks.
 _WRITE = """
 WITH asked AS MATERIALIZED (
     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bytea[], $4::date[], $5::int[])
@@ -102,7 +120,7 @@ FROM told JOIN accounts.account AS account ON account.id = told.account_id
 """
 
 
-# A seventh of what the whole of it costs.
+# Costs a seventh of the full statement.
 _WRITE_KEYLESS = """
 INSERT INTO accounts.call (caller, taken_ms, calls)
 SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (caller, taken_ms)
@@ -112,41 +130,42 @@ SELECT caller, taken_ms, 1 FROM unnest($1::text[], $2::bigint[]) AS asked (calle
 async def write(
     connection: Connection,
     calls: Sequence[CountedCall],
-    handed_back: Sequence[RefundedCall] = (),
+    refunds: Sequence[RefundedCall] = (),
 ) -> list[LiveKey | None]:
-    """Counts ``calls`` and uncounts ``handed_back``, in one statement. What came of each call, by its place;
-    None where its key is not live, and where it showed none."""
-    if not handed_back and not any(call.key_hash for call in calls):
+    """Counts ``calls`` and uncounts ``refunds``, in one statement. Returns one entry per call, in their
+    order; None for a call without a live key."""
+    if not refunds and not any(call.key_hash for call in calls):
         await connection.fetch(
             _WRITE_KEYLESS, [call.caller for call in calls], [call.taken_ms for call in calls]
         )
         return [None] * len(calls)
-    rows = await connection.fetch(
+    records = await connection.fetch(
         _WRITE,
         [call.caller for call in calls],
         [call.taken_ms for call in calls],
         [call.key_hash for call in calls],
         [call.day for call in calls],
         [call.per_day for call in calls],
-        [call.caller for call in handed_back],
-        [call.taken_ms for call in handed_back],
-        [call.account_id for call in handed_back],
-        [call.day for call in handed_back],
+        [refund.caller for refund in refunds],
+        [refund.taken_ms for refund in refunds],
+        [refund.account_id for refund in refunds],
+        [refund.day for refund in refunds],
     )
-    found: list[LiveKey | None] = [None] * len(calls)
-    for row in rows:
-        wallet = as_address(row["wallet"])
-        account = Account(row["id"], row["designation"], wallet, row["is_agent"], row["agent_name"])
-        found[row["place"] - 1] = LiveKey(account, row["has_room"], row["may_pay"])
-    return found
+    live_keys: list[LiveKey | None] = [None] * len(calls)
+    for row in read(records, _LiveKeyRow):
+        account = Account(row.id, row.designation, as_address(row.wallet), row.is_agent, row.agent_name)
+        live_keys[row.place - 1] = LiveKey(account, row.has_room, row.may_pay)
+    return live_keys
 
 
 async def recent(
-    connection: Connection, after_ms: int, up_to_ms: int, most: int
+    connection: Connection, after_ms: int, up_to_ms: int, limit: int
 ) -> list[tuple[str, int, int]]:
-    """Caller, when, and how many calls then: of after ``after_ms``, the oldest first; of more than ``most``
-    the newest."""
-    rows = await connection.fetch(
+    """Caller, milliseconds since 1970 and number of calls then, after ``after_ms`` and up to ``up_to_ms``,
+    the oldest first; of more than ``limit`` entries the newest."""
+    rows = await fetch(
+        connection,
+        _RecentCallsRow,
         """
         SELECT caller, taken_ms, sum(calls)::int AS calls FROM accounts.call
         WHERE taken_ms > $1 AND taken_ms <= $2
@@ -154,13 +173,13 @@ async def recent(
         """,
         after_ms,
         up_to_ms,
-        most,
+        limit,
     )
-    return [(row["caller"], row["taken_ms"], row["calls"]) for row in reversed(rows)]
+    return [(row.caller, row.taken_ms, row.calls) for row in reversed(rows)]
 
 
 async def forget(connection: Connection, before_ms: int) -> None:
-    """Deletes calls of before then, so many at most; not those that somebody else is about to."""
+    """Deletes a batch of calls taken before ``before_ms``; skips those that another transaction locks."""
     await connection.fetch(
         """
         DELETE FROM accounts.call WHERE ctid = ANY (ARRAY(
@@ -174,5 +193,6 @@ async def forget(connection: Connection, before_ms: int) -> None:
 
 
 async def without_waiting_for_the_disk(connection: Connection) -> None:
-    """For a connection that counts: a database that crashes may lose the last instant of counts."""
+    """Turns synchronous commit off for a connection that counts: a crash of the database may lose the latest
+    counts."""
     await connection.fetchval("SELECT set_config('synchronous_commit', 'off', false)")

@@ -1,24 +1,24 @@
-"""Credits of calls that are not answered yet, for everybody who came meanwhile at once.
+"""Holds of credits for calls that are not answered yet; each statement handles a batch of calls.
 
-A hold ends once: whoever deletes its row says what becomes of its credit, and whoever comes second changes
-nothing. Every statement locks the balances it is about in the order of their accounts before it touches a
-hold: writers do not wait for each other in a circle.
+A hold ends once: the statement that deletes its row charges or releases its credit, and a second one changes
+nothing. Every statement locks its balances in the order of their accounts before it touches a hold, which
+prevents deadlocks.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch_values
 
 HOLD_MS = 120_000
-"""How long a hold lives: longer than any call is under way."""
+"""How long a hold lives: longer than any call takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class CreditHold:
-    """A credit of one call. ``until_ms``: since 1970; from then on it goes back. ``caller``, ``taken_ms``:
-    under whose minute the call is written down, as in ``counting.Call``; None: under nobody's."""
+    """A credit held for one call. ``until_ms``: since 1970; from then on the credit is returned. ``caller``,
+    ``taken_ms``: as in ``call_counts.CountedCall``; ``caller`` None: the call counts in no minute."""
 
     id: UUID
     account_id: int
@@ -27,7 +27,7 @@ class CreditHold:
     taken_ms: int = 0
 
 
-# had: with what somebody else did until the lock was there. over: of calls that nobody has any more.
+# had: balances as of the lock, with concurrent changes. over: expired holds.
 _HOLD = """
 WITH asked AS MATERIALIZED (
     SELECT *, row_number() OVER (PARTITION BY account_id ORDER BY place) AS turn
@@ -73,31 +73,34 @@ WITH had AS MATERIALIZED (
 UPDATE accounts.balance AS balance SET {column} = balance.{column} + ended.calls
 FROM ended WHERE ended.account_id = balance.account_id
 """
-# The answer goes out next: from here on the disk has it, and all that was done before it.
-_SETTLE = _END.format(column="spent") + "RETURNING set_config('synchronous_commit', 'on', true)"
+# The answer is sent next: waits until this and every earlier commit of the connection is on disk.
+_CHARGE = _END.format(column="spent") + "RETURNING set_config('synchronous_commit', 'on', true)"
 _RELEASE = _END.format(column="credits")
 
 
 async def hold(connection: Connection, wanted: Sequence[CreditHold], now_ms: int) -> set[UUID]:
-    """Holds a credit for each call, of an account for as many as it has credits, in the order asked; which.
-    What is held for calls that nobody has any more goes back first. Their minutes are written with it."""
-    rows = await connection.fetch(
-        _HOLD,
-        [one.id for one in wanted],
-        [one.account_id for one in wanted],
-        [one.until_ms for one in wanted],
-        [one.caller for one in wanted],
-        [one.taken_ms for one in wanted],
-        now_ms,
+    """Holds a credit for each call, in their order, as far as its account has credits, and counts the calls
+    that got one in their minutes. Returns the ids of the holds made. Returns expired holds' credits first."""
+    return set(
+        await fetch_values(
+            connection,
+            UUID,
+            _HOLD,
+            [call_hold.id for call_hold in wanted],
+            [call_hold.account_id for call_hold in wanted],
+            [call_hold.until_ms for call_hold in wanted],
+            [call_hold.caller for call_hold in wanted],
+            [call_hold.taken_ms for call_hold in wanted],
+            now_ms,
+        )
     )
-    return {row["id"] for row in rows}
 
 
-async def settle(connection: Connection, ids: Sequence[UUID]) -> None:
-    """Spends what was held, and waits for the disk. Of holds that are not there nothing is done."""
-    await connection.fetch(_SETTLE, ids)
+async def charge(connection: Connection, ids: Sequence[UUID]) -> None:
+    """Spends held credits and waits for the disk. Ignores holds that have ended."""
+    await connection.fetch(_CHARGE, ids)
 
 
 async def release(connection: Connection, ids: Sequence[UUID]) -> None:
-    """Gives back what was held. Of holds that are not there nothing is done."""
+    """Returns held credits to their balances. Ignores holds that have ended."""
     await connection.fetch(_RELEASE, ids)

@@ -1,23 +1,24 @@
-"""What was paid for calls, and what is left of it. Each function takes the caller's connection and ends no
+"""Payments for calls, and credit balances. Each function uses the caller's connection and does not end the
 transaction."""
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from roundtrip.domain.accounts.credits import CreditPayment
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.store.server.hex import as_address, as_bytes
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_value
 
 GRACE_BLOCKS = 36_000
-"""So long an address that was replaced still counts, an hour of a real chain: who was told to pay there just
-before does not pay for nothing."""
+"""For this many blocks, an hour of a real chain, payments to a replaced address still count: payers may have
+got the address just before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PayToSpan:
-    """Where payments went or go, from the block after ``from_block`` on. ``to_block``: the newest one when
-    another address took its place; None: none did."""
+    """An address for payments, from the block after ``from_block`` on. ``to_block``: the newest block when
+    another address replaced it; None: it is in use."""
 
     address: Address
     from_block: int
@@ -29,17 +30,23 @@ class PayToSpan:
         return self.from_block < block_number and (last is None or block_number <= last)
 
     def last_block(self) -> int | None:
-        """The last one whose payments count; None: there is none yet."""
+        """The last block whose payments count; None: the address is in use."""
         return None if self.to_block is None else self.to_block + GRACE_BLOCKS
 
 
+class _PayToRow(NamedTuple):
+    address: bytes
+    from_block: int
+    to_block: int | None
+
+
 async def open_pay_to(connection: Connection, pay_to: Address, head_number: int) -> None:
-    """From the next block on payments go to ``pay_to`` and nowhere else. What was opened before stays open
-    from there on; one that was closed is open again, without a gap. Needs a transaction."""
-    # Of two services that begin at once with two addresses the second one sees the first one's.
+    """Makes ``pay_to`` the only address for payments from the next block on. An address that is open keeps
+    its first block; one that was closed is open again, without a gap. Needs a transaction."""
+    # Of two services that start at once with different addresses the second sees the first one's.
     await connection.execute("LOCK TABLE accounts.pay_to IN SHARE ROW EXCLUSIVE MODE")
     await connection.execute(
-        # The lesser one: a local chain may have begun anew.
+        # The lesser one: a local chain may have been restarted.
         "INSERT INTO accounts.pay_to AS known (address, from_block) VALUES ($1, $2)"
         " ON CONFLICT (address) DO UPDATE"
         " SET from_block = least(known.from_block, excluded.from_block), to_block = NULL",
@@ -54,33 +61,36 @@ async def open_pay_to(connection: Connection, pay_to: Address, head_number: int)
 
 
 async def paid_to(connection: Connection) -> list[PayToSpan]:
-    """Every address that payments ever went to, by its address."""
-    rows = await connection.fetch(
-        "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
+    """Every address that was ever used for payments, sorted by address."""
+    rows = await fetch(
+        connection, _PayToRow, "SELECT address, from_block, to_block FROM accounts.pay_to ORDER BY address"
     )
-    return [PayToSpan(as_address(row["address"]), row["from_block"], row["to_block"]) for row in rows]
+    return [PayToSpan(as_address(row.address), row.from_block, row.to_block) for row in rows]
 
 
 async def is_counted(connection: Connection, tx_hash: TxHash, account_id: int | None) -> bool:
-    """Whether a transaction was counted for this account; None: for anybody."""
-    found: bool = await connection.fetchval(
+    """Whether a transaction was counted for this account; None: for any account."""
+    return await fetch_value(
+        connection,
+        bool,
         "SELECT EXISTS (SELECT FROM accounts.payment WHERE tx_hash = $1 AND account_id = coalesce($2, "
         "account_id))",
         as_bytes(tx_hash),
         account_id,
     )
-    return found
 
 
 async def redeem(
     connection: Connection, account_id: int, payment: CreditPayment, credited: int, now: datetime
 ) -> int | None:
-    """Adds what a payment buys, once for ever, and gives the account's balance, as ``balance``. None: it was
-    counted before, or is by somebody who was just faster. Needs a transaction."""
-    # Calls of the account wait for its balance: a process that stands still holds it for two seconds at most.
+    """Credits a payment, once, and returns the account's balance, as ``balance``. None: the payment was
+    counted before, or by a concurrent transaction. Needs a transaction."""
+    # Calls of the account wait for its balance: a stalled process holds its lock for two seconds at most.
     await connection.execute("SELECT set_config('idle_in_transaction_session_timeout', '2000', true)")
-    # Waits for whoever is just counting the same one, and is nothing if that one is done.
-    is_first = await connection.fetchval(
+    # Waits for a transaction that is counting the same payment, and is NULL if that one commits.
+    is_first = await fetch_optional(
+        connection,
+        bool,
         "INSERT INTO accounts.payment"
         " (tx_hash, account_id, amount_raw, credited, block_number, block_hash, redeemed_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING RETURNING true",
@@ -104,13 +114,14 @@ async def redeem(
 
 
 async def balance(connection: Connection, account_id: int, now_ms: int) -> int:
-    """Credits that an account has: with those held by calls that nobody has any more. ``now_ms``: since
-    1970."""
-    found: int | None = await connection.fetchval(
+    """An account's credits, those of expired holds included. ``now_ms``: since 1970."""
+    credits_left = await fetch_optional(
+        connection,
+        int,
         "SELECT credits + (SELECT count(*) FROM accounts.hold AS held"
         " WHERE held.account_id = had.account_id AND held.until_ms <= $2)"
         " FROM accounts.balance AS had WHERE account_id = $1",
         account_id,
         now_ms,
     )
-    return found or 0
+    return credits_left or 0

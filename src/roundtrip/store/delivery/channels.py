@@ -1,9 +1,10 @@
-"""Where accounts are told. Each function takes the caller's connection and ends no transaction."""
+"""The channels that messages are sent to. Each function uses the caller's connection and does not end the
+transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from roundtrip.domain.watch.channels import (
     HOST_ROWS,
@@ -15,18 +16,17 @@ from roundtrip.domain.watch.channels import (
     rows_that_fit,
 )
 from roundtrip.store.accounts import accounts
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.rows import Connection, fetch, fetch_one, fetch_optional, fetch_row, fetch_value
 
 ChannelKind = Literal["webhook", "telegram", "discord"]
 
 
-@dataclass(frozen=True, slots=True)
-class Channel:
-    """``target``, ``secret``: sealed, but for what Telegram is sent to. ``target_hash``: by which it is found
-    again; None: by its target. ``failures``: on end.
-    ``rests_until``: before that nothing is sent there. ``dropped_to``: messages up to this number that wait
-    are not sent. ``host``: whose limits it counts against. ``proven_at``: since when it is known that it is
-    wanted there; None: not yet. ``answers_ms``: how long answers take."""
+class Channel(NamedTuple):
+    """A channel as stored. ``target``, ``secret``: sealed, but for Telegram's target. ``target_hash``: by
+    which the channel is found again; None: by its target. ``failures``: consecutive. ``rests_until``: nothing
+    is sent before that. ``dropped_to``: waiting messages up to this id are not sent. ``host``: whose limits
+    it counts against. ``proven_at``: since when the receiver is known to want the messages; None: not yet.
+    ``answers_ms``: how long answers take."""
 
     id: int
     account_id: int
@@ -50,8 +50,8 @@ class Channel:
 
 @dataclass(frozen=True, slots=True)
 class NewChannel:
-    """A channel before it has a number. ``proven``: who answers there wants this. ``took_ms``: the answer to
-    the test."""
+    """A channel to add. ``proven``: the receiver has shown that it wants the messages. ``took_ms``: how long
+    the answer to the test took."""
 
     kind: ChannelKind
     target: bytes
@@ -63,12 +63,12 @@ class NewChannel:
 
     @property
     def host(self) -> str:
-        """Whose limits it counts against."""
+        """The host whose limits the channel counts against."""
         return f"telegram:{self.target.decode()}" if self.kind == "telegram" else host_of(self.shown)
 
     @property
     def is_proven(self) -> bool:
-        """Chats always are: they were linked from there, or their url is a secret of it."""
+        """Chats always are: they were linked from within, or their url is a secret of the chat."""
         return self.proven or self.kind != "webhook"
 
 
@@ -78,52 +78,62 @@ _CHANNEL = (
 )
 
 
+class _HostMinuteRow(NamedTuple):
+    began_at: datetime
+    rows: int
+
+
 async def of_account(connection: Connection, account_id: int) -> list[Channel]:
-    """Those that are not removed, the oldest first."""
-    rows = await connection.fetch(
+    """An account's channels that are not removed, the oldest first."""
+    return await fetch(
+        connection,
+        Channel,
         f"SELECT {_CHANNEL} FROM accounts.channel WHERE account_id = $1 AND state <> 'removed' ORDER BY id",  # noqa: S608
         account_id,
     )
-    return [Channel(**dict(row)) for row in rows]
 
 
 async def channel(connection: Connection, channel_id: int, *, lock: bool = False) -> Channel | None:
-    """Removed ones, too. ``lock``: nobody else's to change until the transaction ends; what refers to it may
-    be written meanwhile."""
+    """A channel, also a removed one; None: there is none of this id. ``lock``: locks it until the transaction
+    ends; rows that refer to it may still be inserted."""
     locking = " FOR NO KEY UPDATE" if lock else ""
-    row = await connection.fetchrow(
+    return await fetch_row(
+        connection,
+        Channel,
         f"SELECT {_CHANNEL} FROM accounts.channel WHERE id = $1{locking}",  # noqa: S608
         channel_id,
     )
-    return None if row is None else Channel(**dict(row))
 
 
 async def lock_account(connection: Connection, account_id: int) -> str | None:
-    """Nobody else changes which channels the account has until the transaction ends; what it is called. None:
-    there is no such account."""
-    found: str | None = await connection.fetchval(
-        "SELECT designation FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE", account_id
+    """Locks the set of the account's channels until the transaction ends. Returns the account's designation;
+    None: there is no such account."""
+    return await fetch_optional(
+        connection,
+        str,
+        "SELECT designation FROM accounts.account WHERE id = $1 FOR NO KEY UPDATE",
+        account_id,
     )
-    return found
 
 
 async def add(connection: Connection, account_id: int, new: NewChannel, now: datetime) -> int:
-    """Its number; the account is locked, and something arrived there just now."""
-    found: int = await connection.fetchval(
+    """Inserts a channel that a message has just reached, and returns its id; the caller has locked the
+    account."""
+    return await fetch_value(
+        connection, int,
         "INSERT INTO accounts.channel (account_id, kind, target, shown, secret, state, made_at, delivered_at,"
         " target_hash, host, proven_at, answers_ms)"
         " VALUES ($1, $2, $3, $4, $5, 'live', $6, $6, $7, $8, $9, $10) RETURNING id",
         account_id, new.kind, new.target, new.shown, new.secret, now, new.target_hash, new.host,
         now if new.is_proven else None, new.took_ms,
     )  # fmt: skip
-    return found
 
 
 async def set_again(connection: Connection, channel_id: int, new: NewChannel, now: datetime) -> None:
-    """It has that target and secret from now on, and something arrived there just now. Where it was off, what
-    waited for it is not sent any more. Raises Illegal."""
-    found = await channel(connection, channel_id, lock=True)
-    if found is not None and found.state == "off":
+    """Gives the channel a new target and secret, which a message has just reached. Where the channel was off,
+    messages that wait for it are not sent any more. Raises IllegalChannelMove."""
+    stored = await channel(connection, channel_id, lock=True)
+    if stored is not None and stored.state == "off":
         await connection.execute(
             "UPDATE accounts.channel SET dropped_to = (SELECT coalesce(max(id), 0) FROM accounts.delivery"
             "  WHERE channel_id = $1 AND state = 'waiting') WHERE id = $1",
@@ -138,7 +148,7 @@ async def set_again(connection: Connection, channel_id: int, new: NewChannel, no
 
 
 async def mark_delivered(connection: Connection, channel_id: int, now: datetime) -> None:
-    """Something arrived there. Raises Illegal."""
+    """Records that a message arrived. Raises IllegalChannelMove."""
     await _move(connection, channel_id, "delivered")
     await connection.execute(
         "UPDATE accounts.channel SET failing_since = NULL, failures = 0, rests_until = NULL,"
@@ -150,7 +160,7 @@ async def mark_delivered(connection: Connection, channel_id: int, now: datetime)
 async def record_answer_time(
     connection: Connection, channel_id: int, answers_ms: int, proven_at: datetime | None
 ) -> None:
-    """How long its answers take by now; and where it was proven then, it stays so."""
+    """Sets how long answers take, and ``proven_at`` where it is not set yet."""
     await connection.execute(
         "UPDATE accounts.channel SET answers_ms = $2, proven_at = coalesce(proven_at, $3) WHERE id = $1",
         channel_id, answers_ms, proven_at,
@@ -160,9 +170,10 @@ async def record_answer_time(
 async def reserve_rows(
     connection: Connection, host: str, sizes: Sequence[int], now: datetime
 ) -> tuple[int, datetime]:
-    """How many of messages with so many rows may go to the host now, from the first on; they are counted. And
-    when there is room again."""
-    row = await connection.fetchrow(
+    """Reserves room at the host for messages with ``sizes`` rows, from the first on. Returns how many fit
+    now, and when there is room again."""
+    minute = await fetch_one(
+        connection, _HostMinuteRow,
         "INSERT INTO accounts.host_minute AS minute (host, began_at, rows) VALUES ($1, $2, 0)"
         " ON CONFLICT (host) DO UPDATE SET"
         " began_at = CASE WHEN minute.began_at > $2 - $3::interval AND minute.began_at <= $2"
@@ -171,13 +182,12 @@ async def reserve_rows(
         "  THEN minute.rows ELSE 0 END RETURNING began_at, rows",
         host, now, HOST_WINDOW,
     )  # fmt: skip
-    fit = rows_that_fit(sizes, HOST_ROWS - row["rows"])
+    fit = rows_that_fit(sizes, HOST_ROWS - minute.rows)
     if fit:
         await connection.execute(
             "UPDATE accounts.host_minute SET rows = rows + $2 WHERE host = $1", host, sum(sizes[:fit])
         )
-    again_at: datetime = row["began_at"] + HOST_WINDOW
-    return fit, again_at
+    return fit, minute.began_at + HOST_WINDOW
 
 
 async def mark_failed(
@@ -189,7 +199,8 @@ async def mark_failed(
     rests_until: datetime,
     error: str,
 ) -> State:
-    """A try failed, the last of so many on end; what the channel is now. Raises Illegal."""
+    """Records a failed try, the last of ``failures`` consecutive ones. Returns the channel's new state.
+    Raises IllegalChannelMove."""
     state = await _move(connection, channel_id, event)
     await connection.execute(
         "UPDATE accounts.channel SET failing_since = $2, failures = $3, rests_until = $4, last_error = $5"
@@ -200,52 +211,52 @@ async def mark_failed(
 
 
 async def remove(connection: Connection, channel_id: int) -> None:
-    """By its owner. Raises Illegal."""
+    """Removes a channel, for its owner. Raises IllegalChannelMove."""
     await _move(connection, channel_id, "removed")
 
 
 async def set_dropped_to(connection: Connection, channel_id: int, dropped_to: int) -> None:
-    """0: of those that were not to be sent none is left."""
+    """Waiting messages up to the id ``dropped_to`` are not sent; 0: none is left to drop."""
     await connection.execute(
         "UPDATE accounts.channel SET dropped_to = $2 WHERE id = $1", channel_id, dropped_to
     )
 
 
 async def _move(connection: Connection, channel_id: int, event: Event) -> State:
-    found = await channel(connection, channel_id, lock=True)
-    assert found is not None
-    state = next_state(found.state, event)
+    stored = await channel(connection, channel_id, lock=True)
+    assert stored is not None
+    state = next_state(stored.state, event)
     await connection.execute("UPDATE accounts.channel SET state = $2 WHERE id = $1", channel_id, state)
     return state
 
 
 async def chats_linked(connection: Connection, account_id: int) -> int:
-    """How often a chat was linked to an account, the same one again counted; 0 also where there is none
-    such."""
-    found: int | None = await connection.fetchval(
-        "SELECT chats_linked FROM accounts.account WHERE id = $1", account_id
+    """How often a chat was linked to an account, repeats counted; 0 also where there is no such account."""
+    count = await fetch_optional(
+        connection, int, "SELECT chats_linked FROM accounts.account WHERE id = $1", account_id
     )
-    return found or 0
+    return count or 0
 
 
 async def count_chat(connection: Connection, account_id: int) -> None:
-    """A chat was linked; the account is locked."""
+    """Counts a linked chat; the caller has locked the account."""
     await connection.execute(
         "UPDATE accounts.account SET chats_linked = chats_linked + 1 WHERE id = $1", account_id
     )
 
 
 async def has_sealed(connection: Connection) -> bool:
-    """Whether something is kept that only the sealing key opens."""
-    found: bool = await connection.fetchval(
-        "SELECT EXISTS (SELECT FROM accounts.channel WHERE kind <> 'telegram' AND state <> 'removed')"
+    """Whether a target or secret is stored that only the sealing key opens."""
+    return await fetch_value(
+        connection,
+        bool,
+        "SELECT EXISTS (SELECT FROM accounts.channel WHERE kind <> 'telegram' AND state <> 'removed')",
     )
-    return found
 
 
 async def is_key(connection: Connection, fingerprint: bytes) -> bool:
-    """Whether what is kept was sealed with the key of this ``fingerprint``; where nothing is kept, it is from
-    now on."""
+    """Whether stored channels are sealed with the key of this ``fingerprint``. Where none is stored, it
+    becomes the sealing key."""
     if await accounts.secret(connection, _KEY, fingerprint) == fingerprint:
         return True
     if await has_sealed(connection):
@@ -262,16 +273,19 @@ async def attempt(
     connection: Connection,
     account_id: int,
     host: str,
-    most: tuple[int, int | None],
+    limits: tuple[int, int | None],
     window: timedelta,
     now: datetime,
 ) -> datetime | None:
-    """Counts one more target that is tried to be set; the account is locked. ``most``: so many of an account,
-    and so many that failed of a host (None: of that any number), in any ``window``; one fails until
-    ``clear_attempt``. None: there was room; else when there is, and it is not counted."""
+    """Counts an attempt to set a target; the caller has locked the account. ``limits``: how many attempts of
+    the account, and how many failed attempts at the host (None: any number), fit into a ``window``; an
+    attempt counts as failed until ``clear_attempt``. Returns None where there was room, else when there is
+    room; then nothing is counted."""
+    account_limit, host_limit = limits
     await connection.execute("SELECT pg_advisory_xact_lock($1, hashtext($2))", _HOST_LOCK, host)
-    # The newest of those that leave no room: when it is over, there is room.
-    blocking = await connection.fetchval(
+    # The newest attempt that leaves no room: once it is out of the window, there is room.
+    blocking = await fetch_optional(
+        connection, datetime,
         "SELECT max(made_at) FROM ("
         " (SELECT made_at FROM accounts.channel_attempt WHERE account_id = $1 AND made_at > $3"
         "  ORDER BY made_at DESC OFFSET $4 LIMIT 1)"
@@ -279,11 +293,10 @@ async def attempt(
         " (SELECT made_at FROM accounts.channel_attempt WHERE host = $2 AND made_at > $3"
         "  AND failed AND $6"
         "  ORDER BY made_at DESC OFFSET $5 LIMIT 1)) AS full_by",
-        account_id, host, now - window, most[0] - 1, (most[1] or 1) - 1, most[1] is not None,
+        account_id, host, now - window, account_limit - 1, (host_limit or 1) - 1, host_limit is not None,
     )  # fmt: skip
     if blocking is not None:
-        until: datetime = blocking + window
-        return until
+        return blocking + window
     await connection.execute(
         "INSERT INTO accounts.channel_attempt (account_id, host, made_at) VALUES ($1, $2, $3)",
         account_id,
@@ -294,7 +307,7 @@ async def attempt(
 
 
 async def clear_attempt(connection: Connection, account_id: int, host: str, made_at: datetime) -> None:
-    """The attempt of then did not fail."""
+    """Marks the attempt made at ``made_at`` as not failed."""
     await connection.execute(
         "UPDATE accounts.channel_attempt SET failed = false"
         " WHERE account_id = $1 AND host = $2 AND made_at = $3",
@@ -303,6 +316,6 @@ async def clear_attempt(connection: Connection, account_id: int, host: str, made
 
 
 async def forget_attempts(connection: Connection, before: datetime) -> None:
-    """Those that count no longer, and minutes of hosts that are over."""
+    """Deletes attempts and host minutes that no longer count."""
     await connection.execute("DELETE FROM accounts.channel_attempt WHERE made_at <= $1", before)
     await connection.execute("DELETE FROM accounts.host_minute WHERE began_at <= $1", before)

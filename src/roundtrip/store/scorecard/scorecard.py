@@ -1,22 +1,20 @@
-"""Verdicts that are to be scored, and their scores. Each function takes the caller's connection and ends no
+"""Verdicts to score, and their scores. Each function uses the caller's connection and does not end the
 transaction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import cast
-
-import asyncpg
+from typing import NamedTuple
 
 from roundtrip.domain.base.types import Address, TxHash
 from roundtrip.domain.scorecard.scorecard import CODES, HOUR_S, Cause, Outcome, VerdictScore
-from roundtrip.store.server.hex import as_address, as_bytes, as_text
-from roundtrip.store.server.rows import Connection
+from roundtrip.store.server.hex import as_address, as_bytes, as_optional_address, as_text
+from roundtrip.store.server.rows import Connection, fetch, fetch_optional, fetch_value
 
 
 @dataclass(frozen=True, slots=True)
 class StoredVerdict:
-    """A stored verdict that is to be scored."""
+    """A stored verdict to score."""
 
     id: int
     token: Address
@@ -29,7 +27,7 @@ class StoredVerdict:
 
 @dataclass(frozen=True, slots=True)
 class ScoredVerdict:
-    """A verdict with what became of it. ``from_s``: its block's second."""
+    """A verdict with its score. ``from_number``, ``from_s``: its block and that block's second."""
 
     id: int
     token: Address
@@ -43,8 +41,8 @@ class ScoredVerdict:
 
 @dataclass(frozen=True, slots=True)
 class MissingReceipt:
-    """A verdict of which the node did not give a receipt: after ``tries`` it is tried again at
-    ``again_at``."""
+    """A verdict for which the node returned no receipt. ``tries``: tries so far; ``again_at``: the time of
+    the next."""
 
     id: int
     token: Address
@@ -56,21 +54,75 @@ class MissingReceipt:
 
 # --- verdicts --------------------------------------------------------------------------------------
 
-_COLUMNS = "id, token, verdict_code, verdict_level, block_number, checked_at, document"
+
+class _StoredVerdictRow(NamedTuple):
+    id: int
+    token: bytes
+    code: str
+    level: str
+    block_number: int
+    checked_at: datetime
+    document: bytes
+
+
+class _WaitingVerdictRow(NamedTuple):
+    id: int
+    token: bytes
+    code: str
+    level: str
+    block_number: int
+    checked_at: datetime
+    document: bytes
+    tries: int
+
+
+class _LaterCheckRow(NamedTuple):
+    block_number: int
+    verdict_code: str
+    at_s: int | None
+
+
+class _ScoredVerdictRow(NamedTuple):
+    evidence_id: int
+    token: bytes
+    code: str
+    level: str
+    from_number: int
+    from_s: int
+    outcome: Outcome
+    cause: Cause
+    by_number: int | None
+    by_s: int | None
+    by_tx: bytes | None
+    by_wallet: bytes | None
+    cost_bps: int | None
+    reported: bool
+
+
+class _ScoreCountRow(NamedTuple):
+    code: str
+    outcome: Outcome
+    scored: int
+    tokens: int
+
+
+_COLUMNS = "id, token, verdict_code AS code, verdict_level AS level, block_number, checked_at, document"
 
 
 async def scored_to(connection: Connection) -> int:
-    """Up to which evidence verdicts were scored; 0: none was."""
-    found: int | None = await connection.fetchval("SELECT evidence_id FROM facts.score_cursor")
-    return found or 0
+    """The id of the last evidence whose verdict was read for scoring; 0: none was read."""
+    evidence_id = await fetch_optional(connection, int, "SELECT evidence_id FROM facts.score_cursor")
+    return evidence_id or 0
 
 
-async def waiting(connection: Connection, after_id: int, most: int) -> list[StoredVerdict]:
-    """The next verdicts that were not looked at, in the order in which they were made."""
-    rows = await connection.fetch(
+async def waiting(connection: Connection, after_id: int, limit: int) -> list[StoredVerdict]:
+    """At most ``limit`` verdicts after ``after_id``, the oldest first."""
+    rows = await fetch(
+        connection,
+        _StoredVerdictRow,
         f"SELECT {_COLUMNS} FROM facts.evidence WHERE id > $1 ORDER BY id LIMIT $2",  # noqa: S608
         after_id,
-        most,
+        limit,
     )
     return [_verdict(row) for row in rows]
 
@@ -82,8 +134,8 @@ SELECT {_COLUMNS} FROM unnest($4::text[]) AS asked (code) CROSS JOIN LATERAL (
     ORDER BY block_number DESC, id DESC LIMIT $3
 ) AS one ORDER BY block_number DESC, id DESC LIMIT $3
 """  # noqa: S608
-# Not as json: what a token says may be text that no json of the database can hold, as a zero byte. A
-# stranger's quotes are escaped, so none of his words look like this.
+# Not as json: a token's text may hold characters that PostgreSQL's json cannot, such as a zero byte. Quotes
+# in a token's text are escaped, so it cannot match the pattern.
 LATER = """
 SELECT block_number, verdict_code, substring(convert_from(document, 'UTF8')
     from '"block":[{][^{}]*"timestamp_s":([0-9]{1,15})[,}]')::bigint AS at_s
@@ -95,34 +147,41 @@ FROM (
 ) AS later ORDER BY block_number, id
 """
 _TRAPS = ("cannot_sell",)
-_NO_TRAPS = tuple(one for one in (*CODES, "quote_asset") if one not in (*_TRAPS, "unproven"))
+_NO_TRAPS = tuple(code for code in (*CODES, "quote_asset") if code not in (*_TRAPS, "unproven"))
 
 
 async def spoken_of(
-    connection: Connection, token: Address, before_number: int, most: int
+    connection: Connection, token: Address, before_number: int, limit: int
 ) -> list[StoredVerdict]:
-    """The newest verdicts on a token of before that block, those that are scored at all, the newest first."""
-    rows = await connection.fetch(SPOKEN_OF, as_bytes(token), before_number, most, list(CODES))
+    """At most ``limit`` verdicts with a scored code on a token before block ``before_number``, the newest
+    first."""
+    rows = await fetch(
+        connection, _StoredVerdictRow, SPOKEN_OF, as_bytes(token), before_number, limit, list(CODES)
+    )
     return [_verdict(row) for row in rows]
 
 
-def _verdict(row: asyncpg.Record) -> StoredVerdict:
+def _verdict(row: _StoredVerdictRow | _WaitingVerdictRow) -> StoredVerdict:
     return StoredVerdict(
-        row["id"], as_address(row["token"]), row["verdict_code"], row["verdict_level"], row["block_number"],
-        row["checked_at"], row["document"],
-    )  # fmt: skip
+        row.id, as_address(row.token), row.code, row.level, row.block_number, row.checked_at, row.document
+    )
 
 
 async def later_checks(
-    connection: Connection, verdict: StoredVerdict, until_s: int, most: int = 50
+    connection: Connection, verdict: StoredVerdict, until_s: int, limit: int = 50
 ) -> list[tuple[int, int, str]]:
-    """Block, second and code of checks of the same token after the verdict's block and up to ``until_s`` of
-    the chain, that prove it, in their order: of more than ``most`` the first. Of a verdict that it cannot be
-    sold those that say otherwise, of any other those that say that."""
+    """Block, second and code of checks of the token after the verdict's block and up to second ``until_s``
+    that contradict the verdict, in their order; of more than ``limit`` the first. A ``cannot_sell`` verdict
+    is contradicted by any other proven code, any other verdict by ``cannot_sell``."""
     codes = _NO_TRAPS if verdict.code in _TRAPS else _TRAPS
-    rows = await connection.fetch(LATER, as_bytes(verdict.token), verdict.block_number, list(codes), most)
-    told = [(row["block_number"], row["at_s"], row["verdict_code"]) for row in rows]
-    return [one for one in told if one[1] is not None and one[1] <= until_s]
+    rows = await fetch(
+        connection, _LaterCheckRow, LATER, as_bytes(verdict.token), verdict.block_number, list(codes), limit
+    )
+    return [
+        (row.block_number, row.at_s, row.verdict_code)
+        for row in rows
+        if row.at_s is not None and row.at_s <= until_s
+    ]
 
 
 _BEFORE = (
@@ -131,8 +190,11 @@ _BEFORE = (
 
 
 async def is_scored(connection: Connection, verdict: StoredVerdict, from_s: int) -> bool:
-    """Whether it, or one before it of its token, hour and code, is scored, or waits for a receipt."""
-    found: bool = await connection.fetchval(
+    """Whether a verdict, or an earlier one of its token, hour and code, is scored, or one of them waits for a
+    receipt."""
+    return await fetch_value(
+        connection,
+        bool,
         f"SELECT {_BEFORE} OR EXISTS (SELECT FROM facts.score_wait"  # noqa: S608
         " WHERE token = $2 AND hour = $3 AND code = $4)",
         verdict.id,
@@ -140,26 +202,27 @@ async def is_scored(connection: Connection, verdict: StoredVerdict, from_s: int)
         from_s // HOUR_S,
         verdict.code,
     )
-    return found
 
 
-async def due(connection: Connection, now: datetime, most: int) -> list[tuple[StoredVerdict, int]]:
-    """Verdicts that wait for a receipt and are to be tried again, with how often they were."""
-    rows = await connection.fetch(
+async def due(connection: Connection, now: datetime, limit: int) -> list[tuple[StoredVerdict, int]]:
+    """Verdicts that wait for a receipt and are due for another try, with their tries so far."""
+    rows = await fetch(
+        connection,
+        _WaitingVerdictRow,
         f"SELECT {_COLUMNS}, tries FROM (SELECT evidence_id, tries, again_at FROM facts.score_wait"  # noqa: S608
         " WHERE again_at <= $1 ORDER BY again_at, evidence_id LIMIT $2) AS due"
-        " JOIN facts.evidence AS one ON one.id = due.evidence_id ORDER BY again_at, id",
+        " JOIN facts.evidence AS verdict ON verdict.id = due.evidence_id ORDER BY again_at, id",
         now,
-        most,
+        limit,
     )
-    return [(_verdict(row), row["tries"]) for row in rows]
+    return [(_verdict(row), row.tries) for row in rows]
 
 
 # --- scores ----------------------------------------------------------------------------------------
 
 
 class ScoredMeanwhile(Exception):
-    """Somebody else scored verdicts meanwhile; nothing was written."""
+    """Another transaction moved the cursor first; nothing was written."""
 
 
 async def put(
@@ -170,49 +233,54 @@ async def put(
     now: datetime,
     untold: Sequence[MissingReceipt] = (),
 ) -> int:
-    """Writes scores and which verdicts wait, and moves the cursor from ``from_id`` to ``to_id``; how many
-    scores are new. Where an earlier verdict of the token, hour and code has one nothing is written. Raises
-    Moved."""
-    moved = await connection.fetchval(
+    """Inserts scores and waiting verdicts, and moves the cursor from ``from_id`` to ``to_id``. Returns how
+    many scores are new. A verdict is left out where an earlier one of its token, hour and code has a score.
+    Raises ScoredMeanwhile."""
+    is_moved = await fetch_optional(
+        connection,
+        bool,
         "INSERT INTO facts.score_cursor AS cursor (evidence_id) SELECT $2::bigint WHERE $1::bigint = 0"
         " OR EXISTS (SELECT FROM facts.score_cursor)"
         " ON CONFLICT (only_one) DO UPDATE SET evidence_id = $2 WHERE cursor.evidence_id = $1 RETURNING true",
         from_id,
         to_id,
     )
-    if not moved:
+    if not is_moved:
         raise ScoredMeanwhile
     written = 0
-    for one in scored:
-        key = one.id, as_bytes(one.token), one.from_s // HOUR_S, one.code
-        if not await connection.fetchval(f"SELECT {_BEFORE}", *key):
-            written += await _insert(connection, one, now)
+    for verdict in scored:
+        key = verdict.id, as_bytes(verdict.token), verdict.from_s // HOUR_S, verdict.code
+        if not await fetch_value(connection, bool, f"SELECT {_BEFORE}", *key):
+            written += await _insert(connection, verdict, now)
     await connection.execute(
-        "DELETE FROM facts.score_wait WHERE evidence_id = ANY($1::bigint[])", [one.id for one in scored]
+        "DELETE FROM facts.score_wait WHERE evidence_id = ANY($1::bigint[])",
+        [verdict.id for verdict in scored],
     )
-    for waits in untold:
+    for missing in untold:
         await connection.execute(
             "INSERT INTO facts.score_wait (evidence_id, token, code, hour, tries, again_at)"
             " VALUES ($1, $2, $3, $4, $5, $6)"
             " ON CONFLICT (evidence_id) DO UPDATE SET tries = excluded.tries, again_at = excluded.again_at",
-            waits.id, as_bytes(waits.token), waits.code, waits.from_s // HOUR_S, waits.tries, waits.again_at,
+            missing.id, as_bytes(missing.token), missing.code, missing.from_s // HOUR_S,
+            missing.tries, missing.again_at,
         )  # fmt: skip
     return written
 
 
-async def _insert(connection: Connection, one: ScoredVerdict, now: datetime) -> bool:
-    score = one.score
-    done: str = await connection.execute(
+async def _insert(connection: Connection, verdict: ScoredVerdict, now: datetime) -> bool:
+    score = verdict.score
+    status = await connection.execute(
         "INSERT INTO facts.score (evidence_id, token, code, level, from_number, from_s, hour, outcome, cause,"
         " by_number, by_s, by_tx, by_wallet, cost_bps, reported, scored_at)"
         " VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)"
         " ON CONFLICT DO NOTHING",
-        one.id, as_bytes(one.token), one.code, one.level, one.from_number, one.from_s, one.from_s // HOUR_S,
-        *_columns(score), one.reported, now,
+        verdict.id, as_bytes(verdict.token), verdict.code, verdict.level, verdict.from_number,
+        verdict.from_s, verdict.from_s // HOUR_S,
+        *_columns(score), verdict.reported, now,
     )  # fmt: skip
-    if done != "INSERT 0 1":
+    if status != "INSERT 0 1":
         return False
-    await _count(connection, one, score.outcome, 1)
+    await _count(connection, verdict, score.outcome, 1)
     return True
 
 
@@ -224,61 +292,65 @@ def _columns(score: VerdictScore) -> tuple[object, ...]:
     )  # fmt: skip
 
 
-async def _count(connection: Connection, one: ScoredVerdict, outcome: str, by: int) -> None:
-    """``by``: one more or one less of the verdict's code."""
-    of_token: int = await connection.fetchval(
+async def _count(connection: Connection, verdict: ScoredVerdict, outcome: str, by: int) -> None:
+    """Changes the counts of the verdict's code by ``by``: 1 or -1."""
+    of_token = await fetch_value(
+        connection,
+        int,
         "INSERT INTO facts.score_token AS had (token, code, outcome, scored)"
         " VALUES ($1, $2, $3, greatest(0, $4)) ON CONFLICT (token, code, outcome)"
         " DO UPDATE SET scored = had.scored + $4 RETURNING scored",
-        as_bytes(one.token),
-        one.code,
+        as_bytes(verdict.token),
+        verdict.code,
         outcome,
         by,
     )
-    # The first of its token, or the last of it that went.
+    # The token's first score, or its last removed.
     tokens = by if of_token == max(0, by) else 0
     await connection.execute(
         "INSERT INTO facts.score_count AS had (code, outcome, scored, tokens)"
         " VALUES ($1, $2, greatest(0, $3), greatest(0, $4)) ON CONFLICT (code, outcome)"
         " DO UPDATE SET scored = had.scored + $3, tokens = had.tokens + $4",
-        one.code,
+        verdict.code,
         outcome,
         by,
         tokens,
     )
 
 
-async def settle_by(connection: Connection, one: ScoredVerdict, now: datetime) -> bool:
-    """A score that a report proved: in place of what stood of that very verdict, or as a row of its own
-    beside that of its hour's first; what was wrong stays as it was found first. One transaction marks one
-    verdict of a token, hour and code. Whether it changed anything."""
-    told: bool = await connection.fetchval(
+async def settle_by(connection: Connection, verdict: ScoredVerdict, now: datetime) -> bool:
+    """Writes a score that a report proved: replaces the verdict's own score, or inserts a row besides that of
+    its hour's first verdict. A score that is wrong already stays as it is, and one chain transaction marks
+    only one verdict of a token, hour and code. Returns whether anything changed."""
+    is_marked = await fetch_value(
+        connection,
+        bool,
         "SELECT EXISTS (SELECT FROM facts.score WHERE token = $2 AND hour = $3 AND code = $4"
         " AND evidence_id <> $1 AND outcome = 'wrong' AND by_tx = $5)",
-        one.id,
-        as_bytes(one.token),
-        one.from_s // HOUR_S,
-        one.code,
-        None if one.score.tx_hash is None else as_bytes(one.score.tx_hash),
+        verdict.id,
+        as_bytes(verdict.token),
+        verdict.from_s // HOUR_S,
+        verdict.code,
+        None if verdict.score.tx_hash is None else as_bytes(verdict.score.tx_hash),
     )
-    if told:
+    if is_marked:
         return False
-    if await _insert(connection, one, now):
+    if await _insert(connection, verdict, now):
         return True
-    before: str = await connection.fetchval(
-        "SELECT outcome FROM facts.score WHERE evidence_id = $1 FOR UPDATE", one.id
+    before = await fetch_value(
+        connection, str, "SELECT outcome FROM facts.score WHERE evidence_id = $1 FOR UPDATE", verdict.id
     )
-    if before == "wrong" or before == one.score.outcome:
+    if before == "wrong" or before == verdict.score.outcome:
         return False
     await connection.execute(
         "UPDATE facts.score SET outcome = $2, cause = $3, by_number = $4, by_s = $5, by_tx = $6,"
         " by_wallet = $7, cost_bps = $8, reported = true, scored_at = $9 WHERE evidence_id = $1",
-        one.id,
-        *_columns(one.score),
+        verdict.id,
+        *_columns(verdict.score),
         now,
     )
-    await _count(connection, one, before, -1)
-    await _count(connection, one, one.score.outcome, 1)
+    await _count(connection, verdict, before, -1)
+    await _count(connection, verdict, verdict.score.outcome, 1)
     return True
 
 
@@ -286,30 +358,36 @@ async def settle_by(connection: Connection, one: ScoredVerdict, now: datetime) -
 
 
 async def counts(connection: Connection) -> dict[tuple[str, Outcome], tuple[int, int]]:
-    """How many there are of each code and outcome, and of how many tokens."""
-    rows = await connection.fetch("SELECT code, outcome, scored, tokens FROM facts.score_count")
-    return {(row["code"], cast(Outcome, row["outcome"])): (row["scored"], row["tokens"]) for row in rows}
+    """By code and outcome: the number of scores, and of tokens with one."""
+    rows = await fetch(
+        connection, _ScoreCountRow, "SELECT code, outcome, scored, tokens FROM facts.score_count"
+    )
+    return {(row.code, row.outcome): (row.scored, row.tokens) for row in rows}
 
 
-async def mistakes(connection: Connection, before: tuple[int, int] | None, most: int) -> list[ScoredVerdict]:
-    """Verdicts that were wrong, the newest first; ``before``: second and id of the last one that was
-    shown."""
-    rows = await connection.fetch(
-        "SELECT * FROM facts.score WHERE outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint)"
+async def mistakes(connection: Connection, before: tuple[int, int] | None, limit: int) -> list[ScoredVerdict]:
+    """At most ``limit`` verdicts that were wrong, the newest first. ``before``: second and id of the last one
+    of the previous page; None: the first page."""
+    rows = await fetch(
+        connection,
+        _ScoredVerdictRow,
+        "SELECT evidence_id, token, code, level, from_number, from_s, outcome, cause, by_number, by_s, by_tx,"
+        " by_wallet, cost_bps, reported FROM facts.score"
+        " WHERE outcome = 'wrong' AND (from_s, evidence_id) < ($1::int, $2::bigint)"
         " ORDER BY from_s DESC, evidence_id DESC LIMIT $3",
         *(before or (2**31 - 1, 2**62)),
-        most,
+        limit,
     )
     return [_read_scored(row) for row in rows]
 
 
-def _read_scored(row: asyncpg.Record) -> ScoredVerdict:
+def _read_scored(row: _ScoredVerdictRow) -> ScoredVerdict:
     score = VerdictScore(
-        row["outcome"], cast(Cause, row["cause"]), row["by_number"], row["by_s"],
-        None if row["by_tx"] is None else TxHash(as_text(row["by_tx"])),
-        None if row["by_wallet"] is None else as_address(row["by_wallet"]), row["cost_bps"],
+        row.outcome, row.cause, row.by_number, row.by_s,
+        None if row.by_tx is None else TxHash(as_text(row.by_tx)),
+        as_optional_address(row.by_wallet), row.cost_bps,
     )  # fmt: skip
     return ScoredVerdict(
-        row["evidence_id"], as_address(row["token"]), row["code"], row["level"], row["from_number"],
-        row["from_s"], score, row["reported"],
+        row.evidence_id, as_address(row.token), row.code, row.level, row.from_number, row.from_s, score,
+        row.reported,
     )  # fmt: skip
