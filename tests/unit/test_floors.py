@@ -266,3 +266,17 @@ def test_only_the_command_line_reads_the_environment() -> None:
         if path.relative_to(PACKAGE).as_posix() not in ("config/settings.py", "cli/terminal.py"):
             assert "os.environ" not in path.read_text(), path
             assert "getenv" not in path.read_text(), path
+
+
+UNTYPED_ROW = re.compile(r"\b(?:row|record|one)\[\"")
+
+
+def test_rows_of_the_database_have_types() -> None:
+    """A record of the driver has fields of any type: ``store/server/rows`` reads it as a typed tuple."""
+    untyped = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in MODULES
+        if floor(path) in ("store", "sync", "jobs", "services") and UNTYPED_ROW.search(path.read_text())
+    ]
+    assert untyped == []
+    assert UNTYPED_ROW.search('found = row["wallet"]')
