@@ -168,7 +168,7 @@ async def opened(dsn: str, scale: Scale) -> AsyncIterator[Filled]:
     print(", ".join(f"{count:,.0f} {what}" for what, count in row_counts.items()))
     async with asyncpg.create_pool(dsn, min_size=1, max_size=10, command_timeout=30) as pool:
         node, contracts = QuietNode(), ROBINHOOD.contracts
-        heads = StillHeads(node, CHAIN_ID, contracts, book=VenueIndex(contracts), dialect=ANVIL)
+        heads = StillHeads(node, CHAIN_ID, contracts, venue_index=VenueIndex(contracts), dialect=ANVIL)
         heads.stand(stands.block)
         yield Filled(
             scale.trades,

@@ -54,7 +54,7 @@ def context(pool: asyncpg.Pool) -> Context:
         chain_id=CHAIN_ID,
         contracts=contracts,
         node=node,
-        heads=Heads(node, CHAIN_ID, contracts, book=VenueIndex(contracts), dialect=ANVIL),
+        heads=Heads(node, CHAIN_ID, contracts, venue_index=VenueIndex(contracts), dialect=ANVIL),
         policy=POLICY,
         pool=pool,
         rates=Rates(node, contracts),

@@ -159,7 +159,7 @@ async def context_for(
         node = Node(node_url, session, timeout_s)
         contracts = contracts_from(built.contracts)
         heads = Heads(
-            node, CHAIN_ID, contracts, market_age_s=0.0, book=VenueIndex(contracts), dialect=dialect
+            node, CHAIN_ID, contracts, market_age_s=0.0, venue_index=VenueIndex(contracts), dialect=dialect
         )
         draws = itertools.count()
         yield Context(

@@ -35,7 +35,7 @@ def over(ctx: Context, *urls: str | NodeUrl, timeout_s: float = 20.0, **options:
     """The same context over several nodes instead, in this order; its head is not known yet."""
     given = [NodeUrl(url) if isinstance(url, str) else url for url in urls]
     nodes = NodePool(given, node_of(ctx).session, ctx.chain_id, timeout_s, **options)
-    heads = Heads(nodes, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=VenueIndex(ctx.contracts))
+    heads = Heads(nodes, ctx.chain_id, ctx.contracts, market_age_s=0.0, venue_index=VenueIndex(ctx.contracts))
     return replace(ctx, node=nodes, heads=heads, rates=Rates(nodes, ctx.contracts))
 
 

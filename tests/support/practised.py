@@ -49,9 +49,9 @@ class Holder:
     """A real wallet that bought of a token where that is traded, and has its own way to sell."""
 
     def __init__(self, shop: Context, rpc: SyncRpc, built: Built, token: str) -> None:
-        assert shop.heads.book is not None
+        assert shop.heads.venue_index is not None
         # What was launched on a curve that is sold out trades in its pool, which was known last.
-        self.venue = shop.heads.book.venues_of(Address(token))[-1]
+        self.venue = shop.heads.venue_index.venues_of(Address(token))[-1]
         self.token, self.wallet = token, Wallet(rpc, built.contracts, f"holds {token}", eth=50)
         curve = self.venue.pool if self.venue.kind == "launchpad_curve" else None
         self.trader = Trader(

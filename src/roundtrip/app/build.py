@@ -154,7 +154,7 @@ async def open_context(
         patience_s = _PATIENCE_S if isinstance(node, NodePool) else 0.0
         venue_index = VenueIndex(contracts, look_back_blocks)
         heads = Heads(
-            node, CHAIN_ID, contracts, settings.poll_ms, book=venue_index, patience_s=patience_s,
+            node, CHAIN_ID, contracts, settings.poll_ms, venue_index=venue_index, patience_s=patience_s,
             oldest_s=_oldest_s(settings),
         )  # fmt: skip
         if isinstance(node, NodePool):

@@ -34,7 +34,7 @@ UNUSUAL = (
 async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
     """The same context, whose book begins near the head, over the database at ``url``."""
     book = VenueIndex(ctx.contracts, LOOK_BACK_BLOCKS)
-    heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, book=book, dialect=ANVIL)
+    heads = Heads(ctx.node, ctx.chain_id, ctx.contracts, market_age_s=0.0, venue_index=book, dialect=ANVIL)
     await heads.refresh()
     async with asyncpg.create_pool(url, min_size=1, max_size=2) as pool:
         yield replace(ctx, heads=heads, pool=pool)
@@ -42,7 +42,7 @@ async def near(ctx: Context, url: str) -> AsyncIterator[Context]:
 
 async def known(ctx: Context, token: Address) -> Candidates:
     """As a check begins."""
-    venues = await read_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
+    venues = await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
     return list_candidates(venues, ctx.contracts, token, ctx.policy.most_scouted)
 
 
@@ -70,7 +70,7 @@ async def test_with_a_whole_index_it_finds_the_same_places_of_every_token(
     async with near(ctx, empty) as with_index:
         for key, token in built.tokens.items():
             found = await known(with_index, Address(token))
-            venues = known_venues(ctx.heads.book, Address(token))
+            venues = known_venues(ctx.heads.venue_index, Address(token))
             whole = list_candidates(venues, ctx.contracts, Address(token), ctx.policy.most_scouted)
             assert found.complete, key
             assert found == whole, key

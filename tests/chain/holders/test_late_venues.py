@@ -302,7 +302,9 @@ async def test_standard_places_that_nobody_opened_are_not_missed(service: Servic
     trade(held, 5)
     stage.pass_blocks(3)
     younger = VenueIndex(one.ctx.contracts, 1)
-    one.ctx = replace(one.ctx, heads=Heads(one.node, one.ctx.chain_id, one.ctx.contracts, book=younger))
+    one.ctx = replace(
+        one.ctx, heads=Heads(one.node, one.ctx.chain_id, one.ctx.contracts, venue_index=younger)
+    )
     assert (await one.asked(held.token))["status"] == "partial"
     begun = of(one, held).book.beginning.venues
     found = await other.asked(held.token)

@@ -145,8 +145,8 @@ async def test_a_claim_that_drains_another_token_is_seen(
 
 
 def curve_of(ctx: Context, token: str) -> str:
-    assert ctx.heads.book is not None
-    (venue,) = [v for v in ctx.heads.book.venues_of(Address(token)) if v.kind == "launchpad_curve"]
+    assert ctx.heads.venue_index is not None
+    (venue,) = [v for v in ctx.heads.venue_index.venues_of(Address(token)) if v.kind == "launchpad_curve"]
     return str(venue.pool)
 
 

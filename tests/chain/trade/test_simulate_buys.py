@@ -77,9 +77,9 @@ async def test_a_buy_is_sold_straight_back(ctx: Context, built: Built, wallet: W
 async def test_a_launch_is_bought_and_sold_straight_back(
     ctx: Context, rpc: SyncRpc, built: Built, wallet: Wallet, key: str, venue: str, trips: int
 ) -> None:
-    assert ctx.heads.book is not None
+    assert ctx.heads.venue_index is not None
     token = built.tokens[key]
-    spot = spot_of(built, ctx.heads.book.venues_of(Address(token))[-1])
+    spot = spot_of(built, ctx.heads.venue_index.venues_of(Address(token))[-1])
     raw = money_for(rpc, built, wallet, spot)
     await ctx.heads.refresh()
     said = await simulated(ctx, wallet.address, *buy_steps(built, wallet, token, spot, raw))

@@ -257,13 +257,13 @@ async def test_a_past_with_more_pools_than_an_answer_holds_is_read_in_smaller_pi
     parties = Parties(rpc, built)
     token = parties.honest(PoolPlan("eth", 2500, version=4, tick_spacing=25))
     node_of(ctx).most_answer_bytes = 60_000
-    ctx.heads.book = VenueIndex(ctx.contracts)
+    ctx.heads.venue_index = VenueIndex(ctx.contracts)
     for _ in range(40):
         rpc.call("evm_mine")
         await ctx.heads.refresh()
-        if ctx.heads.book.complete(Address(token)):
+        if ctx.heads.venue_index.complete(Address(token)):
             break
-    assert ctx.heads.book.complete(Address(token))
+    assert ctx.heads.venue_index.complete(Address(token))
     node_of(ctx).most_answer_bytes = 16 * 2**20
     seen = await look(ctx, token)
     assert seen.said() == ("ok", "ok"), seen.judgement.verdict.text

@@ -196,7 +196,7 @@ async def test_a_launch_by_a_factory_that_nobody_trusts_has_no_launchpad(
 
 
 async def test_a_launch_that_no_log_told_of_is_found_by_its_usual_key(ctx: Context, built: Built) -> None:
-    ctx.heads.book = None
+    ctx.heads.venue_index = None
     meter = Meter()
     evidence = await gather_evidence(ctx, Address(built.tokens["first_fresh"]), meter)
     assert isinstance(evidence.launch, PoolLaunch)

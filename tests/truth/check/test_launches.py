@@ -244,9 +244,9 @@ async def _first_seconds(ctx: Context, rpc: SyncRpc, built: Built, made: CurveTo
 
 
 async def test_a_launch_that_no_log_told_of_costs_one_trip_more(ctx: Context, built: Built) -> None:
-    book = ctx.heads.book
+    book = ctx.heads.venue_index
     assert book is not None
-    ctx.heads.book = None
+    ctx.heads.venue_index = None
     meter = Meter()
     evidence = await gather_evidence(ctx, Address(built.tokens["curve"]), meter)
     assert meter.trips == 3

@@ -27,8 +27,8 @@ ZOO = list({(one.source, one.pools[0].version): one for one in ANIMALS if one.so
 
 def places(ctx: Context, built: Built, token: str) -> list[Spot]:
     """Everywhere it trades for money."""
-    assert ctx.heads.book is not None
-    return [spot_of(built, venue) for venue in ctx.heads.book.venues_of(Address(token))]
+    assert ctx.heads.venue_index is not None
+    return [spot_of(built, venue) for venue in ctx.heads.venue_index.venues_of(Address(token))]
 
 
 def assert_told(made: Trip, token: str) -> None:

@@ -42,8 +42,8 @@ async def said_of(ctx: Context, wallet: Signer, *steps: Step) -> Said:
 
 
 def pool_of(ctx: Context, token: str) -> str:
-    assert ctx.heads.book is not None
-    (venue,) = ctx.heads.book.venues_of(Address(token))
+    assert ctx.heads.venue_index is not None
+    (venue,) = ctx.heads.venue_index.venues_of(Address(token))
     return str(venue.pool)
 
 

@@ -99,8 +99,8 @@ async def test_a_launchs_tokens_are_worth_what_a_real_wallet_gets(
 ) -> None:
     token = Address(built.tokens[key])
     await ctx.heads.refresh()
-    assert ctx.heads.book is not None
-    venue = ctx.heads.book.venues_of(token)[-1]
+    assert ctx.heads.venue_index is not None
+    venue = ctx.heads.venue_index.venues_of(token)[-1]
     market = Market(
         token,
         venue.quote_address,
@@ -184,8 +184,8 @@ async def test_what_is_to_be_sold_in_one_place_is_sold_there_while_it_sells(
     token = Address(built.tokens["two_pools"])
     slot, raw = await given(ctx, token), 10**21
     await ctx.heads.refresh()
-    assert ctx.heads.book is not None
-    places = [venue.at() for venue in ctx.heads.book.venues_of(token)]
+    assert ctx.heads.venue_index is not None
+    places = [venue.at() for venue in ctx.heads.venue_index.venues_of(token)]
     best, *own = await valued(
         ctx,
         HoldingToSell(token, raw, slot=slot),

@@ -102,7 +102,7 @@ class Heads:
         market_age_s: float = 2.0,
         stale_s: float = 15.0,
         clock: Callable[[], float] = time.monotonic,
-        book: VenueIndex | None = None,
+        venue_index: VenueIndex | None = None,
         patience_s: float = 0.0,
         oldest_s: float = math.inf,
         wall: Callable[[], float] = time.time,
@@ -117,7 +117,7 @@ class Heads:
         self._clock = clock
         self._patience_s = patience_s
         self._oldest_s, self._wall = oldest_s, wall
-        self.book = book
+        self.venue_index = venue_index
         self._dialect = dialect
         self._probed_s = -1e9
         self._head: ChainHead | None = None
@@ -243,18 +243,18 @@ class Heads:
     async def _read_venues(self, head: int) -> None:
         """Reads the new venues since the last head; after a fault the next head reads them. A long history is
         read in parts, so that the newest block never waits for it."""
-        if self.book is None:
+        if self.venue_index is None:
             return
         for _ in range(_MOST_RANGES_A_HEAD):
-            calls = self.book.calls(head)
+            calls = self.venue_index.calls(head)
             if not calls:
                 return
             try:
                 (answer,) = await self._node.batch(calls, budgeted=False)
             except RoundtripError:
-                self.book.narrow_span()
+                self.venue_index.narrow_span()
                 return
-            if not self.book.read(answer, head):
+            if not self.venue_index.read(answer, head):
                 return
 
     async def _market_at(self, block: BlockRef) -> MarketRates:

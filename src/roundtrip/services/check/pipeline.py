@@ -35,7 +35,7 @@ async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bo
     seed = ctx.entropy()
     if role_of(token, ctx.contracts) != "token":
         return CheckInputs(head, token, seed, Candidates((), 0, 0, True), deep)
-    known = await read_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
+    known = await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
     candidates = list_candidates(known, ctx.contracts, token, ctx.policy.most_scouted)
     most_holders = ctx.policy.most_holders if deep else 0
     indexed = await read_index_facts(ctx.pool, ctx.contracts, token, seed, most_holders)
@@ -44,8 +44,8 @@ async def prepare_inputs(ctx: Context, head: ChainHead, token: Address, deep: bo
 
 def remember_launch(ctx: Context, bought: BuyRoundResult) -> None:
     """Adds the venues that the launchpad named to the index of venues, for later checks."""
-    if bought.new_venues and ctx.heads.book is not None:
-        ctx.heads.book.add(bought.run.token, bought.new_venues)
+    if bought.new_venues and ctx.heads.venue_index is not None:
+        ctx.heads.venue_index.add(bought.run.token, bought.new_venues)
 
 
 async def run_later_rounds(bought: BuyRoundResult, meter: Meter) -> Evidence:

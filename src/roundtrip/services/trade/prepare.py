@@ -234,8 +234,8 @@ async def _at_desk(
 ) -> TradeBuilder:
     head = ctx.heads.current()
     asset = token if side == "sell" else ctx.contracts.usdg
-    await read_known_venues(ctx.heads.book, ctx.pool, ctx.contracts, token)
-    venues = ctx.heads.book.venues_of(token) if ctx.heads.book is not None else ()
+    await read_known_venues(ctx.heads.venue_index, ctx.pool, ctx.contracts, token)
+    venues = ctx.heads.venue_index.venues_of(token) if ctx.heads.venue_index is not None else ()
     pairs = desks.pairs_of(asset, venues, ctx.contracts)
     asking, beside = Meter(), Meter()
     calls = desks.holdings_calls(wallet, asset, pairs, head, ctx.contracts)

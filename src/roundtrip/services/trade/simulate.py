@@ -544,7 +544,7 @@ def _text(case: WalletCase, judged: _JudgedCalls, check: ShortCheck | None) -> s
 
 def _is_known(case: WalletCase, spender: Address) -> bool:
     """True for the exchanges' contracts that are made to be allowed, and for the launchpad's curves."""
-    contracts, index = case.ctx.contracts, case.ctx.heads.book
+    contracts, index = case.ctx.contracts, case.ctx.heads.venue_index
     token = index.token_at(spender) if index is not None else None
     curves = index.venues_of(token) if index is not None and token is not None else ()
     routers = (

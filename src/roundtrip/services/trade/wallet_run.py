@@ -66,7 +66,7 @@ def tokens_to_price(case: WalletCase, ran: RunResult) -> list[BalanceChange]:
 async def whole_run(case: WalletCase) -> FullRun:
     """One trip where everything that moves is named in the calls, or known to trade where they lead; else
     more. Raises NodeFault when the first gave nothing usable."""
-    index, contracts, most = case.ctx.heads.book, case.ctx.contracts, case.ctx.policy.most_received
+    index, contracts, most = case.ctx.heads.venue_index, case.ctx.contracts, case.ctx.policy.most_received
     watched = touched_assets.look(case.calls, contracts, index)
     named = dict.fromkeys(
         token for call in case.calls for token in touched_assets.indexed_tokens(call, index)
@@ -165,7 +165,7 @@ def _wider(
 ) -> AssetsToWatch:
     hints = [run.hints for run in runs]
     addresses = [address for hint in hints for address in (*hint.outgoing, *hint.incoming, *hint.emitters)]
-    tokens = touched_assets.strange((*addresses, *touched), case.ctx.contracts, case.ctx.heads.book)
+    tokens = touched_assets.strange((*addresses, *touched), case.ctx.contracts, case.ctx.heads.venue_index)
     return touched_assets.widen_look(look, tokens, tuple(pair for hint in hints for pair in hint.pairs))
 
 

@@ -103,7 +103,7 @@ def _value_of(case: HoldingCase, sells: HoldingSells) -> Valued:
 
 
 async def _build_cases(ctx: Context, head: ChainHead, holdings: Sequence[HoldingToSell]) -> list[HoldingCase]:
-    seed, book = ctx.entropy(), ctx.heads.book
+    seed, book = ctx.entropy(), ctx.heads.venue_index
     tokens = list(dict.fromkeys(holding.token for holding in holdings))
     await at_once(*(read_known_venues(book, ctx.pool, ctx.contracts, token) for token in tokens))
     without_slot = list(
@@ -154,7 +154,7 @@ class _KnownPlaces(TypedDict):
 def _read_places(ctx: Context, token: Address, at: str | None) -> _KnownPlaces:
     """Places where it may be sold for eth or usdg: known ones first, those with third-party hooks last of
     these. Anyone can open any number of pools, so ``at`` is always included."""
-    book = ctx.heads.book
+    book = ctx.heads.venue_index
     candidates = list_candidates(known_venues(book, token), ctx.contracts, token, _MOST_KNOWN)
     listed = set(book.venues_of(token)) if book is not None else set()
     missing = [

@@ -118,6 +118,6 @@ async def test_a_log_of_another_shape_costs_no_head(followed: Followed) -> None:
 
 
 async def test_heads_without_a_book_ask_for_no_logs(followed: Followed) -> None:
-    followed.heads.book = None
+    followed.heads.venue_index = None
     await followed.see(500)
     assert followed.node.ranges == []
