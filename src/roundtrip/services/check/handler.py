@@ -140,7 +140,7 @@ async def _store(
         canonical_json.dump(evidence),
         requested,
         deep,
-        judge_holder_sells(holder_sells, ctx.policy).told if isinstance(holder_sells, HolderSells) else 0,
+        judge_holder_sells(holder_sells, ctx.policy).known if isinstance(holder_sells, HolderSells) else 0,
     )
     try:
         async with ctx.pool.acquire(timeout=_STORE_S) as connection, connection.transaction():
