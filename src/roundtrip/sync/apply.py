@@ -131,7 +131,7 @@ class Writer:
             await refold(connection, touched, self._contracts)
             await facts.announce(connection, to.number)
 
-    # --- what the database holds ---------------------------------------------------------------------
+    # --- what the database holds -------------------------------------------------------------------
 
     async def _prepare_context(
         self, connection: Connection, changes: int | None, decoded: Sequence[BlockEvents], at: str
@@ -175,7 +175,7 @@ class Writer:
         if len(self._positions) > MOST_POSITIONS:
             self._positions.clear()
 
-    # --- what the batch adds -------------------------------------------------------------------------
+    # --- what the batch adds -----------------------------------------------------------------------
 
     async def _write(self, connection: Connection, batch: Batch) -> None:
         ids, contracts = self._ids, self._contracts

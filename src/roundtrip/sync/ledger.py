@@ -156,7 +156,7 @@ class BatchFold:
                     handler(logged, spot)
         return self._batch
 
-    # --- wallets -------------------------------------------------------------------------------------
+    # --- wallets -----------------------------------------------------------------------------------
 
     def _meet_wallets(self) -> None:
         """Notes every sender, recipient of eth and account of a user operation, in the transactions' order.
@@ -187,7 +187,7 @@ class BatchFold:
             ref = self._block.ref
             self._batch.funded.append(WalletFunded(wallet, funder, ref.number, ref.timestamp_s))
 
-    # --- pools and launches --------------------------------------------------------------------------
+    # --- pools and launches ------------------------------------------------------------------------
 
     def _fold_pool_opened(self, logged: LoggedEvent, spot: Spot) -> None:
         event = logged.event
@@ -245,7 +245,7 @@ class BatchFold:
         if spot.at_s >= self._transfers_from_s:
             self._batch.transfers.append(Transfer(spot, event, self._actor_of(logged)))
 
-    # --- trades --------------------------------------------------------------------------------------
+    # --- trades ------------------------------------------------------------------------------------
 
     def _fold_curve_trade(self, logged: LoggedEvent, spot: Spot) -> None:
         event = logged.event
@@ -357,7 +357,7 @@ class BatchFold:
             )
         )  # fmt: skip
 
-    # --- who acted -----------------------------------------------------------------------------------
+    # --- who acted ---------------------------------------------------------------------------------
 
     def _sender_of(self, logged: LoggedEvent) -> Address:
         return Address(self._block.transactions[logged.tx_index].sender)

@@ -79,7 +79,7 @@ def possible_codes(evidence: Evidence, readings: tuple[VenueReading, ...], polic
     return frozenset((codes if False in caught else set()) | ({"cannot_sell"} if True in caught else set()))
 
 
-# --- venues together ------------------------------------------------------------------------------
+# --- venues together -------------------------------------------------------------------------------
 
 
 def _combine(outcomes: list[frozenset[VenueOutlook]]) -> set[str]:
@@ -138,7 +138,7 @@ def _where_ranks_meet(
     return lines
 
 
-# --- one venue ------------------------------------------------------------------------------------
+# --- one venue -------------------------------------------------------------------------------------
 
 
 def _outcomes(
@@ -214,7 +214,7 @@ class _Venue:
                 for worst, code in self._codes_at(loss):
                     yield VenueOutlook("bought", rank_of(state.group, worst, reading, self._policy), code)
 
-    # --- the sells --------------------------------------------------------------------------------
+    # --- the sells ---------------------------------------------------------------------------------
 
     def _sells(self) -> Iterator[tuple[SellResult, ...]]:
         """Every combination of results of the missing sells. An unknown loss takes the least value."""
@@ -258,7 +258,7 @@ class _Venue:
             names.append("half")
         return [name for name in names if enough(getattr(completed, name), self._policy)]
 
-    # --- codes ------------------------------------------------------------------------------------
+    # --- codes -------------------------------------------------------------------------------------
 
     def _codes_at(self, loss: int) -> frozenset[tuple[int, str]]:
         """The worst losses and codes for this loss apart from price impact, over all possible impacts."""

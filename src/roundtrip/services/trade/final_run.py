@@ -16,7 +16,7 @@ from roundtrip.venues.base import Call, TradeTerms
 
 from . import trade_builder
 from .rehearsal import Rehearsals
-from .sell_back import BroughtToken, SellBackResult, brought_token, simulate_sell_backs
+from .sell_back import BroughtToken, SellBackResult, brought_token, sell_all
 from .trade_builder import RehearsedTrade, TradeBuilder, WrittenTrade, write
 
 
@@ -110,7 +110,7 @@ async def _run(
     gas = builder.ctx.policy.most_venues * builder.ctx.policy.trade_gas_budget
     requests = [build(plan, builder.head.block, builder.head.known_dialect()) for plan in plans]
     answers, sell_backs = await at_once(
-        builder.ctx.node.batch(requests, running), simulate_sell_backs(variants[0], bought, selling, gas)
+        builder.ctx.node.batch(requests, running), sell_all(variants[0], bought, selling, gas)
     )
     meter.add(running, selling)
     before, *run_results = (
@@ -129,7 +129,7 @@ async def _run(
     variant = next(variant for variant, run in zip(variants, runs, strict=True) if run is ran)
     if bought and variant is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
-        sell_backs = await simulate_sell_backs(variant, bought, meter, gas)
+        sell_backs = await sell_all(variant, bought, meter, gas)
     return ran, variant.gas_limits, sell_backs
 
 

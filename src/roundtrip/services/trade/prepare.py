@@ -230,7 +230,7 @@ async def _sell(ctx: Context, params: PrepareSellParams) -> UseCaseAnswer[Prepar
     )
 
 
-# --- the first batch ----------------------------------------------------------------------------------------
+# --- the first batch -------------------------------------------------------------------------------
 
 
 async def _prepare_builder(

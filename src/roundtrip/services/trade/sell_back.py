@@ -184,7 +184,7 @@ class _SellBackRun:
     plan: Plan
 
 
-async def simulate_sell_backs(
+async def sell_all(
     wallet_calls: WalletCalls, tokens: list[BroughtToken], meter: Meter, gas: int
 ) -> list[SellBackResult]:
     """Sells every token on every way at once, on as many ways as ``gas`` for the calls allows. A missing

@@ -55,20 +55,8 @@ from roundtrip.services.trade.gas_budget import (
     usual_limits,
     with_gas_limits,
 )
-from roundtrip.services.trade.sell_back import (
-    SellBackResult,
-    brought_token,
-    exit_gas,
-    simulate_sell_backs,
-    worth_wei,
-)
-from roundtrip.services.trade.wallet_run import (
-    FullRun,
-    has_same_effects,
-    received_tokens,
-    run_calls,
-    run_fully_watched,
-)
+from roundtrip.services.trade.sell_back import SellBackResult, brought_token, exit_gas, sell_all, worth_wei
+from roundtrip.services.trade.wallet_run import FullRun, received_tokens, run_calls, run_watched, same_effects
 from roundtrip.venues.base import Call, Contracts
 
 MOST_CALLS = 6
@@ -328,7 +316,7 @@ async def _judge_calls(case: WalletCase) -> _JudgedCalls:
         if not case.fund:
             return _JudgedCalls(TradeOutcome("unproven", missing=balance_wei), result)
         balance_wei = 0
-    short = None if case.fund else _find_unpayable_call(case, result, balance_wei)
+    short = None if case.fund else _find_unpaid(case, result, balance_wei)
     if result.has_reverted() or short is not None:
         outcome = judge_trade(result, (), WalletChanges(False, False, short is not None), case.ctx.policy)
         return _JudgedCalls(outcome, result, *((short[1], short[0]) if short is not None else ()))
@@ -358,21 +346,21 @@ async def _run_as_sent(
     meters = [Meter() for _ in range(len(tokens) + 2)]
     checking = (run_sell_round(check, meter) for (_, check), meter in zip(tradable, meters[2:], strict=True))
     sent, sell_backs, checks = await at_once(
-        run_fully_watched(case, variants, full_run.look, meters[0]),
-        simulate_sell_backs(variants[0], tokens, meters[1], selling_gas),
+        run_watched(case, variants, full_run.look, meters[0]),
+        sell_all(variants[0], tokens, meters[1], selling_gas),
         at_once(*checking),
     )
     case.meter.add(*meters)
     result = sent.single.proven(sent.look)
     if isinstance(result, Missing):
         return _JudgedCalls(TradeOutcome("unproven", missing=result), None)
-    if not has_same_effects(result, rehearsed) and received_tokens(case, result):
+    if not same_effects(result, rehearsed) and received_tokens(case, result):
         return _JudgedCalls(TradeOutcome("unproven", missing=_DIFFERENT_AS_SENT), result)
     if result.has_reverted():
         return _JudgedCalls(TradeOutcome("tx_reverts"), result)
     if tokens and sent.calls is not variants[0]:
         # With the usual gas it fails: repeat the sells with the calls as they are sent.
-        sell_backs = await simulate_sell_backs(sent.calls, tokens, case.meter, selling_gas)
+        sell_backs = await sell_all(sent.calls, tokens, case.meter, selling_gas)
     exits = _exits(case, sell_backs, _cost_wei(case, full_run, result), checks)
     unchecked = [(change, missing) for change, missing in checked if isinstance(missing, Missing)]
     exits += tuple(
@@ -394,7 +382,7 @@ _NOT_LOOKED_AT = Missing("node", "where a token trades that the calls bring was 
 _DIFFERENT_AS_SENT = Missing("token", "with the gas and the eth that the wallet has it does something else")
 
 
-# --- the cost ---------------------------------------------------------------------------------
+# --- the cost --------------------------------------------------------------------------------------
 
 
 def _gives_something(result: RunResult) -> bool:
@@ -405,7 +393,7 @@ def _gets_something(result: RunResult) -> bool:
     return any(change.raw > 0 for change in result.moved)
 
 
-def _find_unpayable_call(case: WalletCase, result: RunResult, balance_wei: int) -> tuple[int, str] | None:
+def _find_unpaid(case: WalletCase, result: RunResult, balance_wei: int) -> tuple[int, str] | None:
     """The number of the first call that the wallet cannot pay for, and the sentence; None: it can pay all."""
     held_wei = balance_wei
     for number, (call, outcome, change) in enumerate(

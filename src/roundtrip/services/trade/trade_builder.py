@@ -38,7 +38,7 @@ def pays(venue: Venue) -> Pays | None:
     return names.get(venue.quote)
 
 
-# --- holdings of the wallet ---------------------------------------------------------------------------
+# --- holdings of the wallet ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ async def run_calls(case: WalletCase) -> FullRun:
         hinted = [t for t in single.hints.incoming if t not in checks and not is_money(t, contracts)]
         rerun, more_checks = await _run_with_checks(
             case,
-            lambda meter: run_fully_watched(case, [enough(case, first_result)], wider, meter),
+            lambda meter: run_watched(case, [enough(case, first_result)], wider, meter),
             hinted[:max_tokens],
         )
         single, wider, checks = rerun.single, rerun.look, checks | more_checks
@@ -247,7 +247,7 @@ class WalletRun:
     look: AssetsToWatch
 
 
-async def run_fully_watched(
+async def run_watched(
     case: WalletCase, variants: list[WalletCalls], look: AssetsToWatch, meter: Meter
 ) -> WalletRun:
     """Runs the calls, again with more assets where the run touched unwatched ones. Of several variants the
@@ -300,7 +300,7 @@ def _first_through(runs: list[SingleRun], variants: list[WalletCalls]) -> tuple[
     if all(
         isinstance(run.ran, RunResult)
         and isinstance(first.ran, RunResult)
-        and has_same_effects(first.ran, run.ran)
+        and same_effects(first.ran, run.ran)
         for run, _ in successful
     ):
         return first, calls
@@ -317,7 +317,7 @@ def _read(case: WalletCase, calls: WalletCalls, look: AssetsToWatch, results: Re
     return SingleRun(result, hints, wallet_calls.unread_pairs(results, look.watched))
 
 
-def has_same_effects(first: RunResult, second: RunResult) -> bool:
+def same_effects(first: RunResult, second: RunResult) -> bool:
     """True when both runs moved and allowed the same."""
 
     def effects(ran: RunResult) -> object:
