@@ -143,22 +143,22 @@ def read_exit(
     held = start.held_raw
     planned_raw = planned_sell_raw(probe, held)
     before = _quote_at(results, "handed" if receiver else "held")
-    after, left = _quote_at(results, f"after-{completed[0]}"), _tokens_at(results, "after")
+    after, remaining = _quote_at(results, f"after-{completed[0]}"), _tokens_at(results, "after")
     if isinstance(before, Missing):
         return before
     if isinstance(after, Missing):
         return after
-    if isinstance(left, Missing):
-        return left
+    if isinstance(remaining, Missing):
+        return remaining
     if not receiver:
-        left -= start.prior_raw
+        remaining -= start.prior_raw
     if len(completed) > 1:
         # Several attempts sold: only the first counts. It sold no more than it was asked to, nor more than
         # all of them together. The amount that reached a receiver is not known.
-        left = held - planned_raw if receiver else max(left, held - planned_raw)
+        remaining = held - planned_raw if receiver else max(remaining, held - planned_raw)
     # A receiver's balance is not read before it sells. Where the amount is not known otherwise, it is what
     # the receiver sold plus what is left; if that exceeds the held amount, the sell moved less than asked.
-    reached = planned_raw + left if start.handed_raw is None else max(left, start.handed_raw)
+    reached = planned_raw + remaining if start.handed_raw is None else max(remaining, start.handed_raw)
     arrived = min(held, reached) if receiver else None
     labels = tuple(f"sell-{number}" for number in range(completed[0] + 1))
     gas = ("approve", *labels) if receiver else labels
@@ -166,7 +166,7 @@ def read_exit(
         paid_raw=start.paid_raw,
         held_raw=held,
         planned_raw=planned_raw,
-        sold_raw=(held if arrived is None else arrived) - left,
+        sold_raw=(held if arrived is None else arrived) - remaining,
         back_raw=after - before + _gas_between(results, gas, out, environment),
         buy_gas=start.buy_gas,
         sell_gas=sells[completed[0]].gas_used,
@@ -201,11 +201,11 @@ def read_carried(results: Results | Missing, moved_raw: int) -> HookCarry | Refu
     if refused is not None:
         return refused
     reads = [results[name] for name in ("pool-before", "pool-after", "paid-out", "pull-left")]
-    before, after, received, left = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
-    if before is None or after is None or received is None or left is None:
+    before, after, received, remaining = (abi.uint_at(read.data, 0) if read.ok else None for read in reads)
+    if before is None or after is None or received is None or remaining is None:
         return Missing("token", "the token does not tell balances")
     # Tokens that stayed in the wallet were not taken: only the moved amount is compared.
-    moved_part_raw = max(1, moved_raw - left)
+    moved_part_raw = max(1, moved_raw - remaining)
     return HookCarry(moved_raw, (after - before) * moved_raw // moved_part_raw, received)
 
 

@@ -154,12 +154,12 @@ def pull_plan(
         pay_out = Call(setting.token, abi.call(erc20.TRANSFER, environment.receiver, bought_raw))
         before, after = (token_read(f"pool-{n}", setting, environment, payer) for n in ("before", "after"))
         received = token_read("paid-out", setting, environment, environment.receiver)
-        left = token_read("pull-left", setting, environment, buyer)
+        remaining = token_read("pull-left", setting, environment, buyer)
         steps += [
             before,
             pull_step,
             after,
-            left,
+            remaining,
             SimulatedStep("pay-out", payer, pay_out, gas_limit),
             received,
         ]

@@ -124,10 +124,10 @@ def _each_way(
         buy, sell = (_round_share(BPS - way * BPS // moved) for way in moved_raws)
         return buy, sell
     buy = _bought_less(venue, token)
-    left = (BPS - pool_bps) * (BPS - (buy or 0))
-    if buy is None or left <= 0:
+    share_after_buy = (BPS - pool_bps) * (BPS - (buy or 0))
+    if buy is None or share_after_buy <= 0:
         return None, None
-    sell = _round_share(BPS - (BPS - taken_bps) * BPS * BPS // left)
+    sell = _round_share(BPS - (BPS - taken_bps) * BPS * BPS // share_after_buy)
     return (None, None) if sell is None else (buy, sell)
 
 

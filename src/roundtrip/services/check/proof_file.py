@@ -223,17 +223,17 @@ def find_mismatch(claim: Claim, chain_id: int, contracts: Contracts, policy: Pol
 
 def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str | None:
     """Why no check can start with these inputs: address, wallets, holders; None: it can."""
-    evidence, begin = claim.evidence, claim.check_inputs()
+    evidence, inputs = claim.evidence, claim.check_inputs()
     if parse_address(evidence.token) != evidence.token or not _HASH.fullmatch(evidence.block.hash):
         return "the token's address or the block's hash is not written as a check writes it"
-    if len(begin.seed) != 32 or environments.draw(begin.seed, begin.head, policy) != evidence.environments:
+    if len(inputs.seed) != 32 or environments.draw(inputs.seed, inputs.head, policy) != evidence.environments:
         return "the wallets were not drawn from the seed"
-    if max(len(begin.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
+    if max(len(inputs.candidates.venues), len(evidence.market.rates)) > 4 * policy.most_scouted:
         return "it asks more venues than a check does"
-    holders = begin.indexed.holders
-    if (begin.indexed.deployer is None) != (begin.indexed.record is None):
+    holders = inputs.indexed.holders
+    if (inputs.indexed.deployer is None) != (inputs.indexed.record is None):
         return "the index knows a deployer by how his launches went, and neither without the other"
-    if begin.indexed.unread and holders:
+    if inputs.indexed.unread and holders:
         return "it asks holders that could not be read"
     if len(set(holders)) != len(holders) or len(holders) > policy.most_holders:
         return "it asks more holders than a check does, or one of them twice"
@@ -247,13 +247,13 @@ def _inputs_mismatch(claim: Claim, contracts: Contracts, policy: Policy) -> str 
 
 def _market_mismatch(claim: Claim, contracts: Contracts) -> str | None:
     """Why no check can start with these rates and venues; None: it can."""
-    evidence, begin = claim.evidence, claim.check_inputs()
+    evidence, inputs = claim.evidence, claim.check_inputs()
     for rate in evidence.market.rates:
         if not _is_check_route(rate, evidence, contracts):
             return f"{printable(rate.asset)} is had by a way that a check does not go"
     if evidence.market.pool_fee_pips not in (None, *amm_v3.FEE_TIERS_PIPS):
         return "usdg is had by a way that a check does not go"
-    for venue in begin.candidates.venues:
+    for venue in inputs.candidates.venues:
         if not is_genuine(venue, evidence, contracts):
             return f"{printable(venue.pool or venue.pool_id or venue.kind)} is no {venue.kind} of this token"
         if not _is_paid_in_money(venue, evidence):
