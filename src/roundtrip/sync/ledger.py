@@ -288,7 +288,7 @@ class BatchFold:
         if not token_is_low:
             token, quote = quote, token
         if token == 0 or token * quote > 0:
-            # A swap that moved the token and no quote is a trade with a quote amount of 0.
+            # A swap that moved the token for a quote amount of 0 passes: it is a trade for nothing.
             return
         if pool.token in self._money:
             # Money for money.
